@@ -1,0 +1,55 @@
+from snakemake.utils import min_version
+
+min_version("9.27")
+
+
+configfile: "config/config.yaml"
+
+
+for paper in config["papers"]:
+
+    configfile: f"config/{paper}.yaml"
+
+
+report: "workflow/report/workflow.rst"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/data.smk"
+include: "workflow/rules/runs.smk"
+include: "workflow/rules/outputs.smk"
+include: "workflow/rules/claims.smk"
+
+
+localrules:
+    all,
+    quick,
+    smoke,
+    published,
+    data,
+
+
+rule all:
+    default_target: True
+    input:
+        targets.outputs(CONFIG, "paper"),
+
+
+rule quick:
+    input:
+        targets.outputs(CONFIG, "quick"),
+
+
+rule smoke:
+    input:
+        targets.outputs(CONFIG, "smoke"),
+
+
+rule published:
+    input:
+        targets.outputs(CONFIG, "published"),
+
+
+rule data:
+    input:
+        [f"{CONFIG.data_dir}/{file.path}" for file in MANIFEST.values()],

@@ -1,0 +1,6 @@
+"""``python -m replibo``."""
+
+from replibo.cli import main
+
+if __name__ == "__main__":
+    raise SystemExit(main())

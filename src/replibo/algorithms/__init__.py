@@ -1,0 +1,1 @@
+"""The optimisers, one file each. The contract is `replibo.algorithms.base.Algorithm`."""

@@ -1,0 +1,140 @@
+"""GO-UCB: global optimisation by a parametric upper confidence bound (Liu and Wang 2022, Alg. 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from replibo.algorithms.base import Algorithm, History, Proposal, Space
+from replibo.errors import RepliboError
+from replibo.problems.base import Array
+from replibo.streams import RunStreams
+from replibo.surrogates import parametric
+
+
+class GoUcb(Algorithm):
+    """GO-UCB (Algorithm 1, with the surrogate criterion of section 4).
+
+    Phase I is the initial design. At each round t of Phase II:
+
+    - step 2: ŵ_t ← the maximum-likelihood estimate, approximated by gradient descent on the mean
+      squared error, started from the last ŵ (the first one uniform in (-1, 1)^4);
+    - step 3: x_t = argmax_x f̂(x; ŵ_t) + σ ‖∇_w f̂(x; ŵ_t)‖ √(U/t) + U/t.
+
+    The runs of a block are fitted together (`ask_block`); each comes out as if it were alone.
+
+    Args:
+        U: the constant of the bonus; the paper takes 10.
+        learning_rate, gradient_steps: of the gradient descent; the paper gives 500 steps and no rate.
+        grid_points: points of the equidistant grid, both ends included, over which x is maximised.
+        model_domain: the interval on which the network sees the unit interval. The paper's network
+            takes x as it is, in [-2π, 2π].
+    """
+
+    diagnostics: ClassVar[dict[str, str]] = {
+        "w1": "ŵ_t, first layer's weight",
+        "b1": "ŵ_t, first layer's bias",
+        "w2": "ŵ_t, second layer's weight",
+        "b2": "ŵ_t, second layer's bias",
+        "bonus": "the bonus at x_t, without the constant U/t (units of y)",
+    }
+
+    def __init__(
+        self,
+        space: Space,
+        streams: RunStreams,
+        *,
+        U: float = 10.0,
+        learning_rate: float = 0.1,
+        gradient_steps: int = 500,
+        grid_points: int = 2001,
+        model_domain: Sequence[float] = (-2 * np.pi, 2 * np.pi),
+    ) -> None:
+        super().__init__(space, streams)
+        if space.dim != 1 or space.candidates is not None:
+            raise RepliboError("GO-UCB's network has one input; allowed: 1-D continuous problems")
+        self.U = U
+        self.learning_rate = learning_rate
+        self.gradient_steps = gradient_steps
+        lower, upper = model_domain
+        self._lower, self._width = lower, upper - lower
+        self.grid = np.linspace(0.0, 1.0, grid_points)
+        # ŵ after each number of observations is a function of the history alone: the chain of warm
+        # starts begins with the initial points, and is gone through again where it is not cached.
+        self._w: Array | None = None  # 4 x 1
+        self._fitted = 0  # number of observations behind _w
+
+    # What the variants of the method change:
+
+    def data_used(self, history: History) -> int:
+        """Number of observations behind the estimate ŵ_t: all."""
+        return len(history)
+
+    def bonus(self, w: Array, history: History, t: int) -> Array:
+        """σ ‖∇_w f̂(x; ŵ_t)‖ √(U/t) on the grid, shape ``m`` (section 4)."""
+        norm = np.sqrt(np.sum(parametric.gradient(w, self.model_grid) ** 2, axis=0))[:, 0]
+        return self.space.noise_std * norm * np.sqrt(self.U / t)
+
+    # The algorithm:
+
+    @property
+    def model_grid(self) -> Array:
+        """The grid in the network's input, ``m x 1``."""
+        return self.to_model(self.grid)[:, None]
+
+    def to_model(self, u: Array) -> Array:
+        """The network's input for points of the unit interval."""
+        return self._lower + self._width * u
+
+    def ask(self, history: History, t: int) -> Proposal:
+        return self.ask_block([self], [history], t)[0]
+
+    @classmethod
+    def ask_block(
+        cls, algorithms: Sequence[Algorithm], histories: Sequence[History], t: int
+    ) -> list[Proposal]:
+        runs = [algorithm for algorithm in algorithms if isinstance(algorithm, GoUcb)]
+        _estimate(runs, histories)
+        return [run._select(history, t) for run, history in zip(runs, histories, strict=True)]
+
+    def _select(self, history: History, t: int) -> Proposal:
+        """Step 3: maximise the criterion over the grid."""
+        w = self._w
+        assert w is not None
+        if not np.all(np.isfinite(w)):
+            raise RepliboError(
+                f"GO-UCB, seed {self.streams.seed}, round {t}: gradient descent diverged at "
+                f"learning_rate {self.learning_rate}; allowed: a smaller one"
+            )
+        bonus = self.bonus(w, history, t)
+        ucb = parametric.predict(w, self.model_grid)[:, 0] + bonus + self.U / t
+        best = int(np.argmax(ucb))
+        w1, b1, w2, b2 = (float(value) for value in w[:, 0])
+        return Proposal(
+            self.grid[best : best + 1],
+            diagnostics={"w1": w1, "b1": b1, "w2": w2, "b2": b2, "bonus": float(bonus[best])},
+        )
+
+
+def _estimate(runs: Sequence[GoUcb], histories: Sequence[History]) -> None:
+    """Step 2 for the runs of a block: bring each ŵ up to date, those at the same point together."""
+    pairs = list(zip(runs, histories, strict=True))
+    while behind := [(run, hist) for run, hist in pairs if run._fitted < run.data_used(hist)]:
+        size = min(max(run._fitted + 1, hist.n_initial) for run, hist in behind)
+        group = [(r, h) for r, h in behind if max(r._fitted + 1, h.n_initial) == size]
+        for run, hist in group:
+            if run._w is None:
+                rng = run.streams.algorithm_at(hist.n_initial)
+                run._w = rng.uniform(-1.0, 1.0, size=(parametric.N_PARAMETERS, 1))
+        first = group[0][0]
+        w = parametric.gradient_descent(
+            np.concatenate([run._w for run, _ in group], axis=1),
+            np.stack([run.to_model(hist.X[:size, 0]) for run, hist in group], axis=1),
+            np.stack([hist.y[:size] for _, hist in group], axis=1),
+            steps=first.gradient_steps,
+            learning_rate=first.learning_rate,
+        )
+        for i, (run, _) in enumerate(group):
+            run._w, run._fitted = w[:, i : i + 1].copy(), size

@@ -1,0 +1,211 @@
+"""The verdicts: what our runs say about each claim of the papers.
+
+A claim (``config/claims.yaml``) names a *measure*, a function in ``replibo/papers/PAPER.py`` which
+splits the claim into elementary comparisons and says of each whether the runs support it, contradict
+it or leave it open. The rule for the verdict is the same for all claims:
+
+=================== =================================================================================
+replicated          every comparison is supported
+partly              some are supported, others contradicted or left open
+not replicated      none is supported and at least one is contradicted
+inconclusive        none is supported and none is contradicted
+not run             runs that the claim needs are missing
+=================== =================================================================================
+
+"replicated" is only ever said of runs with real data, and at least the seeds and the horizon that
+the claim's paper has. Of smaller runs it says what they show, and that they are smaller.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from replibo.config.load import read_yaml
+from replibo.config.models import Config, Model, Name
+from replibo.errors import RepliboError, allowed
+from replibo.runs import Runs
+from replibo.tables import Table
+
+Outcome = Literal["supported", "contradicted", "open"]
+
+
+class Claim(Model):
+    """One statement of a paper that runs can support or contradict."""
+
+    paper: Name
+    """The paper that makes it."""
+    where: str
+    """Section, figure or table."""
+    statement: str
+    """What is claimed, in the paper's words or close to them."""
+    paper_value: str
+    """The paper's own number, or that it gives none."""
+    measure: Name
+    """The function in ``replibo/papers/PAPER.py`` that compares."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Its keyword arguments."""
+    problems: list[Name]
+    """The problems whose runs it needs."""
+    seeds: int
+    """The number of seeds behind the paper's statement."""
+    rule: str
+    """When an elementary comparison counts as supported, contradicted or open."""
+
+
+class MissingRunsError(Exception):
+    """Raised by a measure: runs that it needs are missing; the message says which."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One elementary comparison of a claim."""
+
+    outcome: Outcome
+    ours: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What our runs say about a claim."""
+
+    name: str
+    claim: Claim
+    verdict: str
+    ours: str
+    seeds: int
+    scale: str
+
+
+def load(path: Path) -> dict[str, Claim]:
+    """The claims by name.
+
+    Raises:
+        RepliboError: one line for each fault.
+    """
+    try:
+        return TypeAdapter(dict[Name, Claim]).validate_python(read_yaml(path))
+    except ValidationError as error:
+        lines = [
+            f"{path}: {'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}"
+            for fault in error.errors(include_url=False)
+        ]
+        raise RepliboError("\n".join(lines)) from None
+
+
+def judge(comparisons: Sequence[Comparison]) -> str:
+    """The verdict of the rule above, before the size of the runs is looked at."""
+    outcomes = {comparison.outcome for comparison in comparisons}
+    if outcomes == {"supported"}:
+        return "replicated"
+    if "supported" in outcomes:
+        return "partly"
+    return "not replicated" if "contradicted" in outcomes else "inconclusive"
+
+
+def verdict(name: str, claim: Claim, runs: Runs | None) -> Verdict:
+    """Judge one claim; ``runs`` are its paper's, or None where it was not run at all."""
+    if runs is None:
+        return Verdict(name, claim, "not run", "–", 0, "–")
+    missing = [p for p in claim.problems if not runs.problems([p])]
+    if missing:
+        return Verdict(name, claim, "not run", f"no runs of {allowed(missing)}", 0, runs.scale)
+    module = importlib.import_module(f"replibo.papers.{claim.paper}")
+    function = getattr(module, claim.measure, None)
+    if function is None:
+        raise RepliboError(f"claims: {name}.measure: {module.__name__} has no {claim.measure!r}")
+    try:
+        comparisons: list[Comparison] = function(runs, **claim.options)
+    except MissingRunsError as error:
+        return Verdict(name, claim, "not run", str(error), 0, runs.scale)
+    except TypeError as error:
+        raise RepliboError(f"claims: {name}.options: {error}") from None
+    seeds = min(
+        len(runs.seeds(problem, algorithm))
+        for problem in claim.problems
+        for algorithm in runs.algorithms(problem)
+    )
+    word = qualified(judge(comparisons), reduced(claim, runs, seeds))
+    return Verdict(name, claim, word, "; ".join(c.ours for c in comparisons), seeds, runs.scale)
+
+
+def reduced(claim: Claim, runs: Runs, seeds: int) -> str:
+    """Why the runs are less than the paper's, e.g. ``quick scale, stand-in data``; empty if not."""
+    reasons = []
+    if runs.scale != "paper":
+        reasons.append(f"{runs.scale} scale")
+    if seeds < claim.seeds:
+        reasons.append(f"{seeds} of {claim.seeds} seeds")
+    horizons = {
+        p: runs.entry.settings("paper", p).horizon or 0
+        for p in claim.problems
+        if runs.horizon(p) < (runs.entry.settings("paper", p).horizon or 0)
+    }
+    if horizons and runs.scale == "paper":
+        reasons.append("a shorter horizon")
+    if any(runs.stand_in(p) for p in claim.problems):
+        reasons.append("stand-in data")
+    return ", ".join(reasons)
+
+
+def qualified(word: str, reason: str) -> str:
+    """The verdict in words that do not say more than the runs: never "replicated" of reduced ones."""
+    if not reason:
+        return word
+    shown = {
+        "replicated": "holds",
+        "partly": "holds in part",
+        "not replicated": "does not hold",
+        "inconclusive": "inconclusive",
+    }
+    return f"{shown[word]} ({reason})"
+
+
+def judge_all(
+    config: Config, claims: Mapping[str, Claim], runs_files: Mapping[str, Path]
+) -> list[Verdict]:
+    """The verdicts on the claims of the papers in ``runs_files``, in the order of the file."""
+    for name, claim in claims.items():
+        config.paper(claim.paper)
+        for problem in claim.problems:
+            if problem not in config.entries[claim.paper].problems:
+                known = allowed(config.entries[claim.paper].problems)
+                raise RepliboError(
+                    f"claims: {name}.problems: {claim.paper} has no problem called {problem!r}; "
+                    f"allowed: {known}"
+                )
+    runs = {paper: Runs.read(path, config.paper(paper)) for paper, path in runs_files.items()}
+    return [
+        verdict(name, claim, runs.get(claim.paper))
+        for name, claim in claims.items()
+        if claim.paper in runs_files
+    ]
+
+
+def table(verdicts: Sequence[Verdict]) -> Table:
+    """The claims table."""
+    columns = ("claim", "paper", "where", "statement", "paper's value", "ours", "seeds", "verdict")
+    rows = [
+        (
+            v.name,
+            v.claim.paper,
+            v.claim.where,
+            v.claim.statement,
+            v.claim.paper_value,
+            v.ours,
+            v.seeds,
+            v.verdict,
+        )
+        for v in verdicts
+    ]
+    caption = (
+        "The papers' claims and what our runs say. Every number of ours stands with its interval or "
+        "p-value; a run that is smaller than the paper's, or on stand-in data, never says "
+        "'replicated'."
+    )
+    return Table(columns, rows, caption)

@@ -1,0 +1,1 @@
+"""The typed config, and the lookup of problems and algorithms by name."""

@@ -1,0 +1,86 @@
+"""From the config's names to a problem and an algorithm ready to run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from replibo.algorithms.base import Algorithm, Space
+from replibo.config import registry
+from replibo.config.load import run_settings
+from replibo.config.models import Config, ProblemEntry
+from replibo.data.manifest import load_manifest
+from replibo.errors import RepliboError
+from replibo.loop import Experiment
+from replibo.problems.base import Problem
+from replibo.streams import RunStreams
+
+
+def data_paths(config: Config, entry: ProblemEntry) -> dict[str, Path]:
+    """The data files of a problem by name, where they lie once fetched.
+
+    Raises:
+        RepliboError: the manifest has no such file.
+    """
+    manifest = load_manifest()
+    for name in entry.data_files:
+        if name not in manifest:
+            raise RepliboError(
+                f"data_files: no data file is called {name!r}; see 'replibo list data'"
+            )
+    return {name: Path(config.data_dir, manifest[name].path) for name in entry.data_files}
+
+
+def problem(config: Config, paper: str, scale: str, name: str) -> Problem:
+    """The problem ``name`` of a paper, on real or stand-in data as the scale says."""
+    entry = config.paper(paper).problems[name]
+    settings: dict[str, Any] = dict(entry.parameters)
+    if entry.data_files:
+        real = config.paper(paper).scales[scale].data == "real"  # type: ignore[index]
+        settings["data"] = data_paths(config, entry) if real else None
+    made: Problem = _made(
+        f"{paper}.problems.{name}", registry.load("problems", entry.type), settings
+    )
+    return made
+
+
+def experiment(
+    config: Config, paper: str, scale: str, problem_name: str, algorithm: str
+) -> Experiment:
+    """All that the runs of one problem and algorithm have in common.
+
+    Raises:
+        RepliboError: a name or a parameter is not allowed, a data file is missing or damaged.
+    """
+    settings = run_settings(config, paper, scale, problem_name, algorithm)
+    entry = config.paper(paper)
+    algorithm_entry = entry.algorithms[algorithm]
+    cls = registry.load("algorithms", algorithm_entry.type)
+
+    def make_algorithm(space: Space, streams: RunStreams) -> Algorithm:
+        made: Algorithm = _made(
+            f"{paper}.algorithms.{algorithm}", cls, algorithm_entry.parameters, space, streams
+        )
+        return made
+
+    assert settings.horizon is not None and settings.initial_points is not None
+    return Experiment(
+        paper=paper,
+        problem_name=problem_name,
+        algorithm_name=algorithm,
+        problem=problem(config, paper, scale, problem_name),
+        make_algorithm=make_algorithm,
+        horizon=settings.horizon,
+        initial_points=settings.initial_points,
+        first_round=entry.first_round,
+    )
+
+
+def _made(where: str, cls: type[Any], settings: dict[str, Any], *arguments: Any) -> Any:
+    """``cls(*arguments, **settings)``; what the class says against a setting names its place."""
+    try:
+        return cls(*arguments, **settings)
+    except RepliboError as error:
+        raise RepliboError(f"{where}: {error}") from None
+    except (TypeError, ValueError) as error:
+        raise RepliboError(f"config: {where}.parameters: {error}") from None

@@ -1,0 +1,154 @@
+"""Reading the config files, and saying in one line what is wrong with them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from replibo.config.models import Config, PaperEntry, RunSettings, Scale
+from replibo.errors import RepliboError, allowed
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """One YAML file as a mapping.
+
+    Raises:
+        RepliboError: it is not there, or is no YAML mapping.
+    """
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RepliboError(f"{path}: cannot be read ({error.strerror})") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        raise RepliboError(f"{path}{line}: not YAML ({getattr(error, 'problem', error)})") from None
+    if not isinstance(content, dict):
+        raise RepliboError(f"{path}: must hold a mapping of keys to values")
+    return content
+
+
+def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
+    """``base`` with the values of ``overlay``; mappings are merged, everything else is replaced."""
+    merged = dict(base)
+    for key, value in overlay.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = merge(merged[key], value) if both else value
+    return merged
+
+
+def read(folder: Path = Path("config"), overlays: Sequence[Path] = ()) -> dict[str, Any]:
+    """The raw config: ``config.yaml``, a file per paper that it lists, then the overlays."""
+    extra: dict[str, Any] = {}
+    for overlay in overlays:
+        extra = merge(extra, read_yaml(overlay))
+    raw = read_yaml(folder / "config.yaml")
+    papers = extra.get("papers", raw.get("papers"))
+    for paper in papers if isinstance(papers, list) else []:
+        content = read_yaml(folder / f"{paper}.yaml")
+        if list(content) != [paper]:
+            raise RepliboError(
+                f"{folder / f'{paper}.yaml'}: has the keys {allowed(content)}; allowed: {paper}"
+            )
+        raw = merge(raw, content)
+    return merge(raw, extra)
+
+
+def parse(raw: Mapping[str, Any]) -> Config:
+    """The typed config.
+
+    Raises:
+        RepliboError: one line for each fault: where it stands and what is allowed there.
+    """
+    raw = dict(raw)
+    papers = raw.get("papers") if isinstance(raw.get("papers"), list) else []
+    entries: dict[str, PaperEntry] = {}
+    faults: list[str] = []
+    for paper in papers or []:
+        try:
+            entries[paper] = PaperEntry.model_validate(raw.pop(paper, {}))
+        except ValidationError as error:
+            faults += _faults(PaperEntry, error, f"{paper}.")
+    if "entries" in raw:
+        faults.append("config: entries: unknown key")
+    try:
+        config = Config.model_validate({**raw, "entries": {}})
+    except ValidationError as error:
+        faults += _faults(Config, error, "")
+    if faults:
+        raise RepliboError("\n".join(faults))
+    return config.model_copy(update={"entries": entries})
+
+
+def load(folder: Path = Path("config"), overlays: Sequence[Path] = ()) -> Config:
+    """`read` and `parse` in one."""
+    if not (folder / "config.yaml").is_file():
+        raise RepliboError(
+            f"{folder / 'config.yaml'}: not found; run this in the project's root folder"
+        )
+    return parse(read(folder, overlays))
+
+
+def _faults(model: type[BaseModel], error: ValidationError, prefix: str) -> list[str]:
+    lines = []
+    for fault in error.errors(include_url=False):
+        location = [part for part in fault["loc"] if part != "[key]"]
+        where = prefix + ".".join(str(part) for part in location)
+        match fault["type"]:
+            case "extra_forbidden":
+                keys = _keys(model, location[:-1])
+                what = f"unknown key; allowed: {allowed(keys)}" if keys else "unknown key"
+            case "missing":
+                what = "missing"
+            case "value_error":
+                what = str(fault["ctx"]["error"]) if "ctx" in fault else fault["msg"]
+            case _:
+                # A key that is no allowed literal is reported with its own text as the input.
+                shown = json.dumps(fault["input"], default=str)
+                shown = shown if len(shown) <= 60 else shown[:57] + "…"
+                what = f"{shown} is not allowed ({fault['msg'][:1].lower()}{fault['msg'][1:]})"
+        where = where.rstrip(".")
+        lines.append(f"config: {where}: {what}" if where else f"config: {what}")
+    return lines
+
+
+def _keys(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:
+    """The keys allowed at ``location``, found by walking down the models."""
+    current: Any = model
+    for part in location:
+        if isinstance(current, type) and issubclass(current, BaseModel):
+            field = current.model_fields.get(str(part))
+            current = field.annotation if field else None
+        else:
+            # a mapping of names to models: the model is its last type argument
+            current = get_args(current)[-1] if get_args(current) else None
+    if isinstance(current, type) and issubclass(current, BaseModel):
+        keys = list(current.model_fields)
+        return [key for key in keys if key != "entries"]
+    return []
+
+
+def scale_name(text: str) -> str:
+    """``text`` itself, or a `RepliboError` where no scale is called so."""
+    scales = get_args(Scale)
+    if text not in scales:
+        raise RepliboError(f"no scale is called {text!r}; allowed: {allowed(scales)}")
+    return text
+
+
+def run_settings(
+    config: Config, paper: str, scale: str, problem: str, algorithm: str
+) -> RunSettings:
+    """The settings of one problem and algorithm, after checking that each name exists."""
+    entry = config.paper(paper)
+    scale_name(scale)
+    for kind, name in (("problem", problem), ("algorithm", algorithm)):
+        known = getattr(entry, f"{kind}s")
+        if name not in known:
+            raise RepliboError(f"{paper} has no {kind} called {name!r}; allowed: {allowed(known)}")
+    return entry.settings(scale, problem)

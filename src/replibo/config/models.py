@@ -1,0 +1,266 @@
+"""The typed models of the config. ``config/README.md`` explains every key."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveInt, model_validator
+
+from replibo.config import registry
+from replibo.errors import RepliboError, allowed
+
+SCALES = ("smoke", "quick", "paper")
+Scale = Literal["smoke", "quick", "paper"]
+
+# The colour-blind-safe palette of Okabe and Ito, plus grey for references.
+COLORS = {
+    "black": "#000000",
+    "orange": "#E69F00",
+    "sky_blue": "#56B4E9",
+    "green": "#009E73",
+    "yellow": "#F0E442",
+    "blue": "#0072B2",
+    "vermillion": "#D55E00",
+    "purple": "#CC79A7",
+    "grey": "#999999",
+}
+Color = Literal[
+    "black", "orange", "sky_blue", "green", "yellow", "blue", "vermillion", "purple", "grey"
+]
+
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+
+
+def parse_seeds(value: object) -> str:
+    """``"3"`` or ``"0-9"`` (both ends included), as given by an integer or a text."""
+    text = str(value).strip() if isinstance(value, (str, int)) and value is not True else ""
+    match = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
+    if not match or (match[2] is not None and int(match[2]) < int(match[1])):
+        raise ValueError(
+            f"{value!r} is not a range of seeds; allowed: a number or FIRST-LAST, e.g. 0-9"
+        )
+    return text
+
+
+Seeds = Annotated[str, BeforeValidator(parse_seeds)]
+
+
+def seed_list(seeds: str) -> list[int]:
+    """The seeds of a range: ``"0-2"`` → ``[0, 1, 2]``."""
+    first, _, last = parse_seeds(seeds).partition("-")
+    return list(range(int(first), int(last or first) + 1))
+
+
+class Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True, frozen=True)
+
+
+class RunSettings(Model):
+    """How the runs of a problem are made; a key left out is inherited."""
+
+    seeds: Seeds | None = None
+    """Seeds, ``FIRST-LAST`` (both included) or one number."""
+    horizon: PositiveInt | None = None
+    """T: the last round."""
+    initial_points: PositiveInt | None = None
+    """Number of initial points, shared by all algorithms of a seed."""
+    algorithms: list[Name] | None = None
+    """Names of the algorithms to run."""
+    seeds_per_job: PositiveInt | None = None
+    """Seeds that one process runs; the traces do not depend on it."""
+
+    def over(self, lower: RunSettings) -> RunSettings:
+        """These settings, with what they leave out taken from ``lower``."""
+        mine = {key: value for key, value in self if key in RunSettings.model_fields}
+        return RunSettings(
+            **{
+                key: value if value is not None else getattr(lower, key)
+                for key, value in mine.items()
+            }
+        )
+
+
+class ProblemEntry(RunSettings):
+    """One problem of a paper."""
+
+    type: str
+    """``module.Class`` in ``src/replibo/problems``."""
+    label: str
+    """Title in figures and tables."""
+    parameters: dict[str, Any] = {}
+    """Keyword arguments of the class."""
+    data_files: list[str] = []
+    """Names of files of the manifest that the class reads (its argument ``data``)."""
+
+
+class AlgorithmEntry(Model):
+    """One algorithm of a paper."""
+
+    type: str
+    """``module.Class`` in ``src/replibo/algorithms``."""
+    label: str
+    """Name in figures and tables."""
+    color: Color
+    """Colour in every figure, from a colour-blind-safe palette."""
+    line: Literal["solid", "dashed", "dotted", "dashdot"] = "solid"
+    """Line style in every figure."""
+    parameters: dict[str, Any] = {}
+    """Keyword arguments of the class."""
+    seeds_per_job: PositiveInt | None = None
+    """Overrides the problem's ``seeds_per_job`` where this algorithm is much faster or slower."""
+
+
+class ScaleEntry(Model):
+    """How much of the paper one scale runs: only what differs from the paper."""
+
+    data: Literal["real", "stand_in"] = "real"
+    """Whether problems read the real files or the built-in stand-ins (no network)."""
+    only: list[Name] | None = None
+    """The problems to run; all where it is left out."""
+    defaults: RunSettings = RunSettings()
+    """Settings of every problem at this scale."""
+    problems: dict[Name, RunSettings] = {}
+    """Settings of single problems at this scale."""
+
+
+class FigureEntry(Model):
+    """One figure or table: a function of the same name in ``src/replibo/papers``."""
+
+    caption: str
+    """What it shows, in the paper's words; the intervals are explained here."""
+    function: str | None = None
+    """The function that makes it, where its name is not the figure's own."""
+    problems: list[Name] | None = None
+    """The problems shown, in this order; all where it is left out."""
+    algorithms: list[Name] | None = None
+    """The algorithms shown, in this order; all where it is left out."""
+    options: dict[str, Any] = {}
+    """Keyword arguments of the function."""
+
+
+class PaperEntry(Model):
+    """One paper: reads like its experiments section."""
+
+    title: str
+    """The paper's title."""
+    reference: str
+    """Authors, venue, year."""
+    first_round: Literal["initial", "search"]
+    """Which query is t = 1: the first initial point, or the first one that an algorithm chooses."""
+    defaults: RunSettings
+    """Settings of every problem at the paper's own scale."""
+    problems: dict[Name, ProblemEntry]
+    """The problems."""
+    algorithms: dict[Name, AlgorithmEntry]
+    """The algorithms."""
+    scales: dict[Scale, ScaleEntry]
+    """What differs at each scale."""
+    figures: dict[Name, FigureEntry]
+    """The figures."""
+    tables: dict[Name, FigureEntry]
+    """The tables."""
+
+    @model_validator(mode="after")
+    def _names_exist(self) -> PaperEntry:
+        for kind in ("problems", "algorithms"):
+            known = getattr(self, kind)
+            for name, entry in known.items():
+                try:
+                    registry.check(kind, entry.type, entry.parameters)
+                except RepliboError as error:
+                    raise ValueError(f"{kind}.{name}.{error}") from None
+            for where, wanted in self._references(kind):
+                for name in wanted:
+                    if name not in known:
+                        raise ValueError(
+                            f"{where}: no {kind[:-1]} is called {name!r}; allowed: {allowed(known)}"
+                        )
+        for scale in SCALES:
+            if scale not in self.scales:
+                raise ValueError(f"scales: {scale!r} is missing; needed: {allowed(SCALES)}")
+            for problem in self.problems_at(scale):
+                settings = self.settings(scale, problem)
+                for key, value in settings:
+                    if value is None:
+                        raise ValueError(f"problems.{problem}.{key}: not given, nor in defaults")
+                rounds = settings.horizon - settings.initial_points  # type: ignore[operator]
+                if self.first_round == "initial" and rounds < 1:
+                    raise ValueError(
+                        f"scales.{scale}: {problem} has horizon {settings.horizon} and "
+                        f"{settings.initial_points} initial points; where t = 1 is the first "
+                        "initial point, the horizon must be larger"
+                    )
+        return self
+
+    def _references(self, kind: str) -> list[tuple[str, list[str]]]:
+        """Every list of names of problems or algorithms, with where it stands."""
+        found: list[tuple[str, list[str] | None]] = [
+            (f"{group}.{name}.{kind}", getattr(entry, kind))
+            for group in ("figures", "tables")
+            for name, entry in getattr(self, group).items()
+        ]
+        if kind == "problems":
+            for scale, entry in self.scales.items():
+                found += [
+                    (f"scales.{scale}.only", entry.only),
+                    (f"scales.{scale}.problems", list(entry.problems)),
+                ]
+        else:
+            found.append(("defaults.algorithms", self.defaults.algorithms))
+            found += [(f"problems.{n}.algorithms", e.algorithms) for n, e in self.problems.items()]
+            for scale, entry in self.scales.items():
+                found.append((f"scales.{scale}.defaults.algorithms", entry.defaults.algorithms))
+                found += [
+                    (f"scales.{scale}.problems.{n}.algorithms", e.algorithms)
+                    for n, e in entry.problems.items()
+                ]
+        return [(where, names) for where, names in found if names is not None]
+
+    def problems_at(self, scale: str) -> list[str]:
+        """The problems run at ``scale``, in the config's order."""
+        only = self.scales[scale].only  # type: ignore[index]
+        return [name for name in self.problems if only is None or name in only]
+
+    def settings(self, scale: str, problem: str) -> RunSettings:
+        """The settings of ``problem`` at ``scale``: the scale's word goes before the paper's, a
+        single problem's before the defaults."""
+        entry = self.scales[scale]  # type: ignore[index]
+        result = entry.problems.get(problem, RunSettings()).over(entry.defaults)
+        return result.over(self.problems[problem]).over(self.defaults)
+
+    def blocks(self, scale: str, problem: str, algorithm: str) -> list[str]:
+        """The blocks of seeds that the jobs of one problem and algorithm run: ``["0-24", …]``."""
+        settings = self.settings(scale, problem)
+        size = self.algorithms[algorithm].seeds_per_job or settings.seeds_per_job
+        assert size is not None and settings.seeds is not None
+        seeds = seed_list(settings.seeds)
+        return [block_name(seeds[i : i + size]) for i in range(0, len(seeds), size)]
+
+
+def block_name(seeds: list[int]) -> str:
+    """``[0, 1, 2]`` → ``"0-2"``."""
+    return f"{seeds[0]}-{seeds[-1]}" if len(seeds) > 1 else str(seeds[0])
+
+
+class Config(Model):
+    """The whole config: ``config/config.yaml`` and one file per paper."""
+
+    papers: list[Name]
+    """The papers to replicate; each has a file ``config/PAPER.yaml`` with one key, its name."""
+    data_dir: str = "data"
+    """Folder of the downloaded files."""
+    data_mirror: str | None = None
+    """Folder or URL with the data files; goes before the files' own addresses."""
+    memory_mb: PositiveInt = 1500
+    """Memory that one run asks a cluster for, in MB."""
+    runtime_minutes: PositiveInt = 60
+    """Time that one run asks a cluster for, in minutes."""
+    entries: dict[Name, PaperEntry] = Field(default={}, exclude=True)
+    """Filled from the papers' files; not a key of config.yaml."""
+
+    def paper(self, name: str) -> PaperEntry:
+        """The entry of one paper; a `RepliboError` where there is none."""
+        if name not in self.papers:
+            raise RepliboError(f"no paper is called {name!r}; allowed: {allowed(self.papers)}")
+        return self.entries[name]

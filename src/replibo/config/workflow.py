@@ -1,0 +1,124 @@
+"""What the Snakefile asks of the config: targets, input files, digests. Cheap to import."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from replibo.config import digest, load, models
+from replibo.config.models import Config, FigureEntry
+from replibo.data.manifest import load_manifest
+from replibo.errors import RepliboError, allowed
+
+SCALES = (*models.SCALES, "published")
+CLAIMS_FORMATS = ("html", "csv", "md", "tex")
+FIGURE_FORMATS = ("pdf", "png")
+TABLE_FORMATS = ("csv", "md", "tex")
+
+
+def export(config: Config, raw: Mapping[str, Any]) -> None:
+    """Set the environment that the jobs inherit.
+
+    ``PATH`` gets the folder of the Python that runs Snakemake, where ``replibo`` lies. A config that
+    ``--configfile`` or ``--config`` changed reaches the jobs as a file that ``REPLIBO_CONFIG`` names;
+    a config as it lies in ``config/`` needs none.
+    """
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    if config != load.load():
+        overlay = Path(
+            ".snakemake", "replibo", f"{digest.identity_digest(dict(raw))}.yaml"
+        ).absolute()
+        overlay.parent.mkdir(parents=True, exist_ok=True)
+        overlay.write_text(yaml.safe_dump(dict(raw)), encoding="utf-8")
+        os.environ["REPLIBO_CONFIG"] = str(overlay)
+
+
+def papers_at(config: Config, scale: str) -> list[str]:
+    """The papers that have runs at a scale: all, or those with published traces."""
+    if scale != "published":
+        return list(config.papers)
+    return [paper for paper in config.papers if Path("published", paper, "runs.parquet").exists()]
+
+
+def outputs(config: Config, scale: str) -> list[str]:
+    """Every figure and table of a scale, and its verdicts."""
+    files = [f"results/{scale}/claims.{suffix}" for suffix in CLAIMS_FORMATS]
+    for paper in papers_at(config, scale):
+        entry = config.paper(paper)
+        files += [
+            f"figures/{scale}/{paper}/{name}.{suffix}"
+            for name in entry.figures
+            for suffix in FIGURE_FORMATS
+        ]
+        files += [
+            f"results/{scale}/{paper}/{name}.{suffix}"
+            for name in entry.tables
+            for suffix in TABLE_FORMATS
+        ]
+    return files
+
+
+def run_files(config: Config, paper: str, scale: str) -> list[str]:
+    """The files of all the runs that a paper has at a scale."""
+    entry = config.paper(paper)
+    return [
+        f"results/{scale}/{paper}/{problem}/{algorithm}/seeds_{block}.parquet"
+        for problem in entry.problems_at(scale)
+        for algorithm in entry.settings(scale, problem).algorithms or []
+        for block in entry.blocks(scale, problem, algorithm)
+    ]
+
+
+def data_files(config: Config, paper: str, scale: str, problem: str) -> list[str]:
+    """The data files that a problem's runs read; none where stand-ins are used."""
+    entry = config.paper(paper)
+    found = entry.problems.get(problem)
+    if found is None or entry.scales[scale].data == "stand_in":  # type: ignore[index]
+        return []
+    manifest = load_manifest()
+    for name in found.data_files:
+        if name not in manifest:
+            raise RepliboError(
+                f"config: {paper}.problems.{problem}.data_files: no data file is called {name!r}; "
+                f"allowed: {allowed(manifest)}"
+            )
+    return [f"{config.data_dir}/{manifest[name].path}" for name in found.data_files]
+
+
+def run_digest(config: Config, paper: str, scale: str, problem: str, algorithm: str) -> str:
+    """What a run depends on."""
+    load.run_settings(config, paper, scale, problem, algorithm)
+    return digest.identity_digest(
+        digest.run_identity(config.paper(paper), scale, problem, algorithm)
+    )
+
+
+def output_entry(config: Config, kind: str, paper: str, name: str) -> FigureEntry:
+    """The config's entry of a figure or table (``kind``: ``figures`` or ``tables``)."""
+    known: dict[str, FigureEntry] = getattr(config.paper(paper), kind)
+    if name not in known:
+        raise RepliboError(f"{paper} has no {kind[:-1]} called {name!r}; allowed: {allowed(known)}")
+    return known[name]
+
+
+def output_digest(config: Config, kind: str, paper: str, name: str) -> str:
+    """What a figure or table depends on besides the traces: its code, its entry, and the labels and
+    colours of the paper."""
+    entry = config.paper(paper)
+    looks = {
+        "output": output_entry(config, kind, paper, name).model_dump(),
+        "problems": {n: p.label for n, p in entry.problems.items()},
+        "algorithms": {n: (a.label, a.color, a.line) for n, a in entry.algorithms.items()},
+        "code": digest.code_digest(f"replibo.papers.{paper}"),
+    }
+    return digest.identity_digest(looks)
+
+
+def claims_digest(config: Config) -> str:
+    """What the verdicts depend on besides the traces and the claims' file: the measures' code."""
+    return digest.code_digest("replibo.claims", *(f"replibo.papers.{p}" for p in config.papers))

@@ -1,0 +1,1 @@
+"""The data files: the manifest, and fetching and verifying what it lists."""

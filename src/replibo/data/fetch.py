@@ -1,0 +1,275 @@
+"""Fetching the files of the manifest: from a mirror or from where they are published, verified.
+
+A file appears under its own name only when it is whole and its digest is right: it is written
+beside its destination under a name of its own and then renamed, so that processes which fetch the
+same file at the same time do not disturb each other.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import shutil
+import time
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from io import BufferedIOBase
+from pathlib import Path
+from urllib.parse import quote
+from uuid import uuid4
+
+from replibo.data.manifest import DataFile, data_file
+from replibo.errors import RepliboError
+
+MIRROR_VARIABLE = "REPLIBO_DATA_MIRROR"
+
+# Pause before the second attempt at one source; doubled before each further one.
+BACKOFF_SECONDS = 0.5
+
+_CHUNK = 1 << 16
+
+
+class _SourceError(Exception):
+    """One source did not give the file; the message says why, briefly."""
+
+
+class _TransientError(_SourceError):
+    """The same source may well give it in a moment."""
+
+
+def fetch(
+    name: str,
+    *,
+    data_dir: Path,
+    output: Path | None = None,
+    mirror: str | Path | None = None,
+    progress: bool = True,
+    attempts: int = 3,
+    timeout: float = 30.0,
+) -> Path:
+    """The path of the file called ``name``, fetched unless it is already there.
+
+    Args:
+        name: its name in the manifest.
+        data_dir: the data folder.
+        output: where to put the file, instead of its place in the data folder.
+        mirror: a folder or an http(s) URL, asked before the published URLs. None: what the
+            environment variable REPLIBO_DATA_MIRROR says. Empty: no mirror.
+        progress: show a progress bar, where standard error is a terminal.
+        attempts: how often one source is asked, at most, where asking again may help.
+        timeout: seconds to wait for a connection, and for each further piece of the body.
+
+    Raises:
+        RepliboError: one line. The name, the mirror or a number is not allowed; the file is there
+            with a wrong digest (it is left as it is); it cannot be written; or no source gave it:
+            then the line says why for each of them, and how to put the file there by hand.
+    """
+    file = data_file(name)
+    if attempts < 1:
+        raise RepliboError(f"attempts: {attempts} is not allowed; a number >= 1 is")
+    if not timeout > 0:
+        raise RepliboError(f"timeout: {timeout} is not allowed; seconds > 0 are")
+    sources = _sources(file, mirror)
+    target = data_dir / file.path if output is None else output
+    try:
+        if target.exists():
+            _refuse_wrong(target, file)
+            return target
+        target.parent.mkdir(parents=True, exist_ok=True)
+        failures = []
+        with _part_of(target) as part:
+            for source in sources:
+                try:
+                    _get(source, part, file, progress, attempts, timeout)
+                except _SourceError as failure:
+                    failures.append(f"{source} ({failure})")
+                else:
+                    os.replace(part, target)
+                    return target
+    except OSError as error:
+        # What can go wrong with a source is caught above; this is our own side, e.g. a full disk.
+        raise RepliboError(f"{name}: cannot write {target}: {error.strerror or error}") from error
+    raise RepliboError(
+        f"{name}: no source gave the file: {'; '.join(failures)}; "
+        f"to put it there by hand: {target} with {file.digest}"
+    )
+
+
+def fetch_all(
+    names: Iterable[str],
+    *,
+    data_dir: Path,
+    mirror: str | Path | None = None,
+    progress: bool = True,
+    attempts: int = 3,
+    timeout: float = 30.0,
+) -> list[Path]:
+    """The paths of the files called ``names``, in their order; each fetched as `fetch` does.
+
+    All are tried, and those that could be had stay, also where others are missing.
+
+    Raises:
+        RepliboError: one line for each file that is missing or wrong. A name that is not known is
+            told before anything is fetched.
+    """
+    names = list(names)
+    for name in names:
+        data_file(name)
+    paths, faults = [], []
+    for name in names:
+        try:
+            path = fetch(
+                name,
+                data_dir=data_dir,
+                mirror=mirror,
+                progress=progress,
+                attempts=attempts,
+                timeout=timeout,
+            )
+            paths.append(path)
+        except RepliboError as error:
+            faults.append(str(error))
+    if faults:
+        raise RepliboError("\n".join(faults))
+    return paths
+
+
+def fault_of(path: Path, file: DataFile) -> str | None:
+    """Why the file at ``path`` is not ``file``, briefly; None where its digest is right.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    sha256, size = hashlib.sha256(), 0
+    try:
+        with _opened(path, file) as stream:
+            # Stopping beyond the right size keeps a small gz from unpacking into terabytes.
+            while size <= file.size and (chunk := stream.read(_CHUNK)):
+                sha256.update(chunk)
+                size += len(chunk)
+    except EOFError:
+        return "truncated gzip"
+    except (gzip.BadGzipFile, zlib.error):
+        return "corrupt gzip, or none at all"
+    if size > file.size:
+        return f"wrong digest: more than the right {file.size} bytes"
+    if sha256.hexdigest() != file.sha256:
+        return f"wrong digest: {size} bytes with sha256 {sha256.hexdigest()}"
+    return None
+
+
+def _opened(path: Path, file: DataFile) -> BufferedIOBase:
+    return gzip.open(path, "rb") if file.digest_of == "decompressed" else path.open("rb")
+
+
+def _refuse_wrong(path: Path, file: DataFile) -> None:
+    """Somebody put this file there: say what is wrong, and leave it to them to remove it."""
+    try:
+        fault = fault_of(path, file)
+    except OSError as error:
+        fault = f"cannot be read: {error.strerror or error}"
+    if fault:
+        raise RepliboError(
+            f"{file.name}: {path} is there already, but: {fault}; right is {file.digest}; "
+            "move it away or delete it, and fetch again"
+        )
+
+
+def _sources(file: DataFile, mirror: str | Path | None) -> list[str | Path]:
+    """Where to ask for ``file``, in order: a path is in a mirror's folder, a string is a URL."""
+    if mirror is None:
+        mirror = os.environ.get(MIRROR_VARIABLE, "")
+    if mirror == "":
+        return [*file.urls]
+    root = str(mirror)
+    if root.startswith(("http://", "https://")):
+        return [f"{root.rstrip('/')}/{quote(file.path_in_mirror)}", *file.urls]
+    if "://" in root:
+        raise RepliboError(f"mirror: {root} is not allowed; a folder or an http(s) URL is")
+    return [Path(root).expanduser() / file.path_in_mirror, *file.urls]
+
+
+@contextmanager
+def _part_of(target: Path) -> Iterator[Path]:
+    """A path beside ``target`` that nobody else uses; whatever lies there is gone at the end."""
+    # Not tempfile's: the files it makes are for the owner's eyes only, and stay so when renamed.
+    part = target.with_name(f".{target.name}.{uuid4().hex}.part")
+    try:
+        yield part
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _get(
+    source: str | Path, part: Path, file: DataFile, progress: bool, attempts: int, timeout: float
+) -> None:
+    """Write ``file`` from ``source`` to ``part`` and verify it, or raise `_SourceError`."""
+    if isinstance(source, Path):
+        _copy(source, part)
+    else:
+        for attempt in range(1, attempts + 1):
+            try:
+                _download(source, part, file, progress, timeout)
+                break
+            except _TransientError as failure:
+                if attempt == attempts:
+                    raise _SourceError(f"{failure}; attempts: {attempts}") from failure
+                time.sleep(BACKOFF_SECONDS * 2 ** (attempt - 1))
+    fault = fault_of(part, file)
+    if fault:
+        raise _SourceError(fault)
+
+
+def _copy(source: Path, part: Path) -> None:
+    try:
+        stream = source.open("rb")
+    except OSError as error:
+        raise _SourceError(error.strerror or str(error)) from error
+    with stream, part.open("wb") as copy:
+        shutil.copyfileobj(stream, copy)
+
+
+def _download(url: str, part: Path, file: DataFile, progress: bool, timeout: float) -> None:
+    # Imported late: a file that is already there needs none of them.
+    import requests
+    from pooch import HTTPDownloader
+    from tqdm import tqdm
+
+    # disable=None: no bar where standard error is not a terminal, as in a job's log.
+    with tqdm(
+        total=file.size,
+        desc=file.name,
+        unit="B",
+        unit_scale=True,
+        disable=None if progress else True,
+    ) as bar:
+        download = HTTPDownloader(
+            progressbar=bar,
+            chunk_size=_CHUNK,
+            timeout=timeout,
+            # The bytes as they lie there: a server that packs or unpacks them on the way would
+            # turn a gz into what it holds.
+            headers={"Accept-Encoding": "identity"},
+        )
+        try:
+            download(url, str(part), None)
+        except requests.HTTPError as error:
+            status = error.response.status_code
+            failure = _TransientError if status >= 500 else _SourceError
+            raise failure(f"HTTP {status}") from error
+        except requests.Timeout as error:
+            raise _TransientError(f"no answer within {timeout:g} s") from error
+        except requests.exceptions.ChunkedEncodingError as error:
+            raise _TransientError("truncated body") from error
+        except requests.ConnectionError as error:
+            raise _TransientError(f"no connection: {_cause(error)}") from error
+        except requests.RequestException as error:
+            raise _SourceError(type(error).__name__) from error
+
+
+def _cause(error: BaseException) -> str:
+    """The innermost cause by its class, e.g. NameResolutionError: its message would fill lines."""
+    inner = getattr(error, "reason", None) or next(iter(error.args), None)
+    return _cause(inner) if isinstance(inner, BaseException) else type(error).__name__

@@ -1,0 +1,1 @@
+"""Per paper: figures, tables and measures from traces, and nothing else."""

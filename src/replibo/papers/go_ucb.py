@@ -1,0 +1,239 @@
+"""GO-UCB (Liu and Wang 2022): Figure 1, the table of final regret, the claims' measures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from replibo import plotting, statistics
+from replibo.claims import Comparison, MissingRunsError, Outcome
+from replibo.config.models import FigureEntry
+from replibo.errors import RepliboError, allowed
+from replibo.problems.base import Array
+from replibo.runs import Runs
+from replibo.tables import Format, Table, p_value
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# "The error bar is measured by Wald's test with 98% confidence" (section 4).
+CONFIDENCE = 0.98
+
+REGRETS = {
+    "average": (statistics.average_regret, "average regret $R_t/(t-n)$"),
+    "cumulative": (statistics.cumulative_regret, "cumulative regret $R_t$"),
+    "instantaneous": (statistics.instantaneous_regret, "regret $r_t$"),
+}
+Regret = Literal["average", "cumulative", "instantaneous"]
+
+
+def phase_two_regret(
+    runs: Runs, problem: str, algorithm: str, regret: Regret = "average"
+) -> tuple[Array, Array]:
+    """The rounds of Phase II, and the regret in Phase II, ``seeds x rounds``.
+
+    The average regret is R_t/(t - n), the regret of rounds n + 1 … t divided by their number.
+    """
+    if not runs.has(problem, algorithm):
+        raise MissingRunsError(f"{algorithm} was not run on {problem}")
+    if regret not in REGRETS:
+        raise RepliboError(f"options.regret: {regret!r} is not allowed; {allowed(REGRETS)} is")
+    n = runs.initial_points(problem)
+    f = runs.f(problem, algorithm)[:, n:]
+    function, _ = REGRETS[regret]
+    return runs.rounds(problem, algorithm)[n:], function(f, runs.optimal_value(problem))
+
+
+def final_average_regret(runs: Runs, problem: str, algorithm: str) -> Array:
+    """R_T/(T - n), one number per seed."""
+    return phase_two_regret(runs, problem, algorithm)[1][:, -1]
+
+
+def regret_panels(runs: Runs, entry: FigureEntry, *, regret: Regret = "average") -> Figure:
+    """Figure 1: one panel for each problem, regret in Phase II with 98 % Wald intervals."""
+    problems = runs.problems(entry.problems)
+    columns = min(2, len(problems))
+    rows = -(-len(problems) // columns)
+    figure, axes = plotting.panels(rows, columns)
+    for ax, problem in zip(axes.flat, problems, strict=False):
+        algorithms = runs.algorithms(problem, entry.algorithms)
+        for i, algorithm in enumerate(algorithms):
+            t, values = phase_two_regret(runs, problem, algorithm, regret)
+            interval = statistics.wald_interval(values, CONFIDENCE)
+            style = plotting.line_style(runs.entry.algorithms[algorithm])
+            # The bars of the methods stand side by side, not on top of each other.
+            shift = 0.5 * (i / max(1, len(algorithms) - 1) - 0.5)
+            ax.errorbar(
+                t + shift, interval.mean, yerr=interval.half_width, capsize=1.5, lw=1.2, **style
+            )
+        ax.set_title(runs.entry.problems[problem].label)
+        ax.set_xlabel("round $t$")
+        ax.set_ylabel(REGRETS[regret][1])
+        ax.xaxis.get_major_locator().set_params(integer=True)
+    caption = (
+        f"{entry.caption} Mean over the seeds of noise-free regret; error bars: 98 % Wald "
+        f"intervals, drawn side by side. {runs.note(problems)}"
+    )
+    return plotting.finish(figure, caption)
+
+
+def final_regret(runs: Runs, entry: FigureEntry, *, algorithm: str = "go_ucb") -> Table:
+    """Average regret at t = T: mean, 98 % interval, and tests of ``algorithm``'s being lower."""
+    columns = (
+        "problem",
+        "algorithm",
+        "seeds",
+        "average regret at T",
+        "98 % interval, low",
+        "98 % interval, high",
+        "GO-UCB lower: difference",
+        "p (paired t, one-sided)",
+        "p, Benjamini-Hochberg",
+        "effect size d_z",
+    )
+    rows = []
+    problems = runs.problems(entry.problems)
+    for problem in problems:
+        names = runs.algorithms(problem, entry.algorithms)
+        own = final_average_regret(runs, problem, algorithm) if algorithm in names else None
+        tests = {}
+        for name in names:
+            other = final_average_regret(runs, problem, name)
+            if own is not None and name != algorithm and len(own) == len(other) > 1:
+                tests[name] = statistics.t_test_less(own, other, paired=True)
+        adjusted = dict(
+            zip(
+                tests,
+                statistics.benjamini_hochberg([test.p_value for test in tests.values()])
+                if tests
+                else [],
+                strict=True,
+            )
+        )
+        for name in names:
+            values = final_average_regret(runs, problem, name)
+            interval = statistics.wald_interval(values, CONFIDENCE)
+            test = tests.get(name)
+            rows.append(
+                (
+                    runs.entry.problems[problem].label,
+                    runs.entry.algorithms[name].label,
+                    len(values),
+                    float(interval.mean),
+                    float(interval.low),
+                    float(interval.high),
+                    float(test.difference) if test else None,
+                    float(test.p_value) if test else None,
+                    float(adjusted[name]) if test else None,
+                    float(test.effect_size) if test else None,
+                )
+            )
+
+    formats: dict[str, Format] = {name: lambda v: f"{v:.4f}" for name in columns[3:7]}
+    formats |= {columns[7]: p_value, columns[8]: p_value, columns[9]: lambda v: f"{v:.2f}"}
+    return Table(columns, rows, f"{entry.caption} {runs.note(problems)}", formats)
+
+
+# Measures of the claims
+
+
+def _interval(runs: Runs, problem: str, algorithm: str) -> statistics.Interval:
+    values = final_average_regret(runs, problem, algorithm)
+    if len(values) < 2:
+        raise MissingRunsError(
+            f"{algorithm} on {problem} has a single seed, which gives no interval"
+        )
+    return statistics.wald_interval(values, CONFIDENCE)
+
+
+def _shown(interval: statistics.Interval) -> str:
+    return f"{float(interval.mean):.4f} ± {float(interval.half_width):.4f}"
+
+
+def below_each_baseline(
+    runs: Runs, *, problem: str, algorithm: str, baselines: Sequence[str]
+) -> list[Comparison]:
+    """Final average regret below each baseline's, with disjoint 98 % intervals.
+
+    Supported: the algorithm's interval lies below the baseline's; contradicted: above it; open: they
+    overlap.
+    """
+    own = _interval(runs, problem, algorithm)
+    label = runs.entry.algorithms[algorithm].label
+    comparisons = []
+    for baseline in baselines:
+        other = _interval(runs, problem, baseline)
+        outcome: Outcome = (
+            "supported"
+            if own.high < other.low
+            else "contradicted"
+            if own.low > other.high
+            else "open"
+        )
+        comparisons.append(
+            Comparison(outcome, f"{runs.entry.algorithms[baseline].label} {_shown(other)}")
+        )
+    first = comparisons[0]
+    return [Comparison(first.outcome, f"{label} {_shown(own)}; {first.ours}"), *comparisons[1:]]
+
+
+def closest_baseline(
+    runs: Runs, *, problems: Sequence[str], algorithm: str, closest: str, others: Sequence[str]
+) -> list[Comparison]:
+    """``closest`` has the smallest distance to ``algorithm`` in final average regret.
+
+    The distances are means of paired differences |algorithm - baseline|; ``closest`` is compared with
+    each other baseline by paired one-sided t-tests at 1 %, in both directions.
+    """
+    comparisons = []
+    for problem in problems:
+        own = final_average_regret(runs, problem, algorithm)
+        near = np.abs(final_average_regret(runs, problem, closest) - own)
+        for other in others:
+            far = np.abs(final_average_regret(runs, problem, other) - own)
+            p = statistics.t_test_less(near, far, paired=True).p_value
+            reverse = statistics.t_test_less(far, near, paired=True).p_value
+            outcome: Outcome = (
+                "supported" if p < 0.01 else "contradicted" if reverse < 0.01 else "open"
+            )
+            labels = runs.entry.algorithms
+            comparisons.append(
+                Comparison(
+                    outcome,
+                    f"{problem}: distance of {labels[closest].label} {near.mean():.4f}, of "
+                    f"{labels[other].label} {far.mean():.4f}, p {p_value(p)}",
+                )
+            )
+    return comparisons
+
+
+def shrinking_error_bars(
+    runs: Runs, *, problems: Sequence[str], algorithms: Sequence[str]
+) -> list[Comparison]:
+    """The 98 % error bar at t = T is smaller than at the first round of Phase II, for every method.
+
+    The two standard deviations are of the same seeds, so they are compared by Pitman and Morgan's
+    test (the correlation of sum and difference of the pairs), one-sided at 1 % in both directions.
+    """
+    from scipy.stats import pearsonr
+
+    comparisons = []
+    for problem in problems:
+        for algorithm in algorithms:
+            t, values = phase_two_regret(runs, problem, algorithm)
+            bars = statistics.wald_interval(values, CONFIDENCE).half_width
+            first, last = values[:, 0], values[:, -1]
+            name = f"{problem}, {runs.entry.algorithms[algorithm].label}"
+            text = f"{name}: {bars[0]:.4f} at t = {t[0]}, {bars[-1]:.4f} at t = {t[-1]}"
+            outcome: Outcome = "open"
+            if len(first) > 2 and np.ptp(first) > 0 and np.ptp(last) == 0:
+                outcome = "supported"  # no spread is left at all: nothing to test
+            elif len(first) > 2 and np.ptp(first + last) > 0 and np.ptp(first - last) > 0:
+                shrinks = pearsonr(first + last, first - last, alternative="greater").pvalue
+                if min(shrinks, 1 - shrinks) < 0.01:
+                    outcome = "supported" if shrinks < 0.01 else "contradicted"
+                text += f", p {p_value(float(shrinks))}"
+            comparisons.append(Comparison(outcome, text))
+    return comparisons

@@ -1,0 +1,1 @@
+"""The black-box functions, one file per family. The contract is `replibo.problems.base.Problem`."""

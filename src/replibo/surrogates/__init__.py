@@ -1,0 +1,1 @@
+"""The models, with no idea of an optimiser."""

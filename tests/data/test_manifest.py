@@ -1,0 +1,113 @@
+"""The manifest, its typed models, and that data/README.md says the same."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from replibo.data.manifest import DataFile, data_file, destination, load_manifest
+from replibo.errors import RepliboError
+
+ENTRY = {
+    "name": "blob",
+    "path": "blobs/blob.csv",
+    "urls": ["https://example.org/blob.csv"],
+    "sha256": "0" * 64,
+    "digest_of": "file",
+    "size": 1,
+    "licence": "CC0",
+    "source": "nowhere",
+    "citation": "nobody",
+}
+
+
+def test_the_files_are_those_that_the_papers_need() -> None:
+    assert list(load_manifest()) == [
+        "crossed_barrel",
+        "agnp",
+        "mnist_train_images",
+        "mnist_train_labels",
+        "mnist_test_images",
+        "mnist_test_labels",
+    ]
+
+
+def test_names_paths_and_digests_are_unique() -> None:
+    files = load_manifest().values()
+    for attribute in ("path", "path_in_mirror", "sha256"):
+        assert len({getattr(file, attribute) for file in files}) == len(files)
+    urls = [url for file in files for url in file.urls]
+    assert len(set(urls)) == len(urls)
+
+
+def test_a_mirror_keeps_the_publishers_file_names() -> None:
+    manifest = load_manifest()
+    assert manifest["crossed_barrel"].path_in_mirror == "materials/Crossed barrel_dataset.csv"
+    assert manifest["mnist_train_labels"].path_in_mirror == "mnist/train-labels-idx1-ubyte.gz"
+    for file in manifest.values():
+        published = file.path_in_mirror.split("/")[-1].replace(" ", "%20")
+        assert all(url.endswith("/" + published) for url in file.urls)
+
+
+def test_only_gz_files_are_verified_by_what_they_hold() -> None:
+    for file in load_manifest().values():
+        assert (file.digest_of == "decompressed") == file.path.endswith(".gz")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("path", "/blobs/blob.csv"),
+        ("path", "../blob.csv"),
+        ("path", "blobs/a blob.csv"),
+        ("urls", []),
+        ("urls", ["https://example.org/a blob.csv"]),
+        ("sha256", "0" * 63),
+        ("sha256", "A" * 64),
+        ("digest_of", "gz"),
+        ("size", 0),
+        ("license", "CC0"),
+    ],
+)
+def test_a_wrong_entry_is_refused(key: str, value: object) -> None:
+    DataFile.model_validate(ENTRY)
+    with pytest.raises(ValidationError, match=key):
+        DataFile.model_validate(ENTRY | {key: value})
+
+
+def test_destination_is_below_the_data_folder(tmp_path: Path) -> None:
+    assert destination("agnp", tmp_path) == tmp_path / "materials" / "agnp.csv"
+
+
+def test_an_unknown_name_says_which_there_are(tmp_path: Path) -> None:
+    with pytest.raises(RepliboError, match=r"^data file: mnist is not known; agnp, .* is$"):
+        data_file("mnist")
+    with pytest.raises(RepliboError, match="mnist is not known"):
+        destination("mnist", tmp_path)
+
+
+def test_importing_costs_little() -> None:
+    """The workflow reads the manifest at each start; fetching what is there needs no network."""
+    heavy = {"numpy", "pooch", "requests", "tqdm", "torch", "pandas"}
+    code = (
+        "import sys, replibo.data.manifest, replibo.data.fetch\n"
+        "replibo.data.manifest.load_manifest()\n"
+        f"sys.exit(str({heavy} & set(sys.modules)) if {heavy} & set(sys.modules) else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_readme_lists_every_file() -> None:
+    readme = (Path(__file__).parents[2] / "data" / "README.md").read_text(encoding="utf-8")
+    rows = {line.split("|")[1].strip(): line for line in readme.splitlines() if "|" in line}
+    for name, file in load_manifest().items():
+        row = rows[f"`{name}`"]
+        assert f"`{file.path}`" in row
+        assert f"{file.size:,}" in row
+        assert file.sha256 in readme
+        assert all(url in readme for url in file.urls)

@@ -1,0 +1,65 @@
+import functools
+import re
+
+from snakemake.exceptions import WorkflowError
+from snakemake.utils import validate
+
+from replibo.config import digest, load, models, workflow as targets
+from replibo.data.manifest import load_manifest
+from replibo.errors import RepliboError
+
+
+def one_line(function):
+    """Say what is wrong in the config or in a target in one line, without a traceback."""
+
+    @functools.wraps(function)
+    def wrapped(*arguments):
+        try:
+            return function(*arguments)
+        except RepliboError as error:
+            raise WorkflowError(str(error))
+
+    return wrapped
+
+
+# The typed models first: they say what is allowed. The schema is generated from them.
+CONFIG = one_line(load.parse)(config)
+validate(config, "../schemas/config.schema.json")
+targets.export(CONFIG, config)
+
+MANIFEST = load_manifest()
+DATA_NAMES = {file.path: name for name, file in MANIFEST.items()}
+
+
+wildcard_constraints:
+    scale="|".join(targets.SCALES),
+    paper="|".join(CONFIG.papers),
+    problem="[a-z][a-z0-9_]*",
+    algorithm="[a-z][a-z0-9_]*",
+    block=r"\d+(-\d+)?",
+    figure="[a-z][a-z0-9_]*",
+    table="[a-z][a-z0-9_]*",
+
+
+@one_line
+def data_of_run(wildcards):
+    return targets.data_files(
+        CONFIG, wildcards.paper, wildcards.scale, wildcards.problem
+    )
+
+
+@one_line
+def digest_of_run(wildcards):
+    return targets.run_digest(
+        CONFIG, wildcards.paper, wildcards.scale, wildcards.problem, wildcards.algorithm
+    )
+
+
+@one_line
+def digest_of_output(kind, paper, name):
+    return targets.output_digest(CONFIG, kind, paper, name)
+
+
+@one_line
+def caption_of_output(kind, paper, name):
+    return targets.output_entry(CONFIG, kind, paper, name).caption
