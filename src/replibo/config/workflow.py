@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Mapping
@@ -34,7 +35,8 @@ def export(config: Config, raw: Mapping[str, Any]) -> None:
             ".snakemake", "replibo", f"{digest.identity_digest(dict(raw))}.yaml"
         ).absolute()
         overlay.parent.mkdir(parents=True, exist_ok=True)
-        overlay.write_text(yaml.safe_dump(dict(raw)), encoding="utf-8")
+        plain = json.loads(json.dumps(raw))  # Snakemake's mappings are ordered ones
+        overlay.write_text(yaml.safe_dump(plain), encoding="utf-8")
         os.environ["REPLIBO_CONFIG"] = str(overlay)
 
 

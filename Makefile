@@ -1,0 +1,57 @@
+# make quick   the whole workflow at quick scale, from nothing but Python and make
+# make test    every check and test that CI runs
+.DEFAULT_GOAL := help
+.PHONY: help quick test test-all report gallery schema format clean
+
+CORES ?= 2
+VENV := .venv
+BIN := $(VENV)/bin
+# The first of these that is Python 3.11 or newer; 'make PYTHON=/path/to/python quick' takes another.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+  $$p -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+# Installed again whenever the pinned set changes. The stamp is made last, so that an interrupted
+# installation is not taken for a whole one.
+$(VENV)/installed: envs/requirements.txt pyproject.toml
+	@test -n "$(PYTHON)" || { echo "replibo needs Python 3.11 or newer (make PYTHON=/path/to/python ...)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r envs/requirements.txt -e .
+	touch $@
+
+quick: $(VENV)/installed ## run the whole workflow at quick scale (no network, stand-in data)
+	$(BIN)/snakemake --cores $(CORES) quick
+	@echo && cat results/quick/claims.md && echo "figures: figures/quick; tables and verdicts: results/quick"
+
+test: $(VENV)/installed ## style, types, lint, tests, the whole workflow at smoke scale
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/snakefmt --check .
+	$(BIN)/snakemake --lint
+	$(BIN)/python -m pytest -n $(CORES) --dist loadgroup -m "not slow and not slurm"
+
+test-all: $(VENV)/installed ## the same with the tests that take minutes
+	$(BIN)/python -m pytest -n $(CORES) --dist loadgroup -m "not slurm"
+
+report: $(VENV)/installed ## HTML report of the published runs: results/published/report.html
+	$(BIN)/snakemake --cores $(CORES) published
+	$(BIN)/snakemake published --report results/published/report.html
+
+gallery: $(VENV)/installed ## the figures that README shows, from the published traces
+	$(BIN)/snakemake --cores $(CORES) published
+	$(BIN)/python -m replibo.gallery
+
+schema: $(VENV)/installed ## the config's JSON schema, from the typed models
+	$(BIN)/python -m replibo.config.schema workflow/schemas/config.schema.json
+
+format: $(VENV)/installed ## format Python and Snakemake files
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	$(BIN)/snakefmt .
+
+clean: ## remove results and figures (downloads and published traces stay)
+	rm -rf results logs .snakemake/log
+	find figures -mindepth 1 -maxdepth 1 ! -name gallery -exec rm -rf {} +

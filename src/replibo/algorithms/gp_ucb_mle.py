@@ -1,0 +1,115 @@
+"""GP-UCB with the length scale of maximum likelihood: the baseline "MLE" of the LB-GP-UCB paper."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from replibo.algorithms.base import Algorithm, History, Proposal, Space
+from replibo.errors import RepliboError
+from replibo.streams import RunStreams
+from replibo.surrogates.exact_gp import (
+    LOWER_BOUND,
+    ExactGP,
+    check_lower_bound,
+    fit_length_scale,
+    standardise,
+)
+from replibo.surrogates.kernels import PoolDistances
+
+
+class GpUcbMle(Algorithm):
+    """GP-UCB, length scale by maximum likelihood (Ziomek, Adachi and Osborne 2024, section 5).
+
+    At each round, from all data so far:
+
+    - y is standardised (mean 0, standard deviation 1, divisor n - 1);
+    - ℓ_t ← argmax_ℓ log p(y | X, ℓ), isotropic Matérn-5/2, outputscale 1, fixed noise variance;
+    - x_t = argmax_x μ(x; ℓ_t) + β σ(x; ℓ_t), over the whole pool; of equal ones the first. A point
+      may be asked again.
+
+    Everything is deterministic: no random number is drawn.
+
+    Args:
+        beta: β, the factor of the standard deviation itself (BoTorch's ``beta`` is its square).
+        noise_variance: σ², in units of the standardised y.
+        length_scale_start: "single", L-BFGS-B from ℓ = 0.693 only, as the released code does it;
+            "multi", from several starts and with a lower bound, as the paper says
+            (`replibo.surrogates.exact_gp.fit_length_scale`).
+        length_scale_lower_bound: in units of the cube; used by "multi" only.
+    """
+
+    diagnostics: ClassVar[dict[str, str]] = {
+        "length_scale": "ℓ_t, in units of the cube",
+        "log_marginal_likelihood": "log p(y | X, ℓ_t) of the standardised y, nats, all n together",
+        "jitter": "added to the noise variance where the kernel matrix is singular, else 0",
+        "fit_converged": "1 where L-BFGS-B ended by a tolerance, else 0",
+        "fit_at_bound": "1 where ℓ_t is the lower bound of the multi-start fit, else 0",
+        "fit_collapsed": "1 where ℓ_t reads the data as white noise (correlations < 1 %), else 0",
+        "fit_evaluations": "evaluations of the marginal likelihood in this round",
+        "length_scale_single_start": "ℓ_t as the released code's only start finds it",
+    }
+
+    def __init__(
+        self,
+        space: Space,
+        streams: RunStreams,
+        *,
+        beta: float = 1.0,
+        noise_variance: float = 1e-4,
+        length_scale_start: Literal["single", "multi"] = "single",
+        length_scale_lower_bound: float = LOWER_BOUND,
+    ) -> None:
+        super().__init__(space, streams)
+        if space.candidates is None:
+            raise RepliboError(
+                "gp_ucb_mle.GpUcbMle maximises the acquisition over a pool; "
+                "allowed: problems with a finite set of candidates"
+            )
+        for name, value in (("beta", beta), ("noise_variance", noise_variance)):
+            if not (math.isfinite(value) and value >= 0):
+                raise RepliboError(f"{name}: {value} is not allowed; a finite number >= 0 is")
+        if length_scale_start not in ("single", "multi"):
+            raise RepliboError(
+                f"length_scale_start: {length_scale_start!r} is not allowed; multi or single is"
+            )
+        check_lower_bound(length_scale_lower_bound)
+        self.beta = beta
+        self.noise_variance = noise_variance
+        self.length_scale_start = length_scale_start
+        self.length_scale_lower_bound = length_scale_lower_bound
+        # A cache: distances do not depend on the length scale.
+        self._distances = PoolDistances(space.candidates)
+
+    def ask(self, history: History, t: int) -> Proposal:
+        if len(history) == 0:
+            raise RepliboError("gp_ucb_mle.GpUcbMle needs data; allowed: 1 or more initial points")
+        between, to_pool = self._distances.update(history.candidate)
+        y = standardise(history.y)
+        fit = fit_length_scale(
+            between,
+            y,
+            self.noise_variance,
+            starts=self.length_scale_start,
+            lower_bound=self.length_scale_lower_bound,
+        )
+        gp = ExactGP(between, fit.length_scale, self.noise_variance)
+        mean, variance = gp.posterior(y, to_pool)
+        acquisition = mean + self.beta * np.sqrt(variance)
+        candidate = int(np.argmax(acquisition))  # of equal ones the first
+        return Proposal(
+            self._distances.pool[candidate],
+            candidate,
+            {
+                "length_scale": fit.length_scale,
+                "log_marginal_likelihood": fit.log_marginal_likelihood,
+                "jitter": gp.jitter,
+                "fit_converged": float(fit.converged),
+                "fit_at_bound": float(fit.at_bound),
+                "fit_collapsed": float(fit.collapsed),
+                "fit_evaluations": float(fit.evaluations),
+                "length_scale_single_start": fit.from_released_start,
+            },
+        )

@@ -1,0 +1,453 @@
+"""The exact Gaussian process of the LB-GP-UCB paper (Ziomek, Adachi and Osborne 2024, section 5).
+
+Zero mean, outputscale 1, isotropic Matérn-5/2, fixed noise variance σ²: the only hyperparameter is
+the length scale ℓ. The targets are standardised (`standardise`) and never kept: whatever needs them
+is given them, since they are standardised anew whenever data come in.
+
+Two models give the same posterior: `ExactGP` factorises at once, from given distances (for a length
+scale that changes at every round); `GrowingGP` adds one point after the other at a fixed length
+scale, in O(n²), or O(n·m) with a pool of m candidates. `fit_length_scale` maximises the marginal
+likelihood.
+
+Singular kernel matrices. A repeated point without noise makes K + σ²I singular. The factor is then
+that of K + (σ² + jitter)I with the first jitter of `JITTERS` whose smallest pivot (squared diagonal
+entry of the factor) exceeds `SMALLEST_PIVOT`; the jitter that was used is reported. With the
+paper's σ² = 1e-4 it is always 0. (GPyTorch climbs the same ladder, less its last two steps, and
+only when LAPACK finds a negative pivot.)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.linalg import blas, lapack
+from scipy.optimize import minimize
+
+from replibo.errors import RepliboError
+from replibo.problems.base import Array
+from replibo.surrogates.kernels import (
+    SMALLEST_LENGTH_SCALE,
+    matern52,
+    matern52_and_derivative,
+    pairwise_distances,
+)
+
+JITTERS = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)
+SMALLEST_PIVOT = 1e-12
+
+
+def standardise(y: Array) -> Array:
+    """``y`` (``n``) less its mean, over its standard deviation (divisor n - 1).
+
+    As BoTorch's ``Standardize``: where the standard deviation is below 1e-8 or there is one value
+    only, the divisor is 1.
+    """
+    centred = y - np.mean(y)
+    if len(y) < 2:
+        return centred
+    sd = math.sqrt(float(centred @ centred) / (len(y) - 1))
+    return centred / sd if sd >= 1e-8 else centred
+
+
+class _FactorisedGP:
+    """What follows from the lower Cholesky factor L of K + (σ² + jitter)I.
+
+    Attributes:
+        length_scale: ℓ, in units of the cube.
+        noise_variance: σ², in units of the standardised targets.
+        jitter: what had to be added to σ² (see the module's docstring).
+    """
+
+    length_scale: float
+    noise_variance: float
+    jitter: float
+    _L: Array  # capacity x capacity or n x n, Fortran order; rows and columns from n on are unused
+    _n: int
+
+    def __len__(self) -> int:
+        return self._n
+
+    @property
+    def factor(self) -> Array:
+        """L, ``n x n``, lower triangular (a copy)."""
+        return np.tril(self._L[: self._n, : self._n])
+
+    def whiten(self, B: Array) -> Array:
+        """L⁻¹B for ``B``, ``n`` or ``n x m``: one forward substitution."""
+        if len(B) != self._n:
+            raise ValueError(f"{len(B)} rows for {self._n} points")
+        if self._n == 0:
+            return np.array(B)
+        # dtrtrs takes the leading dimension of the buffer; dtrsv would make a copy of the factor.
+        whitened: Array = lapack.dtrtrs(self._L[:, : self._n], B, lower=1)[0]
+        return whitened
+
+    def information_gain(self) -> float:
+        """½ log det(I + σ⁻²K), in nats: what the n observations tell about f (Srinivas et al. 2010,
+        eq. 3). The σ² is the one factorised, jitter included; infinite where it is 0."""
+        variance = self.noise_variance + self.jitter
+        if variance == 0.0:
+            return math.inf if self._n else 0.0
+        return self._half_log_det() - 0.5 * self._n * math.log(variance)
+
+    def log_marginal_likelihood(self, y: Array) -> float:
+        """log p(y | X, ℓ), in nats, of the standardised targets ``y``, ``n`` (Rasmussen and
+        Williams 2006, eq. 2.30; of all n data together, where GPyTorch divides by n)."""
+        w = self.whiten(y)
+        return -0.5 * float(w @ w) - self._half_log_det() - 0.5 * self._n * math.log(2 * math.pi)
+
+    def _half_log_det(self) -> float:
+        return float(np.sum(np.log(self._L.diagonal()[: self._n])))
+
+
+class ExactGP(_FactorisedGP):
+    """The exact GP at one length scale, factorised at once: O(n³), then O(n²) for each new point.
+
+    Args:
+        distances: ``n x n``, between the points.
+        length_scale: ℓ > 0.
+        noise_variance: σ² ≥ 0.
+
+    Raises:
+        RepliboError: the kernel matrix is singular, even with the largest jitter.
+    """
+
+    def __init__(self, distances: Array, length_scale: float, noise_variance: float) -> None:
+        self.length_scale, self.noise_variance = length_scale, noise_variance
+        self._n = len(distances)
+        self._L, self.jitter = _cholesky(matern52(distances, length_scale), noise_variance)
+
+    def posterior(self, y: Array, cross_distances: Array) -> tuple[Array, Array]:
+        """Posterior mean and variance of f, each ``m``, at the points whose distances to the data
+        are ``cross_distances``, ``n x m``; ``y`` (``n``) are the standardised targets."""
+        if self._n == 0:
+            return np.zeros(cross_distances.shape[1]), np.ones(cross_distances.shape[1])
+        K = np.ascontiguousarray(matern52(cross_distances, self.length_scale))
+        # V = L⁻¹K, found in place as Vᵀ Lᵀ = Kᵀ: a row-major K is a column-major Kᵀ.
+        V = blas.dtrsm(1.0, self._L, K.T, side=1, lower=1, trans_a=1, overwrite_b=1).T
+        return _predict(self.whiten(y), V)
+
+
+class GrowingGP(_FactorisedGP):
+    """The exact GP at a fixed length scale, with one row more of the factor for each point.
+
+    Whether a model has grown live or is built again from the history, the same rows are appended in
+    the same order, so that all bits are the same. (Where a jitter becomes necessary, all rows are
+    appended again with it.)
+
+    Args:
+        length_scale: ℓ > 0.
+        noise_variance: σ² ≥ 0.
+        dim: number of dimensions ``d``.
+        pool: ``m x d``, a finite set of candidates; V = L⁻¹K(X, pool) is then kept, and gets one
+            row more for each point.
+        capacity: points to make room for; more are made room for when they come.
+
+    Attributes:
+        X: ``n x d``, the points.
+    """
+
+    def __init__(
+        self,
+        length_scale: float,
+        noise_variance: float,
+        dim: int,
+        *,
+        pool: Array | None = None,
+        capacity: int = 64,
+    ) -> None:
+        if not length_scale >= SMALLEST_LENGTH_SCALE:
+            raise ValueError(f"length_scale {length_scale} is not positive")
+        if not noise_variance >= 0.0:
+            raise ValueError(f"noise_variance {noise_variance} is negative")
+        self.length_scale, self.noise_variance = length_scale, noise_variance
+        self.pool = pool
+        self._rung, self.jitter = 0, JITTERS[0]
+        self._n = 0
+        m = 0 if pool is None else len(pool)
+        self._X = np.empty((capacity, dim))
+        self._L = np.zeros((capacity, capacity), order="F")
+        self._V = np.empty((capacity, m))
+        self._pool_variance = np.ones(m)
+
+    @property
+    def X(self) -> Array:
+        return self._X[: self._n]
+
+    def append(
+        self, x: Array, *, distances: Array | None = None, pool_distances: Array | None = None
+    ) -> None:
+        """Add the point ``x``, ``d``.
+
+        Args:
+            distances: ``n``, from ``x`` to the points so far, where the caller has them (models of
+                several length scales on the same data share them); else they are computed.
+            pool_distances: ``m``, from ``x`` to the pool, likewise.
+
+        Raises:
+            RepliboError: the kernel matrix is singular, even with the largest jitter.
+        """
+        if self._n == len(self._X):
+            self._enlarge()
+        count = self._n + 1
+        self._X[self._n] = x
+        appended = self._append_row(distances, pool_distances)
+        while not appended:
+            self._rung += 1
+            if self._rung == len(JITTERS):
+                raise _singular(self.length_scale, self.noise_variance)
+            self._n, self.jitter = 0, JITTERS[self._rung]
+            self._pool_variance[:] = 1.0
+            appended = all(self._append_row(None, None) for _ in range(count))
+
+    def posterior(self, y: Array, X: Array) -> tuple[Array, Array]:
+        """Posterior mean and variance of f, each ``m``, at any points ``X``, ``m x d``; ``y``
+        (``n``) are the standardised targets."""
+        K = matern52(pairwise_distances(X, self.X), self.length_scale).T
+        return _predict(self.whiten(y), self.whiten(K))
+
+    def pool_posterior(self, y: Array) -> tuple[Array, Array]:
+        """Posterior mean and variance of f, each ``m``, on the whole pool, in O(n² + n·m); ``y``
+        (``n``) are the standardised targets."""
+        if self.pool is None:
+            raise ValueError("this model has no pool")
+        mean = self.whiten(y) @ self._V[: self._n]
+        return mean, np.maximum(self._pool_variance, 0.0)
+
+    def _append_row(self, distances: Array | None, pool_distances: Array | None) -> bool:
+        """Make row n of the factor and of V, of the point self._X[n]; False (and nothing done)
+        where its pivot is too small."""
+        n = self._n
+        x = self._X[n : n + 1]
+        if distances is None:
+            distances = pairwise_distances(x, self._X[:n])[0]
+        row = self.whiten(matern52(distances, self.length_scale))
+        pivot = 1.0 + self.noise_variance + self.jitter - float(row @ row)
+        if not pivot > SMALLEST_PIVOT:
+            return False
+        root = math.sqrt(pivot)
+        self._L[n, :n], self._L[n, n] = row, root
+        if self.pool is not None:
+            if pool_distances is None:
+                pool_distances = pairwise_distances(x, self.pool)[0]
+            v = matern52(pool_distances, self.length_scale)
+            v -= row @ self._V[:n]
+            v /= root
+            self._V[n] = v
+            v *= v
+            self._pool_variance -= v
+        self._n += 1
+        return True
+
+    def _enlarge(self) -> None:
+        n = self._n
+        X, V = np.empty((2 * n, self._X.shape[1])), np.empty((2 * n, self._V.shape[1]))
+        L = np.zeros((2 * n, 2 * n), order="F")
+        X[:n], V[:n], L[:n, :n] = self._X, self._V, self._L
+        self._X, self._V, self._L = X, V, L
+
+
+# The marginal likelihood and its maximum
+
+
+def log_marginal_likelihood(
+    distances: Array, y: Array, length_scale: float, noise_variance: float
+) -> tuple[float, float, float]:
+    """The log marginal likelihood (nats, all data together), its derivative in the length scale,
+    and the jitter of the kernel matrix.
+
+    Rasmussen and Williams 2006, eqs. 2.30 and 5.9: ∂/∂ℓ = ½ αᵀ K' α - ½ tr(K⁻¹ K') with α = K⁻¹y
+    and K' = ∂K/∂ℓ; in K the noise is included.
+
+    Args:
+        distances: ``n x n``, between the points.
+        y: ``n``, the standardised targets.
+
+    Raises:
+        RepliboError: the kernel matrix is singular, even with the largest jitter.
+    """
+    n = len(y)
+    if n == 0:
+        return 0.0, 0.0, 0.0
+    K, derivative = matern52_and_derivative(distances, length_scale)
+    L, jitter = _cholesky(K, noise_variance)
+    alpha = lapack.dpotrs(L, y, lower=1)[0]
+    value = (
+        -0.5 * float(y @ alpha)
+        - float(np.sum(np.log(L.diagonal())))
+        - 0.5 * n * math.log(2 * math.pi)
+    )
+    # The lower triangle of K⁻¹; above it are the zeros of L. K' is symmetric with a zero diagonal,
+    # so that the sum over the lower triangle is half the trace.
+    inverse = lapack.dpotri(L, lower=1, overwrite_c=1)[0]
+    half_trace = float(np.vdot(inverse.T, derivative))
+    return value, 0.5 * float(alpha @ (derivative @ alpha)) - half_trace, jitter
+
+
+RELEASED_START = math.log(2.0)
+"""softplus(0) = 0.693: GPyTorch's initial length scale, the only start of the released code."""
+
+FURTHER_STARTS = (0.05, 0.2, 2.0)
+"""With ``starts="multi"``: these too, and the lower bound itself, where data read as white noise
+have their maximum."""
+
+LOWER_BOUND = 1e-3
+"""The smallest length scale of ``starts="multi"``, in units of the cube (the smallest of the
+released code's optimal length scales is 4.4e-3, on Berkenkamp)."""
+
+
+@dataclass(frozen=True)
+class LengthScaleFit:
+    """Result of `fit_length_scale`.
+
+    Attributes:
+        length_scale: the maximiser ℓ.
+        log_marginal_likelihood: its maximum, nats, all data together.
+        converged: L-BFGS-B ended by one of its tolerances.
+        evaluations: of the marginal likelihood and its derivative, all starts together.
+        at_bound: ℓ is the lower bound (``starts="multi"``; a single start has none).
+        collapsed: the data are read as white noise: no two distinct points correlate by more than
+            1 %.
+        exploded: the data are read as one constant: all points correlate by more than 99 %.
+        jitter: of the kernel matrix at ℓ.
+        from_released_start: where the released code's only start ended; another number than ``ℓ``
+            where another start found a higher maximum.
+    """
+
+    length_scale: float
+    log_marginal_likelihood: float
+    converged: bool
+    evaluations: int
+    at_bound: bool
+    collapsed: bool
+    exploded: bool
+    jitter: float
+    from_released_start: float
+
+
+def fit_length_scale(
+    distances: Array,
+    y: Array,
+    noise_variance: float,
+    *,
+    starts: Literal["single", "multi"] = "single",
+    lower_bound: float = LOWER_BOUND,
+) -> LengthScaleFit:
+    """The length scale of maximum marginal likelihood, by L-BFGS-B (section 5, "MLE").
+
+    As BoTorch's ``fit_gpytorch_mll`` does it (0.17.2): over the raw parameter ρ with
+    ℓ = softplus(ρ), unbounded, on the log marginal likelihood divided by n, with the defaults of
+    scipy's L-BFGS-B (ftol 2.2e-9, gtol 1e-5, 10 corrections, at most 15,000 iterations). Other than
+    there, a fit that did not converge is neither tried again from the same start nor an error:
+    where it stopped is returned, and said to be such.
+
+    Args:
+        distances: ``n x n``, between the points.
+        y: ``n``, the standardised targets.
+        noise_variance: σ² ≥ 0.
+        starts: "single", from `RELEASED_START` only, without bounds (the released code); "multi",
+            from `FURTHER_STARTS` and the lower bound as well, ℓ ≥ ``lower_bound`` (the paper says
+            multi-start and no more). The highest maximum is taken, of equal ones the first.
+        lower_bound: only with ``starts="multi"``; below every start.
+
+    Raises:
+        RepliboError: a setting is not allowed, or the kernel matrix is singular even with jitter.
+    """
+    if starts not in ("single", "multi"):
+        raise RepliboError(f"length_scale_start: {starts!r} is not allowed; single or multi is")
+    distances = np.ascontiguousarray(distances)
+    scale = 1.0 / max(len(y), 1)
+    evaluated: dict[float, tuple[float, float]] = {}  # ℓ: value and jitter
+    evaluations = 0
+
+    def objective(raw: Array) -> tuple[float, float]:
+        nonlocal evaluations
+        evaluations += 1
+        length_scale = _softplus(float(raw[0]))
+        value, slope, jitter = log_marginal_likelihood(distances, y, length_scale, noise_variance)
+        evaluated[length_scale] = value, jitter
+        return -scale * value, -scale * slope * _softplus_slope(float(raw[0]))
+
+    first = [RELEASED_START]
+    if starts == "multi":
+        check_lower_bound(lower_bound)
+        first += [lower_bound, *FURTHER_STARTS]
+    bounds = None if starts == "single" else [(_inverse_softplus(lower_bound), None)]
+    results = [
+        minimize(objective, [_inverse_softplus(start)], jac=True, method="L-BFGS-B", bounds=bounds)
+        for start in first
+    ]
+    best = results[0]
+    for result in results[1:]:
+        # By more than the tolerance: starts that end at the same maximum are no different.
+        if result.fun < best.fun - 1e-7:
+            best = result
+    length_scale = _softplus(float(best.x[0]))
+    value, jitter = evaluated[length_scale]  # L-BFGS-B returns a point that it has evaluated
+    farthest = float(np.max(distances, initial=0.0))
+    nearest = float(np.min(distances, where=distances > 0.0, initial=farthest))
+    largest, smallest = matern52(np.array([nearest, farthest]), length_scale)
+    return LengthScaleFit(
+        length_scale=length_scale,
+        log_marginal_likelihood=value,
+        converged=bool(best.success),
+        evaluations=evaluations,
+        at_bound=starts == "multi" and length_scale <= lower_bound * (1 + 1e-9),
+        collapsed=bool(largest < 0.01),
+        exploded=bool(farthest > 0.0 and smallest > 0.99),
+        jitter=jitter,
+        from_released_start=_softplus(float(results[0].x[0])),
+    )
+
+
+def check_lower_bound(lower_bound: float) -> None:
+    """Raise a `RepliboError` where ``lower_bound`` is not above 0 and below every start."""
+    if not SMALLEST_LENGTH_SCALE <= lower_bound < min(FURTHER_STARTS):
+        raise RepliboError(
+            f"length_scale_lower_bound: {lower_bound} is not allowed; "
+            f"a number above 0 and below {min(FURTHER_STARTS)} is"
+        )
+
+
+# Helpers
+
+
+def _predict(w: Array, V: Array) -> tuple[Array, Array]:
+    """Mean and variance, ``m`` each, from w = L⁻¹y (``n``) and V = L⁻¹K(X, X*) (``n x m``)
+    (Rasmussen and Williams 2006, Algorithm 2.1)."""
+    return w @ V, np.maximum(1.0 - np.einsum("ij,ij->j", V, V), 0.0)
+
+
+def _cholesky(K: Array, noise_variance: float) -> tuple[Array, float]:
+    """L of K + (σ² + jitter)I, ``n x n`` in Fortran order with zeros above, and the jitter; ``K``
+    is symmetric and is kept."""
+    for jitter in JITTERS:
+        A = K.T.copy(order="F")  # K is symmetric: its transpose is copied without a transposition
+        A.ravel(order="K")[:: len(A) + 1] += noise_variance + jitter
+        L, info = lapack.dpotrf(A, lower=1, clean=1, overwrite_a=1)
+        if info == 0 and (len(L) == 0 or L.diagonal().min() ** 2 > SMALLEST_PIVOT):
+            return L, jitter
+    raise _singular(None, noise_variance)
+
+
+def _singular(length_scale: float | None, noise_variance: float) -> RepliboError:
+    at = "" if length_scale is None else f" at length scale {length_scale:g}"
+    return RepliboError(
+        f"noise_variance: with {noise_variance:g} the kernel matrix is singular{at}, even with a "
+        f"jitter of {JITTERS[-1]:g}; allowed: a larger noise_variance"
+    )
+
+
+def _softplus(raw: float) -> float:
+    return max(float(np.logaddexp(0.0, raw)), SMALLEST_LENGTH_SCALE)
+
+
+def _inverse_softplus(length_scale: float) -> float:
+    return length_scale + math.log(-math.expm1(-length_scale))
+
+
+def _softplus_slope(raw: float) -> float:
+    return 1.0 / (1.0 + math.exp(-raw)) if raw >= 0 else math.exp(raw) / (1.0 + math.exp(raw))

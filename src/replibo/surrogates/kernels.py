@@ -1,0 +1,108 @@
+"""The isotropic Matérn-5/2 kernel, as a function of distances, and the distances themselves.
+
+The LB-GP-UCB paper (Ziomek, Adachi and Osborne 2024, section 5) uses this kernel with outputscale
+1. It depends on the points only through their distances; where the length scale changes at every
+round, these are computed once and kept.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replibo.problems.base import Array
+
+SMALLEST_LENGTH_SCALE = 1e-60
+"""Below it the polynomials of kernel and derivative would overflow (distances up to 1e3)."""
+
+
+def pairwise_distances(X1: Array, X2: Array) -> Array:
+    """Euclidean distances, ``n1 x n2``, between the rows of ``X1`` (``n1 x d``) and ``X2``
+    (``n2 x d``).
+
+    The coordinates' squared differences are added up one coordinate after the other, never by
+    ‖a‖² + ‖b‖² - 2ab: repeated points have distance 0 exactly, and every entry has the same bits
+    whatever rows it is computed with.
+    """
+    squared = np.zeros((len(X1), len(X2)))
+    for a, b in zip(X1.T, X2.T, strict=True):
+        difference = a[:, None] - b[None, :]
+        difference *= difference
+        squared += difference
+    return np.sqrt(squared, out=squared)
+
+
+def matern52(distances: Array, length_scale: float) -> Array:
+    """k(r; ℓ) = (1 + s + s²/3) e^-s with s = √5 r/ℓ, elementwise (Rasmussen and Williams 2006,
+    eq. 4.17): ``distances`` of any shape, ``length_scale`` at least `SMALLEST_LENGTH_SCALE`."""
+    s = np.multiply(distances, math.sqrt(5.0) / length_scale)
+    k = s / 3.0
+    k += 1.0
+    k *= s
+    k += 1.0
+    np.negative(s, out=s)
+    k *= np.exp(s, out=s)
+    return k
+
+
+def matern52_and_derivative(distances: Array, length_scale: float) -> tuple[Array, Array]:
+    """The kernel as `matern52` gives it (the same bits) and its derivative in the length scale,
+    ∂k/∂ℓ = s² (1 + s) e^-s / (3ℓ)."""
+    s = np.multiply(distances, math.sqrt(5.0) / length_scale)
+    k = s / 3.0
+    k += 1.0
+    k *= s
+    k += 1.0
+    derivative = s + 1.0
+    derivative *= s
+    derivative *= s
+    derivative *= 1.0 / (3.0 * length_scale)
+    np.negative(s, out=s)
+    np.exp(s, out=s)
+    k *= s
+    derivative *= s
+    return k, derivative
+
+
+class PoolDistances:
+    """Distances from the points asked so far to each other and to a whole finite pool.
+
+    Grows by one row per query; the rows are those of `pairwise_distances`, so that it makes no
+    difference whether they were computed one by one or afresh.
+
+    Args:
+        pool: ``m x d``, the candidates in the unit cube.
+    """
+
+    def __init__(self, pool: Array) -> None:
+        self.pool = pool
+        self._visited = np.empty(0, dtype=np.int64)
+        self._to_pool = np.empty((0, len(pool)))
+        self._between = np.empty((0, 0))
+
+    def update(self, candidates: NDArray[np.int64]) -> tuple[Array, Array]:
+        """Distances for the queries ``candidates`` (``n`` rows of the pool, in the order asked).
+
+        Returns:
+            ``n x n`` between the queries and ``n x m`` from the queries to the pool; views, valid
+            until the next call.
+        """
+        n, kept = len(candidates), len(self._visited)
+        if kept > n or not np.array_equal(self._visited, candidates[:kept]):
+            kept = 0  # another history than last time
+        if n > len(self._between):
+            self._enlarge(max(2 * len(self._between), n, 64), kept)
+        for i in range(kept, n):
+            row = self._to_pool[i]
+            row[:] = pairwise_distances(self.pool[candidates[i], None], self.pool)[0]
+            self._between[i, : i + 1] = self._between[: i + 1, i] = row[candidates[: i + 1]]
+        self._visited = np.array(candidates)
+        return self._between[:n, :n], self._to_pool[:n]
+
+    def _enlarge(self, capacity: int, kept: int) -> None:
+        to_pool, between = np.empty((capacity, len(self.pool))), np.empty((capacity, capacity))
+        to_pool[:kept] = self._to_pool[:kept]
+        between[:kept, :kept] = self._between[:kept, :kept]
+        self._to_pool, self._between = to_pool, between

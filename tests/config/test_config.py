@@ -1,0 +1,175 @@
+"""The config: what it resolves to, and one line for each fault."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replibo.config import build, load, models, registry
+from replibo.config.models import SCALES, RunSettings
+from replibo.config.schema import schema
+from replibo.errors import RepliboError
+
+
+def parsed(overlay: str) -> models.Config:
+    return load.parse(load.merge(load.read(), yaml.safe_load(overlay)))
+
+
+def test_the_committed_schema_is_the_models(root: Path) -> None:
+    committed = json.loads((root / "workflow/schemas/config.schema.json").read_text())
+    assert committed == json.loads(json.dumps(schema())), "run 'make schema'"
+
+
+def test_the_papers_own_numbers(root: Path) -> None:
+    config = load.load()
+    go = config.paper("go_ucb").settings("paper", "f1")
+    assert (go.horizon, go.initial_points, go.seeds) == (20, 5, "0-99")
+    lb = config.paper("lb_gp_ucb")
+    assert lb.settings("paper", "crossed_barrel").seeds == "0-9"
+    assert lb.settings("paper", "agnp").seeds == "0-19"
+    assert lb.settings("paper", "agnp").horizon == 250
+
+
+def test_no_network_below_the_paper_scale(root: Path) -> None:
+    for entry in load.load().entries.values():
+        for scale in ("smoke", "quick"):
+            needs_data = any(entry.problems[p].data_files for p in entry.problems_at(scale))
+            assert not needs_data or entry.scales[scale].data == "stand_in"  # type: ignore[index]
+        assert entry.scales["paper"].data == "real"
+
+
+def test_a_scales_word_goes_before_the_papers_and_a_problems_before_the_defaults() -> None:
+    high = RunSettings(horizon=3)
+    low = RunSettings(horizon=5, seeds="0-9")
+    assert high.over(low) == RunSettings(horizon=3, seeds="0-9")
+
+
+@given(first=st.integers(0, 500), count=st.integers(1, 200), size=st.integers(1, 60))
+def test_blocks_hold_every_seed_once(first: int, count: int, size: int) -> None:
+    seeds = list(range(first, first + count))
+    name = models.block_name(seeds)
+    assert models.seed_list(name) == seeds
+    blocks = [models.block_name(seeds[i : i + size]) for i in range(0, count, size)]
+    assert [seed for block in blocks for seed in models.seed_list(block)] == seeds
+
+
+def test_the_blocks_of_a_paper_hold_every_seed_once(root: Path) -> None:
+    for entry in load.load().entries.values():
+        for scale in SCALES:
+            for problem in entry.problems_at(scale):
+                settings = entry.settings(scale, problem)
+                for algorithm in settings.algorithms or []:
+                    blocks = entry.blocks(scale, problem, algorithm)
+                    seeds = [seed for block in blocks for seed in models.seed_list(block)]
+                    assert seeds == models.seed_list(str(settings.seeds))
+
+
+def test_smoke_runs_every_algorithm_of_a_paper(root: Path) -> None:
+    for entry in load.load().entries.values():
+        ran = {a for p in entry.problems_at("smoke") for a in entry.settings("smoke", p).algorithms or []}
+        assert ran == set(entry.algorithms)
+
+
+def test_an_algorithm_has_one_look_in_all_papers_and_no_two_of_a_paper_share_it(root: Path) -> None:
+    looks: dict[str, Any] = {}
+    for entry in load.load().entries.values():
+        own = [(a.color, a.line) for a in entry.algorithms.values()]
+        assert len(own) == len(set(own))
+        for name, algorithm in entry.algorithms.items():
+            look = (algorithm.color, algorithm.line)
+            assert looks.setdefault(name, look) == look
+
+
+def test_every_entry_can_be_built(root: Path) -> None:
+    config = load.load()
+    for paper, entry in config.entries.items():
+        for problem in entry.problems_at("smoke"):
+            for algorithm in entry.settings("smoke", problem).algorithms or []:
+                assert build.experiment(config, paper, "smoke", problem, algorithm).horizon > 0
+
+
+FAULTS = {
+    "go_ucb: {defaults: {horizon: -3}}": r"config: go_ucb\.defaults\.horizon: -3 is not allowed",
+    "go_ucb: {defaults: {horizon: 5}}": "horizon must be larger",
+    "go_ucb: {defaults: {horizn: 3}}": r"defaults\.horizn: unknown key; allowed: algorithms, horizon",
+    "go_ucb: {defaults: {seeds: ten}}": r"seeds: 'ten' is not a range of seeds; allowed: .*0-9",
+    "go_ucb: {defaults: {seeds: 9-0}}": "'9-0' is not a range of seeds",
+    "go_ucb: {defaults: {seeds: -1}}": "'?-1'? is not a range of seeds",
+    "go_ucb: {defaults: {seeds: true}}": "True is not a range of seeds",
+    "go_ucb: {defaults: {algorithms: [nope]}}": "no algorithm is called 'nope'; allowed: explor",
+    "go_ucb: {scales: {huge: {}}}": r"scales\.huge: \"huge\" is not allowed .*smoke",
+    "go_ucb: {scales: {quick: {only: [f9]}}}": r"scales\.quick\.only: no problem is called 'f9'",
+    "go_ucb: {scales: {quick: {data: fake}}}": r"scales\.quick\.data: \"fake\" is not allowed",
+    "go_ucb: {first_round: zero}": r"first_round: \"zero\" is not allowed .*'initial' or 'search'",
+    "go_ucb: {problems: {f1: {type: go_ucb.F9}}}": "no problem is called 'go_ucb.F9'; allowed: .*F1",
+    "go_ucb: {problems: {f1: {colour: 9}}}": r"problems\.f1\.colour: unknown key; allowed: .*label",
+    "go_ucb: {problems: {F1: {type: go_ucb.F1, label: f}}}": r"problems\.F1: \"F1\" is not allowed",
+    "go_ucb: {algorithms: {go_ucb: {parameters: {V: 3}}}}": "has no such parameter; allowed: U, grad",
+    "go_ucb: {algorithms: {go_ucb: {color: pink}}}": r"color: \"pink\" is not allowed .*'blue'",
+    "go_ucb: {figures: {figure_1: {problems: [f9]}}}": r"figures\.figure_1\.problems: no problem is",
+    "papres: [go_ucb]": r"config: papres: unknown key; allowed: data_dir, .*papers",
+    "memory_mb: lots": r"memory_mb: \"lots\" is not allowed",
+}
+
+
+@pytest.mark.parametrize("overlay", FAULTS)
+def test_a_fault_is_said_in_one_line(overlay: str, root: Path) -> None:
+    with pytest.raises(RepliboError, match=FAULTS[overlay]) as caught:
+        parsed(overlay)
+    assert all(line.startswith("config: ") for line in str(caught.value).splitlines())
+    assert len(str(caught.value).splitlines()) <= 2
+
+
+PARAMETERS = {
+    "{algorithms: {go_ucb: {parameters: {learning_rate: fast}}}}": r"learning_rate: 'fast' is not",
+    "{algorithms: {go_ucb: {parameters: {model_domain: 3}}}}": r"parameters\.model_domain: 3 is not",
+    "{problems: {f1: {parameters: {noise_std: -1}}}}": r"problems\.f1: noise_std: -1\.0 is not allowed",
+    "{problems: {f1: {parameters: {noise_std: .nan}}}}": "noise_std: nan is not allowed",
+}
+
+
+@pytest.mark.parametrize("overlay", PARAMETERS)
+def test_a_wrong_value_of_a_parameter_is_said_in_one_line(overlay: str, root: Path) -> None:
+    config = parsed(f"go_ucb: {overlay}")
+    with pytest.raises(RepliboError, match=PARAMETERS[overlay]) as caught:
+        job = build.experiment(config, "go_ucb", "quick", "f1", "go_ucb")
+        job.make_algorithm(None, None)  # type: ignore[arg-type]
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_no_yaml_is_named_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("a: 1\nb: [\n")
+    with pytest.raises(RepliboError, match=r"a\.yaml, line 3: not YAML"):
+        load.read_yaml(tmp_path / "a.yaml")
+    (tmp_path / "b.yaml").write_text("- 1\n")
+    with pytest.raises(RepliboError, match=r"b\.yaml: must hold a mapping"):
+        load.read_yaml(tmp_path / "b.yaml")
+
+
+def test_a_config_type_is_a_public_class_that_can_be_loaded() -> None:
+    for kind in ("problems", "algorithms"):
+        for name in registry.names(kind):  # type: ignore[arg-type]
+            assert registry.load(kind, name).__name__ == name.partition(".")[2]  # type: ignore[arg-type]
+            assert registry.summary(kind, name)  # type: ignore[arg-type]
+
+
+def test_every_key_of_the_config_is_explained(root: Path) -> None:
+    text = (root / "config" / "README.md").read_text(encoding="utf-8")
+    for model in (
+        models.Config,
+        models.PaperEntry,
+        models.ProblemEntry,
+        models.AlgorithmEntry,
+        models.ScaleEntry,
+        models.FigureEntry,
+        models.RunSettings,
+    ):
+        for key in model.model_fields:
+            if key != "entries":
+                assert f"`{key}`" in text, f"config/README.md does not explain {key}"

@@ -1,0 +1,32 @@
+"""What all tests share: the project's root, and which tests can run here."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+# Before NumPy is loaded: the number of threads changes results bitwise, and runs take one.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests on real data where no mirror is given, and say how many."""
+    if os.environ.get("REPLIBO_DATA_MIRROR"):
+        return
+    left_out = [item for item in items if item.get_closest_marker("real_data")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+@pytest.fixture
+def root(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The project's root, which is also made the working folder."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.delenv("REPLIBO_CONFIG", raising=False)
+    return ROOT

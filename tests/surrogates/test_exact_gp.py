@@ -1,0 +1,442 @@
+"""The exact GP, against GPyTorch, BoTorch's own fit, and what must hold of any GP."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import gpytorch
+import numpy as np
+import pytest
+import torch
+from botorch.fit import fit_gpytorch_mll
+from botorch.models import SingleTaskGP
+from botorch.models.transforms.outcome import Standardize
+from gpytorch.kernels import MaternKernel
+from gpytorch.means import ZeroMean
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+
+from replibo.errors import RepliboError
+from replibo.surrogates import exact_gp
+from replibo.surrogates.exact_gp import (
+    ExactGP,
+    GrowingGP,
+    fit_length_scale,
+    log_marginal_likelihood,
+    standardise,
+)
+from replibo.surrogates.kernels import matern52, pairwise_distances
+
+NOISE = 1e-4
+first_is_slow = settings(deadline=None)
+
+
+def data(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """n points, a repeated one among them, and standardised values of a wavy function."""
+    rng = np.random.default_rng([seed, n, d])
+    X = rng.random((n, d))
+    if n > 5:
+        X[5] = X[2]
+    y = np.sin(4 * X.sum(axis=1)) + X[:, 0] ** 2
+    return X, standardise(y)
+
+
+def botorch_model(X: np.ndarray, y: np.ndarray, length_scale: float | None = None) -> SingleTaskGP:
+    """The same model: zero mean, outputscale 1, isotropic Matérn-5/2, fixed noise."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about the scaling of inputs
+        model = SingleTaskGP(
+            torch.tensor(X),
+            torch.tensor(y)[:, None],
+            torch.full((len(y), 1), NOISE, dtype=torch.double),
+            covar_module=MaternKernel(nu=2.5),
+            mean_module=ZeroMean(),
+            outcome_transform=None,
+        ).double()
+    if length_scale is not None:
+        model.covar_module.lengthscale = torch.tensor(length_scale, dtype=torch.double)
+    return model
+
+
+def grown(X: np.ndarray, length_scale: float, noise: float = NOISE, **kwargs: object) -> GrowingGP:
+    gp = GrowingGP(length_scale, noise, X.shape[1], **kwargs)  # type: ignore[arg-type]
+    for x in X:
+        gp.append(x)
+    return gp
+
+
+# Against GPyTorch
+
+
+@pytest.mark.parametrize("length_scale", [0.05, 0.4, 2.0])
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (12, 1), (80, 4)])
+def test_posterior_is_gpytorchs(n: int, d: int, length_scale: float) -> None:
+    X, y = data(n, d)
+    new = np.random.default_rng(7).random((30, d))
+    with torch.no_grad():
+        expected = botorch_model(X, y, length_scale).posterior(torch.tensor(new))
+    mean, variance = expected.mean[:, 0].numpy(), expected.variance[:, 0].numpy()
+    exact = ExactGP(pairwise_distances(X, X), length_scale, NOISE)
+    growing = grown(X, length_scale, pool=new)
+    for result in (
+        exact.posterior(y, pairwise_distances(X, new)),
+        growing.posterior(y, new),
+        growing.pool_posterior(y),
+    ):
+        assert_allclose(result[0], mean, atol=1e-8)
+        assert_allclose(result[1], variance, atol=1e-8)
+
+
+@pytest.mark.parametrize("length_scale", [0.05, 0.4, 2.0])
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (12, 1), (80, 4)])
+def test_marginal_likelihood_is_gpytorchs(n: int, d: int, length_scale: float) -> None:
+    X, y = data(n, d)
+    model = botorch_model(X, y, length_scale)
+    model.train()
+    mll = gpytorch.mlls.ExactMarginalLogLikelihood(model.likelihood, model)
+    per_datum = mll(model(torch.tensor(X)), torch.tensor(y))
+    per_datum.backward()
+    raw = model.covar_module.raw_lengthscale
+    slope = raw.grad.item() * (1 + math.exp(-raw.item()))  # d/dℓ = d/dρ / sigmoid(ρ)
+
+    D = pairwise_distances(X, X)
+    value, derivative, jitter = log_marginal_likelihood(D, y, length_scale, NOISE)
+    assert value == pytest.approx(n * per_datum.item(), rel=1e-9)
+    assert derivative == pytest.approx(n * slope, rel=1e-6, abs=1e-8)
+    assert jitter == 0.0
+    for gp in (ExactGP(D, length_scale, NOISE), grown(X, length_scale)):
+        assert gp.log_marginal_likelihood(y) == pytest.approx(value, rel=1e-9)
+
+
+@given(st.integers(0, 30), st.floats(0.02, 5.0))
+@first_is_slow
+def test_marginal_likelihood_derivative(seed: int, length_scale: float) -> None:
+    X, y = data(15, 2, seed)
+    D, step = pairwise_distances(X, X), 1e-5 * length_scale
+    _, derivative, _ = log_marginal_likelihood(D, y, length_scale, NOISE)
+    upper, lower = (
+        log_marginal_likelihood(D, y, length_scale + s, NOISE)[0] for s in (step, -step)
+    )
+    assert derivative == pytest.approx((upper - lower) / (2 * step), rel=1e-4, abs=1e-2)
+
+
+def test_standardise_is_botorchs() -> None:
+    for y in (np.array([1.0, 4.0, 2.5, -3.0]), np.array([2.0, 2.0, 2.0]), np.array([7.0])):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected, _ = Standardize(m=1)(torch.tensor(y)[:, None])
+        assert_allclose(standardise(y), expected[:, 0].numpy(), rtol=1e-14)
+
+
+# Growing
+
+
+@pytest.mark.parametrize("noise", [NOISE, 0.0])
+def test_growing_is_rebuilt_bit_for_bit(noise: float) -> None:
+    """At any time, whatever was asked of it in between; with jitter or without."""
+    X, y = data(150, 3)
+    pool = np.random.default_rng(1).random((40, 3))
+    live = GrowingGP(0.3, noise, 3, pool=pool, capacity=4)
+    for n, x in enumerate(X, start=1):
+        live.append(x)
+        live.posterior(y[:n], pool[:2])
+        live.pool_posterior(y[:n])
+        if n in (1, 3, 6, 65, 150):
+            again = grown(X[:n], 0.3, noise, pool=pool, capacity=4)
+            assert again.jitter == live.jitter
+            assert_array_equal(again.factor, live.factor)
+            for one, two in zip(
+                again.pool_posterior(y[:n]), live.pool_posterior(y[:n]), strict=True
+            ):
+                assert_array_equal(one, two)
+
+
+def test_growing_with_given_distances_has_the_same_bits() -> None:
+    X, y = data(30, 3)
+    pool = np.random.default_rng(1).random((40, 3))
+    given_them = GrowingGP(0.3, NOISE, 3, pool=pool)
+    for n, x in enumerate(X):
+        given_them.append(
+            x,
+            distances=pairwise_distances(X[n : n + 1], X[:n])[0],
+            pool_distances=pairwise_distances(X[n : n + 1], pool)[0],
+        )
+    computed = grown(X, 0.3, pool=pool)
+    assert_array_equal(given_them.factor, computed.factor)
+    for one, two in zip(given_them.pool_posterior(y), computed.pool_posterior(y), strict=True):
+        assert_array_equal(one, two)
+
+
+def test_growing_is_the_factorisation() -> None:
+    X, _ = data(120, 3)
+    K = matern52(pairwise_distances(X, X), 0.4) + NOISE * np.eye(120)
+    gp = grown(X, 0.4)
+    assert len(gp) == 120
+    assert_array_equal(gp.X, X)
+    assert_allclose(gp.factor, np.linalg.cholesky(K), atol=1e-10)
+    assert_allclose(ExactGP(pairwise_distances(X, X), 0.4, NOISE).factor, gp.factor, atol=1e-10)
+
+
+def test_targets_can_be_replaced() -> None:
+    X, y = data(20, 2)
+    gp = grown(X, 0.4, pool=X)
+    mean, variance = gp.pool_posterior(y)
+    shifted, same = gp.pool_posterior(-3.0 * y)
+    assert_allclose(shifted, -3.0 * mean, atol=1e-12)
+    assert_array_equal(same, variance)
+    with pytest.raises(ValueError, match="19 rows for 20 points"):
+        gp.pool_posterior(y[:-1])
+
+
+def test_without_data_the_prior() -> None:
+    X = np.random.default_rng(0).random((4, 2))
+    gp, nothing = GrowingGP(0.4, NOISE, 2, pool=X), np.empty(0)
+    exact = ExactGP(np.empty((0, 0)), 0.4, NOISE)
+    for mean, variance in (
+        gp.posterior(nothing, X),
+        gp.pool_posterior(nothing),
+        exact.posterior(nothing, np.empty((0, 4))),
+    ):
+        assert_array_equal(mean, np.zeros(4))
+        assert_array_equal(variance, np.ones(4))
+    assert gp.information_gain() == gp.log_marginal_likelihood(nothing) == 0.0
+
+
+def test_growing_rejects() -> None:
+    with pytest.raises(ValueError, match="length_scale"):
+        GrowingGP(0.0, NOISE, 2)
+    with pytest.raises(ValueError, match="noise_variance"):
+        GrowingGP(0.1, -1.0, 2)
+    with pytest.raises(ValueError, match="no pool"):
+        GrowingGP(0.1, NOISE, 2).pool_posterior(np.empty(0))
+
+
+# Properties
+
+coordinates = st.lists(
+    st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=14
+)  # on a coarse grid: repeated points are common
+length_scales = st.floats(0.02, 5.0)
+
+
+@given(coordinates, length_scales)
+@first_is_slow
+def test_variance_shrinks_and_information_grows(
+    grid: list[tuple[int, int]], length_scale: float
+) -> None:
+    X = np.array(grid) / 6
+    pool = np.random.default_rng(0).random((10, 2))
+    gp = GrowingGP(length_scale, NOISE, 2, pool=pool)
+    last_variance, last_gain = np.ones(10), 0.0
+    for n, x in enumerate(X, start=1):
+        gp.append(x)
+        _, variance = gp.pool_posterior(np.zeros(n))
+        assert (variance >= 0).all()
+        assert (variance <= last_variance).all()
+        assert gp.information_gain() > last_gain
+        last_variance, last_gain = variance, gp.information_gain()
+    K = matern52(pairwise_distances(X, X), length_scale)
+    expected = 0.5 * np.linalg.slogdet(np.eye(len(X)) + K / NOISE)[1]
+    assert last_gain == pytest.approx(expected, rel=1e-8)
+    exact = ExactGP(pairwise_distances(X, X), length_scale, NOISE)
+    assert exact.information_gain() == pytest.approx(expected, rel=1e-8)
+
+
+@given(coordinates, length_scales, st.randoms(use_true_random=False))
+@first_is_slow
+def test_order_and_place_do_not_matter(
+    grid: list[tuple[int, int]], length_scale: float, random: object
+) -> None:
+    X = np.array(grid) / 6
+    y = np.cos(5 * X[:, 0]) - X[:, 1]
+    new = np.random.default_rng(0).random((10, 2))
+    order = np.random.default_rng(random.randrange(99)).permutation(len(X))  # type: ignore[attr-defined]
+    mean, variance = grown(X, length_scale).posterior(y, new)
+    for moved, targets, asked in (
+        (X[order], y[order], new),
+        (X + 3.0, y, new + 3.0),
+        (X[:, ::-1], y, new[:, ::-1]),
+    ):
+        result = grown(moved, length_scale).posterior(targets, asked)
+        assert_allclose(result[0], mean, atol=1e-6)
+        assert_allclose(result[1], variance, atol=1e-8)
+    scaled = grown(2.0 * X, 2.0 * length_scale).posterior(y, 2.0 * new)
+    assert_allclose(scaled[0], mean, atol=1e-6)
+
+
+def test_data_are_interpolated() -> None:
+    X, y = data(25, 2)
+    mean, variance = grown(X, 0.4).posterior(y, X)
+    assert_allclose(mean, y, atol=1e-2)
+    assert (variance <= NOISE).all()
+
+
+# Jitter
+
+
+def test_singular_matrix_takes_the_first_jitter_that_works() -> None:
+    X, y = data(20, 2)  # holds a point twice
+    D = pairwise_distances(X, X)
+    new = np.random.default_rng(1).random((10, 2))
+    growing, exact = grown(X, 0.4, 0.0, pool=np.vstack([X, new])), ExactGP(D, 0.4, 0.0)
+    assert growing.jitter == exact.jitter == 1e-8
+    assert log_marginal_likelihood(D, y, 0.4, 0.0)[2] == 1e-8
+    assert fit_length_scale(D, y, 0.0).jitter > 0
+    for result, expected in zip(
+        growing.pool_posterior(y),
+        exact.posterior(y, pairwise_distances(X, growing.pool)),
+        strict=True,
+    ):
+        assert_allclose(result, expected, atol=1e-5)
+    mean, variance = growing.pool_posterior(y)
+    assert_allclose(mean[:20], y, atol=1e-4)
+    assert (variance[:20] < 1e-6).all()
+    assert (variance[20:] > 1e-4).all()
+    assert_allclose(growing.information_gain(), exact.information_gain(), rtol=1e-6)
+
+
+def test_jitter_comes_when_it_is_needed() -> None:
+    X, y = data(20, 2)
+    gp = grown(X[:5], 0.4, 0.0)
+    assert gp.jitter == 0.0
+    assert gp.information_gain() == math.inf
+    gp.append(X[5])
+    assert gp.jitter == 1e-8
+    assert math.isfinite(gp.log_marginal_likelihood(y[:6]))
+
+
+def test_nearly_repeated_point_takes_a_jitter_too() -> None:
+    """Its pivot is positive, but nothing but rounding errors."""
+    X = np.array([[0.2], [0.2 + 1e-8], [0.7]])
+    assert grown(X, 0.4, 0.0).jitter == 1e-8
+    assert ExactGP(pairwise_distances(X, X), 0.4, 0.0).jitter == 1e-8
+
+
+def test_hopeless_matrix_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact_gp, "JITTERS", (0.0,))
+    X = np.zeros((2, 1))
+    with pytest.raises(RepliboError, match="noise_variance: with 0 the kernel matrix is singular"):
+        grown(X, 0.4, 0.0)
+    with pytest.raises(RepliboError, match="noise_variance"):
+        ExactGP(pairwise_distances(X, X), 0.4, 0.0)
+
+
+# The fit
+
+
+@pytest.mark.parametrize(("n", "d"), [(3, 1), (10, 4), (10, 5), (40, 2), (120, 4)])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_fit_is_botorchs(n: int, d: int, seed: int) -> None:
+    """From the same start, with the same optimiser: the same local maximum."""
+    X, y = data(n, d, seed)
+    model = botorch_model(X, y)
+    assert model.covar_module.lengthscale.item() == pytest.approx(exact_gp.RELEASED_START)
+    mll = gpytorch.mlls.ExactMarginalLogLikelihood(model.likelihood, model)
+    fit_gpytorch_mll(mll)
+    fit = fit_length_scale(pairwise_distances(X, X), y, NOISE)
+    assert fit.length_scale == pytest.approx(model.covar_module.lengthscale.item(), rel=1e-6)
+    assert fit.converged
+    assert not fit.at_bound
+    assert fit.from_released_start == fit.length_scale
+    model.train()
+    expected = n * mll(model(torch.tensor(X)), torch.tensor(y)).item()
+    assert fit.log_marginal_likelihood == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize(("n", "d"), [(8, 1), (10, 4), (40, 2)])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_fit_against_a_dense_grid(n: int, d: int, seed: int) -> None:
+    X, y = data(n, d, seed)
+    D = pairwise_distances(X, X)
+    grid = np.geomspace(1e-3, 20, 1500)
+    values = np.array([log_marginal_likelihood(D, y, ell, NOISE)[0] for ell in grid])
+    multi = fit_length_scale(D, y, NOISE, starts="multi")
+    assert multi.log_marginal_likelihood >= values.max() - 1e-5 * n
+    assert not multi.at_bound
+    assert multi.length_scale == pytest.approx(grid[values.argmax()], rel=2e-2)
+    single = fit_length_scale(D, y, NOISE)
+    assert single.log_marginal_likelihood <= multi.log_marginal_likelihood + 1e-5 * n
+    assert single.length_scale == pytest.approx(multi.from_released_start, rel=1e-3)
+    assert multi.evaluations > single.evaluations
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_scaling_of_the_objective_does_not_move_the_optimum(seed: int) -> None:
+    """GPyTorch divides the marginal likelihood by n, and so does the fit: the same maximum."""
+    X, y = data(30, 2, seed)
+    D = pairwise_distances(X, X)
+
+    def total(raw: np.ndarray) -> tuple[float, float]:
+        ell = float(np.logaddexp(0.0, raw[0]))
+        value, slope, _ = log_marginal_likelihood(D, y, ell, NOISE)
+        return -value, -slope / (1 + math.exp(-raw[0]))
+
+    result = minimize(total, [0.0], jac=True, method="L-BFGS-B")
+    fit = fit_length_scale(D, y, NOISE)
+    assert fit.length_scale == pytest.approx(float(np.logaddexp(0.0, result.x[0])), rel=1e-3)
+    assert fit.log_marginal_likelihood == pytest.approx(-result.fun, abs=1e-4)
+
+
+def test_fit_reports_white_noise() -> None:
+    rng = np.random.default_rng(3)
+    X, y = rng.random((12, 2)), standardise(rng.standard_normal(12))
+    D = pairwise_distances(X, X)
+    fit = fit_length_scale(D, y, NOISE)
+    assert fit.collapsed
+    assert not fit.exploded
+    white = -0.5 * (y @ y / (1 + NOISE) + 12 * math.log(2 * math.pi * (1 + NOISE)))
+    assert fit.log_marginal_likelihood == pytest.approx(white, abs=0.5)
+
+
+def test_fit_reports_the_bound_and_what_the_released_start_misses() -> None:
+    """The released start stays in a local maximum; read as white noise the data are likelier."""
+    X = np.array([0.0, 0.001, 0.3, 0.6, 1.0])[:, None]
+    y = standardise(np.array([0.0, 0.4, 1.0, 0.9, -0.2]))
+    D = pairwise_distances(X, X)
+    bound = 1e-4
+    multi = fit_length_scale(D, y, 0.09, starts="multi", lower_bound=bound)
+    single = fit_length_scale(D, y, 0.09)
+    assert multi.from_released_start == pytest.approx(single.length_scale, rel=1e-3)
+    assert multi.log_marginal_likelihood > single.log_marginal_likelihood
+    assert multi.length_scale == pytest.approx(bound)
+    assert multi.at_bound
+    assert multi.collapsed
+    assert not single.collapsed
+
+
+def test_fit_reports_a_constant() -> None:
+    X = np.linspace(0, 1, 10)[:, None]
+    fit = fit_length_scale(pairwise_distances(X, X), np.zeros(10), NOISE)
+    assert fit.exploded
+    assert not fit.collapsed
+
+
+def test_fit_of_one_datum_stays_at_the_start() -> None:
+    fit = fit_length_scale(np.zeros((1, 1)), np.zeros(1), NOISE)
+    assert fit.length_scale == pytest.approx(math.log(2))
+    assert fit.converged
+    assert not fit.collapsed
+    assert not fit.exploded
+
+
+def test_fit_reports_no_convergence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*args: object, **kwargs: object) -> object:
+        return minimize(*args, **kwargs, options={"maxiter": 1})  # type: ignore[arg-type]
+
+    monkeypatch.setattr(exact_gp, "minimize", stopped)
+    X, y = data(30, 2)
+    fit = fit_length_scale(pairwise_distances(X, X), y, NOISE)
+    assert not fit.converged
+    assert math.isfinite(fit.log_marginal_likelihood)
+
+
+def test_fit_rejects() -> None:
+    D, y = np.zeros((1, 1)), np.zeros(1)
+    with pytest.raises(RepliboError, match="length_scale_start: 'many' is not allowed"):
+        fit_length_scale(D, y, NOISE, starts="many")  # type: ignore[arg-type]
+    for bound in (0.0, -1.0, 0.05, math.nan):
+        with pytest.raises(RepliboError, match="length_scale_lower_bound"):
+            fit_length_scale(D, y, NOISE, starts="multi", lower_bound=bound)

@@ -1,0 +1,165 @@
+"""The ask-tell loop: rounds, shared initial points, blocks of seeds, faults."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from replibo.algorithms.base import Algorithm, History, Proposal
+from replibo.algorithms.random_search import RandomSearch
+from replibo.errors import RepliboError
+from replibo.loop import Experiment, journal_path, run_block
+from replibo.problems.base import Array, Observation, Problem
+from replibo.streams import RunStreams
+
+
+class Square(Problem):
+    """-(x - 1)² - (y - 2)² on [0, 4]²."""
+
+    def __init__(self) -> None:
+        self.dim = 2
+        self.bounds = np.array([[0.0, 0.0], [4.0, 4.0]])
+        self.optimal_value = 0.0
+        self.noise_std = 0.1
+
+    def evaluate_true(self, X: Array) -> Array:
+        return -np.sum((X - [1.0, 2.0]) ** 2, axis=1)
+
+
+class Pool(Square):
+    """The same on a pool of 30 points in native units."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.candidates = np.random.default_rng(0).uniform(0, 4, (30, 2))
+
+
+def experiment(problem: Problem | None = None, **changes: Any) -> Experiment:
+    settings: dict[str, Any] = {
+        "paper": "paper",
+        "problem_name": "square",
+        "algorithm_name": "random",
+        "problem": problem or Square(),
+        "make_algorithm": RandomSearch,
+        "horizon": 9,
+        "initial_points": 4,
+        "first_round": "initial",
+    }
+    return Experiment(**{**settings, **changes})
+
+
+@pytest.mark.parametrize(
+    ("first_round", "rounds"), [("initial", range(1, 10)), ("search", range(-3, 10))]
+)
+def test_rounds_are_counted_as_the_paper_counts(first_round: str, rounds: range) -> None:
+    (trace,) = run_block(experiment(first_round=first_round), [0])
+    assert trace.t == list(rounds)
+    searched = len(rounds) - 4
+    assert trace.phase == ["initial"] * 4 + ["search"] * searched
+    assert len(trace.y) == len(trace.f) == len(trace.x) == len(trace.seconds) == len(rounds)
+
+
+def test_observations_are_f_plus_noise_at_the_native_point() -> None:
+    (trace,) = run_block(experiment(), [3])
+    X = np.array(trace.x)
+    assert X.min() >= 0 and X.max() > 1
+    np.testing.assert_array_equal(trace.f, Square().evaluate_true(X))
+    noise = [RunStreams("paper", "square", "any", 3).noise(i).standard_normal() for i in range(9)]
+    np.testing.assert_allclose(np.array(trace.y) - trace.f, 0.1 * np.array(noise), atol=1e-12)
+
+
+def test_every_algorithm_starts_from_the_same_points_and_meets_the_same_noise() -> None:
+    (one,) = run_block(experiment(), [5])
+    (other,) = run_block(experiment(algorithm_name="other"), [5])
+    assert one.x[:4] == other.x[:4] and one.y[:4] == other.y[:4]
+    assert one.x[4:] != other.x[4:]
+    np.testing.assert_allclose(
+        np.array(one.y) - one.f, np.array(other.y) - other.f, atol=1e-12
+    )
+
+
+def test_a_seed_is_the_same_alone_in_a_block_and_in_any_order() -> None:
+    alone = [run_block(experiment(), [seed])[0].digest() for seed in range(4)]
+    assert len(set(alone)) == 4
+    assert [t.digest() for t in run_block(experiment(), [0, 1, 2, 3])] == alone
+    assert [t.digest() for t in run_block(experiment(), [2, 0, 3, 1])] == [
+        alone[i] for i in (2, 0, 3, 1)
+    ]
+
+
+def test_a_longer_run_begins_as_the_shorter_one() -> None:
+    (short,) = run_block(experiment(), [0])
+    (long,) = run_block(experiment(horizon=15), [0])
+    assert long.x[:9] == short.x and long.y[:9] == short.y
+
+
+def test_on_a_pool_every_query_is_a_row_bit_for_bit_and_initial_rows_are_distinct() -> None:
+    problem = Pool()
+    (trace,) = run_block(experiment(problem, horizon=40, initial_points=10), [0])
+    rows = {tuple(row) for row in problem.candidates}
+    assert all(tuple(x) in rows for x in trace.x)
+    assert len({tuple(x) for x in trace.x[:10]}) == 10
+
+
+class Stubborn(Algorithm):
+    """Proposes what it was made with."""
+
+    proposal = Proposal(np.array([0.5, 0.5]))
+
+    def ask(self, history: History, t: int) -> Proposal:
+        return self.proposal
+
+
+@pytest.mark.parametrize(
+    "x", [[1.5, 0.0], [-0.1, 0.5], [math.nan, 0.5], [0.5], [0.5, 0.5, 0.5]], ids=str
+)
+def test_a_proposal_outside_the_cube_is_said_in_one_line(x: list[float]) -> None:
+    made = type("Made", (Stubborn,), {"proposal": Proposal(np.array(x))})
+    with pytest.raises(RepliboError, match=r"square random, seed 7, query 5: .* 2-D unit cube"):
+        run_block(experiment(make_algorithm=made), [7])
+
+
+def test_a_proposal_that_is_no_row_of_the_pool_is_said_in_one_line() -> None:
+    made = type("Made", (Stubborn,), {"proposal": Proposal(np.array([0.5, 0.5]), candidate=3)})
+    with pytest.raises(RepliboError, match="not row 3 of the pool"):
+        run_block(experiment(Pool(), make_algorithm=made), [0])
+
+
+class Failing(Square):
+    """Returns ``value`` at the eighth query."""
+
+    def __init__(self, value: float) -> None:
+        super().__init__()
+        self.value = value
+
+    def observe(self, x: Array, streams: RunStreams, query: int) -> Observation:
+        found = super().observe(x, streams, query)
+        return Observation(self.value, found.f) if query == 7 else found
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_an_observation_that_is_not_finite_keeps_what_was_observed(
+    value: float, tmp_path: Path
+) -> None:
+    with pytest.raises(
+        RepliboError, match=rf"seed 1, query 8: the observation y is {value}; allowed: finite"
+    ):
+        run_block(experiment(Failing(value)), [1], journal_folder=tmp_path, identity="i")
+    # seven queries are kept: a mended problem goes on from there
+    assert journal_path(tmp_path, 1).read_bytes().count(b"\n") == 8
+    (resumed,) = run_block(experiment(), [1], journal_folder=tmp_path, identity="i")
+    assert resumed.digest() == run_block(experiment(), [1])[0].digest()
+
+
+def test_a_pool_smaller_than_the_initial_points_is_said_in_one_line() -> None:
+    with pytest.raises(RepliboError, match="the pool has 30 points, fewer than the 31 initial"):
+        run_block(experiment(Pool(), initial_points=31, horizon=40), [0])
+
+
+def test_a_horizon_that_leaves_no_query_is_said_in_one_line() -> None:
+    with pytest.raises(RepliboError, match="horizon 4 leaves no query after the 4 initial points"):
+        run_block(experiment(horizon=4), [0])

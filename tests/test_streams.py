@@ -1,0 +1,155 @@
+"""Random streams: a stream depends on its name and on nothing else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from replibo.streams import RunStreams, generator
+
+RUN = RunStreams("go_ucb", "f1", "gp_ei", 3)
+
+
+def _first(rng: np.random.Generator) -> int:
+    """The first 64 bits of a stream."""
+    return int(rng.integers(2**63))
+
+
+# Published traces stand on these numbers: were they to change, by our code or by NumPy's, every
+# trace would.
+@pytest.mark.parametrize(
+    ("stream", "integer", "uniform", "normal"),
+    [
+        (lambda: generator(), 902759922, 0.6461336182588584, -1.1109245285602984),
+        (lambda: generator("replibo"), 2127017708, 0.94825463852971, -1.7968772168201377),
+        (lambda: generator("a", "b", 1), 696025958, 0.8648486924339537, 1.3184613342658382),
+        (RUN.initial, 1078328841, 0.8552262837979331, 0.42550949752002337),
+        (lambda: RUN.noise(0), 1504484173, 0.8951688543173779, 0.5765781423068519),
+        (lambda: RUN.noise(17), 1842080801, 0.25138981187648035, -0.16162194067700036),
+        (lambda: RUN.algorithm_at(5), 968021349, 0.39404562384183306, -1.4316371402905337),
+    ],
+    ids=["nameless", "replibo", "a_b_1", "initial", "noise_0", "noise_17", "algorithm_5"],
+)
+def test_known_answers(
+    stream: Callable[[], np.random.Generator], integer: int, uniform: float, normal: float
+) -> None:
+    rng = stream()
+    drawn = (int(rng.integers(2**31)), float(rng.uniform()), float(rng.standard_normal()))
+    assert drawn == (integer, uniform, normal)
+
+
+def test_known_answers_of_what_the_loop_and_the_algorithms_draw() -> None:
+    # initial points, initial rows of a pool, the first weights of GO-UCB
+    assert RUN.initial().uniform(size=(2, 2)).tolist() == [
+        [0.8005768716107439, 0.8552262837979331],
+        [0.927183286551593, 0.7030235033500618],
+    ]
+    rows = RUN.initial().choice(600, size=5, replace=False)
+    assert rows.tolist() == [512, 477, 353, 299, 82]
+    weights = RUN.algorithm_at(5).uniform(-1.0, 1.0, size=(4, 1))
+    assert weights[:, 0].tolist() == [
+        0.13744710360223888,
+        -0.21190875231633388,
+        0.18727287636935874,
+        -0.6198218588878226,
+    ]
+
+
+def test_each_part_of_the_name_matters() -> None:
+    base = ("paper", "problem", "role", 0)
+    names = [base, *((*base[:i], "other", *base[i + 1 :]) for i in range(len(base)))]
+    names += [base[:-1], (*base, 0), base[::-1], ("paper", "problem", "role", 1)]
+    assert len({_first(generator(*name)) for name in names}) == len(names)
+
+
+def test_names_are_not_run_together() -> None:
+    names = [("a", "b"), ("ab",), ("a b",), ("a,b",), ("a", "", "b"), ("ab", ""), ("", "ab")]
+    names += [("seed", 1, 23), ("seed", 12, 3), ("seed", 123)]
+    assert len({_first(generator(*name)) for name in names}) == len(names)
+
+
+def test_a_stream_does_not_depend_on_the_calls_before_it() -> None:
+    alone = generator("a", 1).standard_normal(5)
+    np.random.seed(0)
+    other = generator("b", 1)
+    other.standard_normal(100)
+    first = generator("a", 1)
+    generator("c").uniform(size=10)
+    np.testing.assert_array_equal(first.standard_normal(5), alone)
+    # and each call begins the stream anew, sharing no state
+    second = generator("a", 1)
+    first.standard_normal(7)
+    np.testing.assert_array_equal(second.standard_normal(5), alone)
+
+
+def test_the_global_generator_is_left_alone() -> None:
+    np.random.seed(1)
+    before = np.random.get_state(legacy=False)["state"]
+    RUN.initial().uniform(size=3)
+    RUN.noise(2).standard_normal()
+    after = np.random.get_state(legacy=False)["state"]
+    assert before["pos"] == after["pos"]
+    np.testing.assert_array_equal(before["key"], after["key"])
+
+
+@pytest.mark.parametrize("hash_seed", ["0", "1", "random"])
+def test_streams_do_not_depend_on_the_hash_seed(hash_seed: str) -> None:
+    code = (
+        "from replibo.streams import RunStreams, generator\n"
+        "run = RunStreams('go_ucb', 'f1', 'gp_ei', 3)\n"
+        "for rng in (generator('a', 'b'), run.initial(), run.noise(1), run.algorithm_at(5)):\n"
+        "    print(rng.integers(2**63))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONHASHSEED": hash_seed},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    here = [generator("a", "b"), RUN.initial(), RUN.noise(1), RUN.algorithm_at(5)]
+    assert [int(line) for line in done.stdout.split()] == [_first(rng) for rng in here]
+
+
+def test_initial_points_and_noise_are_shared_by_the_algorithms() -> None:
+    other = replace(RUN, algorithm="go_ucb")
+    np.testing.assert_array_equal(RUN.initial().uniform(size=9), other.initial().uniform(size=9))
+    for query in (0, 1, 19):
+        assert RUN.noise(query).standard_normal() == other.noise(query).standard_normal()
+    for query in (5, 6):
+        assert _first(RUN.algorithm_at(query)) != _first(other.algorithm_at(query))
+
+
+@pytest.mark.parametrize("changed", [{"paper": "bbo"}, {"problem": "f2"}, {"seed": 4}])
+def test_every_role_depends_on_paper_problem_and_seed(changed: dict[str, object]) -> None:
+    other = replace(RUN, **changed)  # type: ignore[arg-type]
+    assert _first(RUN.initial()) != _first(other.initial())
+    assert _first(RUN.noise(5)) != _first(other.noise(5))
+    assert _first(RUN.algorithm_at(5)) != _first(other.algorithm_at(5))
+
+
+def test_queries_and_roles_have_streams_of_their_own() -> None:
+    draws = [_first(RUN.initial())]
+    draws += [_first(RUN.noise(query)) for query in range(50)]
+    draws += [_first(RUN.algorithm_at(query)) for query in range(50)]
+    # a seed's 12th query is not another seed's 2nd
+    draws += [_first(replace(RUN, seed=31).noise(query)) for query in range(50)]
+    assert len(set(draws)) == len(draws)
+
+
+def test_noise_is_standard_normal_over_queries_and_seeds() -> None:
+    over_queries = np.array([RUN.noise(query).standard_normal() for query in range(2000)])
+    over_seeds = np.array(
+        [replace(RUN, seed=seed).noise(0).standard_normal() for seed in range(2000)]
+    )
+    for sample in (over_queries, over_seeds):
+        assert abs(sample.mean()) < 4 / np.sqrt(2000)
+        assert abs(sample.std() - 1) < 4 / np.sqrt(2 * 2000)
+        neighbours = np.corrcoef(sample[:-1], sample[1:])[0, 1]
+        assert abs(neighbours) < 4 / np.sqrt(2000)

@@ -1,0 +1,85 @@
+"""A project folder of its own for each test of the workflow: nothing is written to the checkout."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PARTS = ("Snakefile", "workflow", "profiles", "config", "envs", "published", "src")
+
+
+@dataclass
+class Project:
+    """A copy of the project, with its own package, in which Snakemake runs."""
+
+    path: Path
+
+    def run(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run a command in the copy, with the copy's package and no mirror."""
+        environment = {
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith(("REPLIBO_", "PYTEST_", "OMP_", "OPENBLAS_", "MKL_"))
+        }
+        environment["PYTHONPATH"] = str(self.path / "src")
+        done = subprocess.run(
+            arguments, cwd=self.path, env=environment, capture_output=True, text=True, timeout=540
+        )
+        if check and done.returncode:
+            raise AssertionError(f"{arguments}\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}")
+        return done
+
+    def snakemake(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run Snakemake in the copy."""
+        return self.run(sys.executable, "-m", "snakemake", *arguments, check=check)
+
+    def replibo(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run replibo in the copy."""
+        return self.run(sys.executable, "-m", "replibo", *arguments, check=check)
+
+    def planned(self, *arguments: str) -> set[str]:
+        """The outputs of the jobs that a dry run would make."""
+        done = self.snakemake("-n", *arguments)
+        lines = [line.strip() for line in (done.stdout + done.stderr).splitlines()]
+        outputs = [line.removeprefix("output: ") for line in lines if line.startswith("output: ")]
+        return {name for line in outputs for name in line.split(", ")}
+
+    def edit(self, name: str, old: str, new: str) -> None:
+        """Replace one text in a file of the copy."""
+        path = self.path / name
+        text = path.read_text(encoding="utf-8")
+        assert old in text, f"{name} does not hold {old!r}"
+        path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def make_project(path: Path) -> Project:
+    """Copy what the workflow needs to ``path``."""
+    for part in PARTS:
+        source = ROOT / part
+        if source.is_dir():
+            shutil.copytree(source, path / part, ignore=shutil.ignore_patterns("__pycache__"))
+        elif source.exists():
+            path.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, path / part)
+    return Project(path)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A fresh copy of the project."""
+    return make_project(tmp_path_factory.mktemp("project"))
+
+
+@pytest.fixture(scope="session")
+def smoke(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A copy of the project in which the whole workflow has been run at smoke scale."""
+    made = make_project(tmp_path_factory.mktemp("smoke"))
+    made.snakemake("--cores", "2", "smoke")
+    return made

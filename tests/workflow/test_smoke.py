@@ -1,0 +1,210 @@
+"""The whole workflow at smoke scale, from runs to verdicts and report, and what reruns what."""
+
+from __future__ import annotations
+
+import csv
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from replibo import traces
+from replibo.config import load, workflow
+
+from .conftest import ROOT, Project, make_project
+
+pytestmark = pytest.mark.xdist_group("smoke")
+
+
+def config() -> load.Config:
+    return load.load(ROOT / "config")
+
+
+def digests(project: Project, scale: str = "smoke") -> dict[str, str]:
+    """The digest of every trace, by problem, algorithm and seed."""
+    found = {}
+    for path in (project.path / "results" / scale).glob("*/*/*/seeds_*.parquet"):
+        metadata = traces.read_metadata(traces.read(path))
+        for seed, digest in metadata["digests"].items():
+            found[f"{metadata['paper']}/{metadata['problem']}/{metadata['algorithm']}/{seed}"] = digest
+    return found
+
+
+def test_every_output_is_there(smoke: Project) -> None:
+    for name in workflow.outputs(config(), "smoke"):
+        assert (smoke.path / name).stat().st_size > 100, name
+    # no journal and no half-written file is left behind
+    assert not [p for p in (smoke.path / "results").rglob("*") if p.name.startswith((".", "journal"))]
+
+
+def test_a_second_invocation_does_nothing(smoke: Project) -> None:
+    done = smoke.snakemake("--cores", "2", "smoke")
+    assert "Nothing to be done" in done.stdout + done.stderr
+
+
+def test_no_verdict_of_a_small_run_says_replicated(smoke: Project) -> None:
+    rows = list(csv.DictReader((smoke.path / "results/smoke/claims.csv").open(encoding="utf-8")))
+    assert len(rows) >= 4
+    for row in rows:
+        assert row["verdict"] == "not run" or "smoke scale" in row["verdict"]
+        assert "replicated" not in row["verdict"]
+
+
+def test_stand_in_data_are_labelled_wherever_they_show(smoke: Project) -> None:
+    for paper, entry in config().entries.items():
+        stand_ins = [p for p in entry.problems_at("smoke") if entry.problems[p].data_files]
+        if not stand_ins:
+            continue
+        runs = traces.read_metadata(traces.read(smoke.path / f"results/smoke/{paper}/runs.parquet"))
+        for problem in stand_ins:
+            assert "stand-in" in runs["problems"][problem]["stand_in"].lower()
+        for name in entry.tables:
+            text = (smoke.path / f"results/smoke/{paper}/{name}.md").read_text(encoding="utf-8")
+            assert "stand-in" in text.lower() and "Scale: smoke" in text
+
+
+def test_the_report_is_one_file_with_the_claims_first(smoke: Project) -> None:
+    smoke.snakemake("smoke", "--report", "report.html")
+    html = (smoke.path / "report.html").read_text(encoding="utf-8")
+    # nothing is loaded from anywhere: no script, style sheet, picture or font by address
+    loaded = re.findall(r"""(?:<script[^>]*\bsrc|<link[^>]*\bhref|<img[^>]*\bsrc)\s*=\s*["'](https?:[^"']+)""", html)
+    assert loaded == []
+    categories = [html.index(f'"{name}"') for name in ("1. Claims", "2. Figures", "3. Tables")]
+    assert categories == sorted(categories)
+
+
+def test_cores_order_and_blocks_do_not_change_a_trace(smoke: Project, tmp_path: Path) -> None:
+    other = make_project(tmp_path / "other")
+    (other.path / "blocks.yaml").write_text(
+        "".join(
+            f"{paper}:\n  scales:\n    smoke:\n      defaults: {{seeds_per_job: 1}}\n"
+            "  algorithms:\n" + "".join(f"    {a}: {{seeds_per_job: 1}}\n" for a in entry.algorithms)
+            for paper, entry in config().entries.items()
+        )
+    )
+    # One problem of each paper, one seed a job, on one core, in the opposite order.
+    entries = config().entries
+    targets = [
+        f"results/smoke/{paper}/{problem}/{algorithm}/seeds_{seed}.parquet"
+        for paper, entry in entries.items()
+        for problem in entry.problems_at("smoke")[:1]
+        for algorithm in entry.settings("smoke", problem).algorithms or []
+        for seed in (1, 0)
+    ]
+    other.snakemake("--cores", "1", "--configfile", "blocks.yaml", *reversed(targets))
+    expected, found = digests(smoke), digests(other)
+    assert len(found) == len(targets)
+    assert found == {name: expected[name] for name in found}
+
+
+def test_what_a_change_reruns(smoke: Project, tmp_path: Path) -> None:
+    kept = {path: path.read_text() for path in (smoke.path / "src").rglob("*.py")}
+    kept |= {path: path.read_text() for path in (smoke.path / "config").glob("*.yaml")}
+
+    def planned_after(name: str, old: str, new: str) -> set[str]:
+        smoke.edit(name, old, new)
+        try:
+            return smoke.planned("smoke")
+        finally:
+            for path, text in kept.items():
+                if path.read_text() != text:
+                    path.write_text(text)
+
+    runs = {name for paper in config().papers for name in workflow.run_files(config(), paper, "smoke")}
+    # a changed algorithm: its runs (and what is made from them), no other algorithm's
+    planned = planned_after("src/replibo/algorithms/scikit_optimize.py", '"xi": 0.01', '"xi": 0.02')
+    again = planned & runs
+    assert again == {name for name in runs if re.search(r"go_ucb/[^/]+/gp_(ei|pi|ucb)", name)}
+    assert not [name for name in planned if "lb_gp_ucb" in name]
+    # a changed parameter of one algorithm in the config: its runs only
+    planned = planned_after("config/go_ucb.yaml", "C: 1.0", "C: 2.0")
+    assert planned & runs == {name for name in runs if "/go_ucb_hessian/" in name}
+    # a changed plot: figures, tables and verdicts of this paper, no run
+    planned = planned_after("src/replibo/papers/go_ucb.py", "capsize=1.5", "capsize=2.5")
+    assert not planned & runs
+    assert "figures/smoke/go_ucb/figure_1.pdf" in planned
+    assert not [name for name in planned if name.startswith("figures/smoke/lb_gp_ucb")]
+    # a changed colour: figures, no run
+    planned = planned_after("config/go_ucb.yaml", "color: sky_blue", "color: yellow")
+    assert not planned & runs and "figures/smoke/go_ucb/figure_1.pdf" in planned
+    # a comment or a docstring: nothing
+    assert not planned_after("src/replibo/algorithms/go_ucb.py", "# The algorithm:", "# Algorithm 1:")
+    assert not planned_after("src/replibo/loop.py", "The ask-tell loop", "The loop")
+
+
+def test_a_killed_workflow_goes_on_and_ends_with_the_same_traces(
+    smoke: Project, tmp_path: Path
+) -> None:
+    other = make_project(tmp_path / "killed")
+    command = [sys.executable, "-m", "snakemake", "--cores", "2", "results/smoke/go_ucb/runs.parquet"]
+    import os
+
+    environment = {**os.environ, "PYTHONPATH": str(other.path / "src")}
+    for seconds in (4.0, 6.0):
+        process = subprocess.Popen(
+            command,
+            cwd=other.path,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        time.sleep(seconds)
+        os.killpg(process.pid, signal.SIGKILL)  # Snakemake and all its jobs, at once
+        process.wait()
+        other.snakemake("--unlock")
+    other.snakemake("--cores", "2", "results/smoke/go_ucb/runs.parquet")
+    expected = {name: d for name, d in digests(smoke).items() if name.startswith("go_ucb/")}
+    assert digests(other) == expected
+
+
+def test_a_failing_run_shows_its_line_and_stops_nothing_else(smoke: Project, tmp_path: Path) -> None:
+    other = make_project(tmp_path / "failing")
+    other.edit("config/go_ucb.yaml", "learning_rate: 0.1", "learning_rate: 1.0e+300")
+    done = other.snakemake(
+        "--cores",
+        "2",
+        "results/smoke/go_ucb/f1/go_ucb/seeds_0-1.parquet",
+        "results/smoke/go_ucb/f1/random_search/seeds_0-1.parquet",
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "gradient descent diverged at learning_rate 1e+300; allowed: a smaller one" in (
+        done.stdout + done.stderr
+    )
+    folder = other.path / "results/smoke/go_ucb/f1"
+    assert (folder / "random_search/seeds_0-1.parquet").exists()
+    assert not (folder / "go_ucb/seeds_0-1.parquet").exists()
+
+
+@pytest.mark.real_data
+def test_paper_scale_fetches_through_the_mirror_and_runs(project: Project) -> None:
+    mirror = Path(__import__("os").environ["REPLIBO_DATA_MIRROR"])
+    target = "results/paper/lb_gp_ucb/agnp/random_search/seeds_0-19.parquet"
+    project.snakemake("--cores", "1", target, "--config", f"data_mirror={mirror}")
+    content = traces.read(project.path / target)
+    facts = traces.read_metadata(content)["problem_facts"]
+    assert facts["stand_in"] == ""
+    assert facts["optimal_value"] == pytest.approx(-0.14836082, abs=1e-9)
+    assert len(content) == 20 * 260
+
+
+def test_a_missing_file_at_paper_scale_names_url_digest_and_place(project: Project) -> None:
+    done = project.snakemake(
+        "--cores",
+        "1",
+        "--retries",
+        "0",
+        "data/materials/crossed_barrel.csv",
+        "--config",
+        "data_mirror=no_such_folder",
+        check=False,
+    )
+    assert done.returncode != 0
+    said = done.stdout + done.stderr
+    assert "2c01f875f3c210e986ca6142bf20f417884c2ad7d6f008c2fc574b44a3d5f606" in said
+    assert "https://raw.githubusercontent.com/" in said and "data/materials/crossed_barrel.csv" in said
