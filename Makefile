@@ -31,10 +31,10 @@ test: $(VENV)/installed ## style, types, lint, tests, the whole workflow at smok
 	$(BIN)/mypy
 	$(BIN)/snakefmt --check .
 	$(BIN)/snakemake --lint
-	$(BIN)/python -m pytest -n $(CORES) --dist loadgroup -m "not slow and not slurm"
+	$(BIN)/python -m pytest -n $(CORES) --dist loadfile -m "not slow and not slurm"
 
 test-all: $(VENV)/installed ## the same with the tests that take minutes
-	$(BIN)/python -m pytest -n $(CORES) --dist loadgroup -m "not slurm"
+	$(BIN)/python -m pytest -n $(CORES) --dist loadfile -m "not slurm"
 
 report: $(VENV)/installed ## HTML report of the published runs: results/published/report.html
 	$(BIN)/snakemake --cores $(CORES) published

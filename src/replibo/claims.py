@@ -52,6 +52,8 @@ class Claim(Model):
     """Its keyword arguments."""
     problems: list[Name]
     """The problems whose runs it needs."""
+    algorithms: list[Name]
+    """The algorithms whose runs it needs."""
     seeds: int
     """The number of seeds behind the paper's statement."""
     rule: str
@@ -112,9 +114,9 @@ def verdict(name: str, claim: Claim, runs: Runs | None) -> Verdict:
     """Judge one claim; ``runs`` are its paper's, or None where it was not run at all."""
     if runs is None:
         return Verdict(name, claim, "not run", "–", 0, "–")
-    missing = [p for p in claim.problems if not runs.problems([p])]
-    if missing:
-        return Verdict(name, claim, "not run", f"no runs of {allowed(missing)}", 0, runs.scale)
+    needed = [(p, a) for p in claim.problems for a in claim.algorithms]
+    if missing := [f"{a} on {p}" for p, a in needed if not runs.has(p, a)]:
+        return Verdict(name, claim, "not run", f"no runs of {', '.join(missing)}", 0, runs.scale)
     module = importlib.import_module(f"replibo.papers.{claim.paper}")
     function = getattr(module, claim.measure, None)
     if function is None:
@@ -125,11 +127,7 @@ def verdict(name: str, claim: Claim, runs: Runs | None) -> Verdict:
         return Verdict(name, claim, "not run", str(error), 0, runs.scale)
     except TypeError as error:
         raise RepliboError(f"claims: {name}.options: {error}") from None
-    seeds = min(
-        len(runs.seeds(problem, algorithm))
-        for problem in claim.problems
-        for algorithm in runs.algorithms(problem)
-    )
+    seeds = min(len(runs.seeds(problem, algorithm)) for problem, algorithm in needed)
     word = qualified(judge(comparisons), reduced(claim, runs, seeds))
     return Verdict(name, claim, word, "; ".join(c.ours for c in comparisons), seeds, runs.scale)
 
@@ -172,13 +170,14 @@ def judge_all(
     """The verdicts on the claims of the papers in ``runs_files``, in the order of the file."""
     for name, claim in claims.items():
         config.paper(claim.paper)
-        for problem in claim.problems:
-            if problem not in config.entries[claim.paper].problems:
-                known = allowed(config.entries[claim.paper].problems)
-                raise RepliboError(
-                    f"claims: {name}.problems: {claim.paper} has no problem called {problem!r}; "
-                    f"allowed: {known}"
-                )
+        for kind in ("problems", "algorithms"):
+            known = getattr(config.entries[claim.paper], kind)
+            for wanted in getattr(claim, kind):
+                if wanted not in known:
+                    raise RepliboError(
+                        f"claims: {name}.{kind}: {claim.paper} has no {kind[:-1]} called {wanted!r}; "
+                        f"allowed: {allowed(known)}"
+                    )
     runs = {paper: Runs.read(path, config.paper(paper)) for paper, path in runs_files.items()}
     return [
         verdict(name, claim, runs.get(claim.paper))

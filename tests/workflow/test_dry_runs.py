@@ -11,7 +11,6 @@ from replibo.config.models import SCALES
 
 from .conftest import ROOT, Project
 
-pytestmark = pytest.mark.xdist_group("dry runs")
 
 
 def test_the_default_target_is_all_at_paper_scale(project: Project) -> None:

@@ -1,0 +1,147 @@
+"""The command line: what it prints, what it refuses, and what it does not import."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from replibo import cli
+
+COMMANDS = ("run", "fetch", "collect", "figure", "table", "claims", "publish", "estimate", "list")
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    status = cli.main(arguments)
+    return status, capsys.readouterr().err
+
+
+def test_list_names_everything_and_imports_nothing_heavy(root: Path) -> None:
+    code = (
+        "import sys; from replibo.cli import main; main(['list']); "
+        "heavy = {'torch', 'numpy', 'scipy', 'pandas', 'matplotlib', 'sklearn', 'pyarrow', 'pooch'}; "
+        "print('HEAVY', sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "HEAVY []" in done.stdout
+    for word in ("go_ucb f1_low_noise", "go_ucb go_greedy", "figure_3", "published", "mnist_train_images"):
+        assert word in done.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_teaches(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        cli.main([command, "--help"])
+    assert caught.value.code == 0
+    text = capsys.readouterr().out
+    assert f"example:\n  replibo {command}" in text
+
+
+RUN = ("run", "go_ucb", "f1", "random_search", "--scale", "quick")
+
+REFUSED = {
+    "paper": (("run", "nope", "f1", "go_ucb", "--seeds", "0"), "no paper is called 'nope'; allowed: go_ucb"),
+    "problem": (("run", "go_ucb", "f9", "go_ucb", "--seeds", "0"), "no problem called 'f9'; allowed: f1"),
+    "algorithm": (("run", "go_ucb", "f1", "sgd", "--seeds", "0"), "no algorithm called 'sgd'; allowed: expl"),
+    "scale": ((*RUN[:-1], "huge", "--seeds", "0"), "no scale is called 'huge'; allowed: paper, quick or smoke"),
+    "seeds": ((*RUN, "--seeds", "9-0"), "--seeds: '9-0' is not a range of seeds; allowed: a number or FIRST"),
+    "negative seed": ((*RUN, "--seeds=-3"), "--seeds: '-3' is not a range of seeds"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_bad_names_are_refused_in_one_line(
+    case: str, root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments, line = REFUSED[case]
+    status, error = said(capsys, *arguments, "--output", str(tmp_path / "a.parquet"))
+    assert status == 2
+    assert line in error and error.count("\n") == 1 and error.startswith("replibo: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_the_run(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    output = tmp_path / "file" / "a.parquet"
+    status, error = said(capsys, *RUN, "--seeds", "0", "--output", str(output))
+    assert status == 2 and f"{output}: cannot be written" in error and error.count("\n") == 1
+
+
+def test_a_damaged_journal_is_refused_and_kept(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    journal = tmp_path / "journal" / "seed_0.jsonl"
+    journal.parent.mkdir()
+    journal.write_bytes(b"garbage\nmore\n")
+    status, error = said(capsys, *RUN, "--seeds", "0", "--output", str(tmp_path / "a.parquet"))
+    assert status == 2 and f"{journal}, line 1: damaged journal; delete the file" in error
+    assert journal.read_bytes() == b"garbage\nmore\n"
+
+
+def test_figures_and_tables_refuse_what_they_cannot_read_or_write(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = tmp_path / "runs.parquet"
+    runs.write_bytes(b"PAR1 and then nothing")
+    status, error = said(
+        capsys, "figure", "go_ucb", "figure_1", "--runs", str(runs), "--output", str(tmp_path / "a.png")
+    )
+    assert status == 2 and "runs.parquet: not a whole parquet file" in error
+    status, error = said(
+        capsys, "table", "go_ucb", "final_regret", "--runs", str(runs), "--output", "a.docx"
+    )
+    assert status == 2 and "allowed: files that end in csv, html, md or tex" in error
+    status, error = said(
+        capsys, "figure", "go_ucb", "figure_9", "--runs", str(runs), "--output", "a.png"
+    )
+    assert status == 2 and "no figure called 'figure_9'; allowed: figure_1" in error
+    assert [path.name for path in tmp_path.iterdir()] == ["runs.parquet"]
+
+
+def test_collect_names_each_missing_or_damaged_file(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "config"
+    config.symlink_to(root / "config")
+    monkeypatch.chdir(tmp_path)
+    status, error = said(capsys, "collect", "lb_gp_ucb", "--scale", "smoke", "--output", "runs.parquet")
+    assert status == 2
+    lines = error.splitlines()
+    assert len(lines) >= 4 and all("seeds_0-1.parquet: cannot be read" in line for line in lines)
+    assert not (tmp_path / "runs.parquet").exists()
+
+
+def test_outside_the_project_it_says_where_to_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("REPLIBO_CONFIG", raising=False)
+    status, error = said(capsys, "list")
+    assert status == 2 and "run this in the project's root folder" in error
+
+
+def test_a_closed_pipe_is_no_error(root: Path) -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m replibo list | head -1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    assert done.stdout == "papers:\n" and "Traceback" not in done.stderr
+
+
+def test_estimate_counts_jobs_runs_and_queries(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["estimate", "go_ucb", "--scale", "paper", "--cores", "4"]) == 0
+    row = next(
+        line for line in capsys.readouterr().out.splitlines() if line.startswith("| go_ucb  | gp_ei ")
+    )
+    # 6 problems x 100 seeds x 20 queries, in blocks of 25 seeds
+    assert [cell.strip() for cell in row.split("|")][3:6] == ["24", "600", "12000"]

@@ -1,0 +1,90 @@
+"""Published traces: thinned, and enough for every figure, table and verdict."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from replibo import claims, gallery, publish, traces
+from replibo.config import load, workflow
+from replibo.errors import RepliboError
+from replibo.runs import Runs
+
+
+def source(path: Path, rows: int = 40, *, noise: bool = False) -> Path:
+    rng = np.random.default_rng(0)
+    content = pa.table(
+        {
+            "problem": ["f1"] * rows,
+            "algorithm": ["go_ucb"] * rows,
+            "seed": np.zeros(rows, dtype=np.int32),
+            "t": np.arange(rows, dtype=np.int32),
+            "phase": ["search"] * rows,
+            "y": rng.uniform(size=rows),
+            "f": rng.uniform(size=rows) if noise else np.full(rows, 1 / 3),
+            "ask_seconds": np.zeros(rows, dtype=np.float32),
+            "length_scale": np.full(rows, 0.5),
+            "w1": np.zeros(rows),
+        }
+    )
+    metadata = {"paper": "go_ucb", "scale": "paper", "problems": {}, "timings": {}}
+    traces.write(path, content.replace_schema_metadata({traces.METADATA_KEY: json.dumps(metadata)}))
+    return path
+
+
+def test_what_is_published_is_thin_exact_and_says_what_it_is(tmp_path: Path) -> None:
+    target = publish.publish(source(tmp_path / "runs.parquet"), tmp_path / "published")
+    content = traces.read(target)
+    assert content.column_names == [*publish.KEPT, "length_scale"]
+    assert content["f"].to_pylist() == [1 / 3] * 40
+    summary = json.loads((tmp_path / "published" / "metadata.json").read_text())
+    assert summary["scale"] == "paper" and summary["rows"] == 40
+    assert traces.read_metadata(content)["scale"] == "paper"
+
+
+def test_too_large_a_file_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
+    runs = source(tmp_path / "runs.parquet", 400_000, noise=True)
+    with pytest.raises(RepliboError, match="bytes; allowed: 1500000"):
+        publish.publish(runs, tmp_path / "published")
+    assert list((tmp_path / "published").iterdir()) == []
+
+
+def published_papers() -> list[str]:
+    config = load.load(Path(__file__).parents[1] / "config")
+    root = Path(__file__).parents[1] / "published"
+    return [paper for paper in config.papers if (root / paper / "runs.parquet").exists()]
+
+
+@pytest.mark.parametrize("paper", published_papers())
+def test_the_published_traces_are_whole(paper: str, root: Path) -> None:
+    path = Path("published", paper, "runs.parquet")
+    assert path.stat().st_size <= publish.MAXIMAL_BYTES
+    runs = Runs.read(path, load.load().paper(paper))
+    for problem in runs.problems():
+        for algorithm in runs.algorithms(problem):
+            f = runs.f(problem, algorithm)
+            assert np.isfinite(f).all()
+            assert f.max() <= runs.optimal_value(problem) + 1e-9
+            assert runs.rounds(problem, algorithm)[-1] == runs.horizon(problem)
+
+
+def test_the_readme_shows_the_verdicts_of_the_published_traces(root: Path) -> None:
+    config = load.load()
+    files = {
+        paper: Path("published", paper, "runs.parquet")
+        for paper in workflow.papers_at(config, "published")
+    }
+    table = claims.table(claims.judge_all(config, claims.load(Path("config/claims.yaml")), files))
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    assert gallery.with_verdicts(readme, gallery.verdict_table(table.csv())) == readme, (
+        "run 'make gallery'"
+    )
+
+
+def test_a_readme_without_the_marks_is_refused() -> None:
+    with pytest.raises(RepliboError, match="verdicts: start"):
+        gallery.with_verdicts("no marks", "table")
