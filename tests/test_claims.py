@@ -121,7 +121,9 @@ def test_a_smaller_run_never_says_replicated(
     changes: dict[str, Any], reason: str, root: Path
 ) -> None:
     means = {"go_ucb": 0.0, "gp_ei": 0.2, "gp_pi": 0.2, "gp_ucb": 0.1}
-    found = claims.verdict("c", claim("go_ucb_1_f1"), made_runs({"f1": regrets(**means)}, **changes))
+    found = claims.verdict(
+        "c", claim("go_ucb_1_f1"), made_runs({"f1": regrets(**means)}, **changes)
+    )
     assert found.verdict == f"holds ({reason})"
 
 
@@ -148,7 +150,9 @@ def test_every_claim_names_a_measure_problems_and_runs_that_exist(root: Path) ->
         entry = config.paper(found.paper)
         assert set(found.problems) <= set(entry.problems), name
         assert set(found.algorithms) <= set(entry.algorithms), name
-        assert hasattr(importlib.import_module(f"replibo.papers.{found.paper}"), found.measure), name
+        assert hasattr(importlib.import_module(f"replibo.papers.{found.paper}"), found.measure), (
+            name
+        )
         for problem in found.problems:
             seeds = models.seed_list(str(entry.settings("paper", problem).seeds))
             assert len(seeds) >= found.seeds, name

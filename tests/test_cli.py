@@ -27,7 +27,13 @@ def test_list_names_everything_and_imports_nothing_heavy(root: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "HEAVY []" in done.stdout
-    for word in ("go_ucb f1_low_noise", "go_ucb go_greedy", "figure_3", "published", "mnist_train_images"):
+    for word in (
+        "go_ucb f1_low_noise",
+        "go_ucb go_greedy",
+        "figure_3",
+        "published",
+        "mnist_train_images",
+    ):
         assert word in done.stdout
 
 
@@ -43,11 +49,26 @@ def test_help_teaches(command: str, capsys: pytest.CaptureFixture[str]) -> None:
 RUN = ("run", "go_ucb", "f1", "random_search", "--scale", "quick")
 
 REFUSED = {
-    "paper": (("run", "nope", "f1", "go_ucb", "--seeds", "0"), "no paper is called 'nope'; allowed: go_ucb"),
-    "problem": (("run", "go_ucb", "f9", "go_ucb", "--seeds", "0"), "no problem called 'f9'; allowed: f1"),
-    "algorithm": (("run", "go_ucb", "f1", "sgd", "--seeds", "0"), "no algorithm called 'sgd'; allowed: expl"),
-    "scale": ((*RUN[:-1], "huge", "--seeds", "0"), "no scale is called 'huge'; allowed: paper, quick or smoke"),
-    "seeds": ((*RUN, "--seeds", "9-0"), "--seeds: '9-0' is not a range of seeds; allowed: a number or FIRST"),
+    "paper": (
+        ("run", "nope", "f1", "go_ucb", "--seeds", "0"),
+        "no paper is called 'nope'; allowed: go_ucb",
+    ),
+    "problem": (
+        ("run", "go_ucb", "f9", "go_ucb", "--seeds", "0"),
+        "no problem called 'f9'; allowed: f1",
+    ),
+    "algorithm": (
+        ("run", "go_ucb", "f1", "sgd", "--seeds", "0"),
+        "no algorithm called 'sgd'; allowed: expl",
+    ),
+    "scale": (
+        (*RUN[:-1], "huge", "--seeds", "0"),
+        "no scale is called 'huge'; allowed: paper, quick or smoke",
+    ),
+    "seeds": (
+        (*RUN, "--seeds", "9-0"),
+        "--seeds: '9-0' is not a range of seeds; allowed: a number or FIRST",
+    ),
     "negative seed": ((*RUN, "--seeds=-3"), "--seeds: '-3' is not a range of seeds"),
 }
 
@@ -89,7 +110,14 @@ def test_figures_and_tables_refuse_what_they_cannot_read_or_write(
     runs = tmp_path / "runs.parquet"
     runs.write_bytes(b"PAR1 and then nothing")
     status, error = said(
-        capsys, "figure", "go_ucb", "figure_1", "--runs", str(runs), "--output", str(tmp_path / "a.png")
+        capsys,
+        "figure",
+        "go_ucb",
+        "figure_1",
+        "--runs",
+        str(runs),
+        "--output",
+        str(tmp_path / "a.png"),
     )
     assert status == 2 and "runs.parquet: not a whole parquet file" in error
     status, error = said(
@@ -109,7 +137,9 @@ def test_collect_names_each_missing_or_damaged_file(
     config = tmp_path / "config"
     config.symlink_to(root / "config")
     monkeypatch.chdir(tmp_path)
-    status, error = said(capsys, "collect", "lb_gp_ucb", "--scale", "smoke", "--output", "runs.parquet")
+    status, error = said(
+        capsys, "collect", "lb_gp_ucb", "--scale", "smoke", "--output", "runs.parquet"
+    )
     assert status == 2
     lines = error.splitlines()
     assert len(lines) >= 4 and all("seeds_0-1.parquet: cannot be read" in line for line in lines)
@@ -141,7 +171,9 @@ def test_estimate_counts_jobs_runs_and_queries(
 ) -> None:
     assert cli.main(["estimate", "go_ucb", "--scale", "paper", "--cores", "4"]) == 0
     row = next(
-        line for line in capsys.readouterr().out.splitlines() if line.startswith("| go_ucb  | gp_ei ")
+        line
+        for line in capsys.readouterr().out.splitlines()
+        if line.startswith("| go_ucb  | gp_ei ")
     )
     # 6 problems x 100 seeds x 20 queries, in blocks of 25 seeds
     assert [cell.strip() for cell in row.split("|")][3:6] == ["24", "600", "12000"]

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from replibo.errors import RepliboError
 from replibo.journal import Journal
 
-RECORDS = [[[0.1 * i], -1, 1.0 / 3.0 + i, float(i), {"w": 2.0**-i}, [0.0, 0.0, 0.0]] for i in range(5)]
+RECORDS = [
+    [[0.1 * i], -1, 1.0 / 3.0 + i, float(i), {"w": 2.0**-i}, [0.0, 0.0, 0.0]] for i in range(5)
+]
 
 
 def written(path: Path, records: list[object], identity: str = "id") -> bytes:

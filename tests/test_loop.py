@@ -77,9 +77,7 @@ def test_every_algorithm_starts_from_the_same_points_and_meets_the_same_noise() 
     (other,) = run_block(experiment(algorithm_name="other"), [5])
     assert one.x[:4] == other.x[:4] and one.y[:4] == other.y[:4]
     assert one.x[4:] != other.x[4:]
-    np.testing.assert_allclose(
-        np.array(one.y) - one.f, np.array(other.y) - other.f, atol=1e-12
-    )
+    np.testing.assert_allclose(np.array(one.y) - one.f, np.array(other.y) - other.f, atol=1e-12)
 
 
 def test_a_seed_is_the_same_alone_in_a_block_and_in_any_order() -> None:

@@ -40,7 +40,13 @@ def verdict_table(csv_text: str) -> str:
     from tabulate import tabulate
 
     rows = [
-        (row["paper"], row["where"], row["statement"], row["ours"].replace("; ", "<br>"), row["verdict"])
+        (
+            row["paper"],
+            row["where"],
+            row["statement"],
+            row["ours"].replace("; ", "<br>"),
+            row["verdict"],
+        )
         for row in csv.DictReader(io.StringIO(csv_text))
     ]
     names = ("paper", "where", "claim", "ours", "verdict")

@@ -72,7 +72,11 @@ def test_the_blocks_of_a_paper_hold_every_seed_once(root: Path) -> None:
 
 def test_smoke_runs_every_algorithm_of_a_paper(root: Path) -> None:
     for entry in load.load().entries.values():
-        ran = {a for p in entry.problems_at("smoke") for a in entry.settings("smoke", p).algorithms or []}
+        ran = {
+            a
+            for p in entry.problems_at("smoke")
+            for a in entry.settings("smoke", p).algorithms or []
+        }
         assert ran == set(entry.algorithms)
 
 

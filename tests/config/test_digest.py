@@ -19,7 +19,13 @@ def test_a_run_depends_on_what_it_imports_and_on_no_plot() -> None:
     found = digest.dependencies(*digest.RUN_MODULES, MODULE)
     assert {"replibo.loop", MODULE, "replibo.algorithms.go_ucb", "replibo.streams"} <= set(found)
     assert "replibo.surrogates.parametric" in found
-    forbidden = ("replibo.papers", "replibo.plotting", "replibo.cli", "replibo.claims", "replibo.config")
+    forbidden = (
+        "replibo.papers",
+        "replibo.plotting",
+        "replibo.cli",
+        "replibo.claims",
+        "replibo.config",
+    )
     assert not [name for name in found if name.startswith(forbidden)]
 
 
@@ -33,7 +39,9 @@ def _digest_after(change: tuple[str, str, str] | None, tmp_path: Path) -> str:
         text = path.read_text(encoding="utf-8")
         assert old in text
         path.write_text(text.replace(old, new, 1), encoding="utf-8")
-    code = f"from replibo.config import digest; print(digest.code_digest('replibo.loop', {MODULE!r}))"
+    code = (
+        f"from replibo.config import digest; print(digest.code_digest('replibo.loop', {MODULE!r}))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={"PYTHONPATH": str(copy)},
@@ -51,7 +59,14 @@ def _digest_after(change: tuple[str, str, str] | None, tmp_path: Path) -> str:
         (("algorithms/go_ucb_hessian.py", "B_U: float = 0.5", "B_U: float = 0.6"), False),
         (("algorithms/go_ucb.py", "gradient_steps: int = 500", "gradient_steps: int = 50"), False),
         (("surrogates/parametric.py", "2.0 * learning_rate", "1.0 * learning_rate"), False),
-        (("loop.py", "from __future__ import annotations\n", "from __future__ import annotations\nA = 1\n"), False),
+        (
+            (
+                "loop.py",
+                "from __future__ import annotations\n",
+                "from __future__ import annotations\nA = 1\n",
+            ),
+            False,
+        ),
         (("algorithms/go_ucb.py", "# The algorithm:", "# A comment."), True),
         (("algorithms/go_ucb.py", "Phase I is the initial design.", "A docstring."), True),
         (("papers/go_ucb.py", "CONFIDENCE = 0.98", "CONFIDENCE = 0.9"), True),
@@ -105,9 +120,12 @@ def test_imports_point_downward_only() -> None:
                 if other in allowed and name not in shared and name.count(".") > 1:
                     assert other in below, f"{module} imports {name}"
     assert "replibo.cli" not in {
-        name for path in package.rglob("*.py") if path.stem not in ("cli", "__main__")
+        name
+        for path in package.rglob("*.py")
+        if path.stem not in ("cli", "__main__")
         for name in digest._imports(
-            "replibo." + ".".join(path.relative_to(package).with_suffix("").parts).removesuffix(".__init__")
+            "replibo."
+            + ".".join(path.relative_to(package).with_suffix("").parts).removesuffix(".__init__")
         )
         if path != package / "__init__.py"
     }

@@ -12,7 +12,6 @@ from replibo.config.models import SCALES
 from .conftest import ROOT, Project
 
 
-
 def test_the_default_target_is_all_at_paper_scale(project: Project) -> None:
     config = load.load(ROOT / "config")
     planned = project.planned()
@@ -78,7 +77,11 @@ def test_the_data_target_fetches_every_file(project: Project) -> None:
     [
         (["quick", "--config", "papres=1"], "config: papres: unknown key; allowed: data_dir"),
         (
-            ["quick", "--config", json.dumps({"go_ucb": 0}).strip("{}").replace('": ', "=").strip('"')],
+            [
+                "quick",
+                "--config",
+                json.dumps({"go_ucb": 0}).strip("{}").replace('": ', "=").strip('"'),
+            ],
             "config: go_ucb",
         ),
         (
@@ -89,8 +92,14 @@ def test_the_data_target_fetches_every_file(project: Project) -> None:
             ["results/quick/go_ucb/nope/go_ucb/seeds_0-4.parquet"],
             "go_ucb has no problem called 'nope'; allowed: f1",
         ),
-        (["figures/quick/go_ucb/nope.pdf"], "go_ucb has no figure called 'nope'; allowed: figure_1"),
-        (["figures/huge/go_ucb/figure_1.pdf"], "No rule to produce figures/huge/go_ucb/figure_1.pdf"),
+        (
+            ["figures/quick/go_ucb/nope.pdf"],
+            "go_ucb has no figure called 'nope'; allowed: figure_1",
+        ),
+        (
+            ["figures/huge/go_ucb/figure_1.pdf"],
+            "No rule to produce figures/huge/go_ucb/figure_1.pdf",
+        ),
     ],
     ids=str,
 )

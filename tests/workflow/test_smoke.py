@@ -18,7 +18,6 @@ from replibo.config import load, workflow
 from .conftest import ROOT, Project, make_project
 
 
-
 def config() -> load.Config:
     return load.load(ROOT / "config")
 
@@ -29,7 +28,9 @@ def digests(project: Project, scale: str = "smoke") -> dict[str, str]:
     for path in (project.path / "results" / scale).glob("*/*/*/seeds_*.parquet"):
         metadata = traces.read_metadata(traces.read(path))
         for seed, digest in metadata["digests"].items():
-            found[f"{metadata['paper']}/{metadata['problem']}/{metadata['algorithm']}/{seed}"] = digest
+            found[f"{metadata['paper']}/{metadata['problem']}/{metadata['algorithm']}/{seed}"] = (
+                digest
+            )
     return found
 
 
@@ -37,7 +38,9 @@ def test_every_output_is_there(smoke: Project) -> None:
     for name in workflow.outputs(config(), "smoke"):
         assert (smoke.path / name).stat().st_size > 100, name
     # no journal and no half-written file is left behind
-    assert not [p for p in (smoke.path / "results").rglob("*") if p.name.startswith((".", "journal"))]
+    assert not [
+        p for p in (smoke.path / "results").rglob("*") if p.name.startswith((".", "journal"))
+    ]
 
 
 def test_a_second_invocation_does_nothing(smoke: Project) -> None:
@@ -70,7 +73,9 @@ def test_the_report_is_one_file_with_the_claims_first(smoke: Project) -> None:
     smoke.snakemake("smoke", "--report", "report.html")
     html = (smoke.path / "report.html").read_text(encoding="utf-8")
     # nothing is loaded from anywhere: no script, style sheet, picture or font by address
-    loaded = re.findall(r"""(?:<script[^>]*\bsrc|<link[^>]*\bhref|<img[^>]*\bsrc)\s*=\s*["'](https?:[^"']+)""", html)
+    loaded = re.findall(
+        r"""(?:<script[^>]*\bsrc|<link[^>]*\bhref|<img[^>]*\bsrc)\s*=\s*["'](https?:[^"']+)""", html
+    )
     assert loaded == []
     categories = [html.index(f'"{name}"') for name in ("1. Claims", "2. Figures", "3. Tables")]
     assert categories == sorted(categories)
@@ -81,7 +86,8 @@ def test_cores_order_and_blocks_do_not_change_a_trace(smoke: Project, tmp_path: 
     (other.path / "blocks.yaml").write_text(
         "".join(
             f"{paper}:\n  scales:\n    smoke:\n      defaults: {{seeds_per_job: 1}}\n"
-            "  algorithms:\n" + "".join(f"    {a}: {{seeds_per_job: 1}}\n" for a in entry.algorithms)
+            "  algorithms:\n"
+            + "".join(f"    {a}: {{seeds_per_job: 1}}\n" for a in entry.algorithms)
             for paper, entry in config().entries.items()
         )
     )
@@ -113,7 +119,9 @@ def test_what_a_change_reruns(smoke: Project, tmp_path: Path) -> None:
                 if path.read_text() != text:
                     path.write_text(text)
 
-    runs = {name for paper in config().papers for name in workflow.run_files(config(), paper, "smoke")}
+    runs = {
+        name for paper in config().papers for name in workflow.run_files(config(), paper, "smoke")
+    }
     # a changed algorithm: its runs (and what is made from them), no other algorithm's
     planned = planned_after("src/replibo/algorithms/scikit_optimize.py", '"xi": 0.01', '"xi": 0.02')
     again = planned & runs
@@ -131,7 +139,9 @@ def test_what_a_change_reruns(smoke: Project, tmp_path: Path) -> None:
     planned = planned_after("config/go_ucb.yaml", "color: sky_blue", "color: yellow")
     assert not planned & runs and "figures/smoke/go_ucb/figure_1.pdf" in planned
     # a comment or a docstring: nothing
-    assert not planned_after("src/replibo/algorithms/go_ucb.py", "# The algorithm:", "# Algorithm 1:")
+    assert not planned_after(
+        "src/replibo/algorithms/go_ucb.py", "# The algorithm:", "# Algorithm 1:"
+    )
     assert not planned_after("src/replibo/loop.py", "The ask-tell loop", "The loop")
 
 
@@ -139,7 +149,14 @@ def test_a_killed_workflow_goes_on_and_ends_with_the_same_traces(
     smoke: Project, tmp_path: Path
 ) -> None:
     other = make_project(tmp_path / "killed")
-    command = [sys.executable, "-m", "snakemake", "--cores", "2", "results/smoke/go_ucb/runs.parquet"]
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "--cores",
+        "2",
+        "results/smoke/go_ucb/runs.parquet",
+    ]
     import os
 
     environment = {**os.environ, "PYTHONPATH": str(other.path / "src")}
@@ -161,7 +178,9 @@ def test_a_killed_workflow_goes_on_and_ends_with_the_same_traces(
     assert digests(other) == expected
 
 
-def test_a_failing_run_shows_its_line_and_stops_nothing_else(smoke: Project, tmp_path: Path) -> None:
+def test_a_failing_run_shows_its_line_and_stops_nothing_else(
+    smoke: Project, tmp_path: Path
+) -> None:
     other = make_project(tmp_path / "failing")
     other.edit("config/go_ucb.yaml", "learning_rate: 0.1", "learning_rate: 1.0e+300")
     done = other.snakemake(
@@ -206,4 +225,6 @@ def test_a_missing_file_at_paper_scale_names_url_digest_and_place(project: Proje
     assert done.returncode != 0
     said = done.stdout + done.stderr
     assert "2c01f875f3c210e986ca6142bf20f417884c2ad7d6f008c2fc574b44a3d5f606" in said
-    assert "https://raw.githubusercontent.com/" in said and "data/materials/crossed_barrel.csv" in said
+    assert (
+        "https://raw.githubusercontent.com/" in said and "data/materials/crossed_barrel.csv" in said
+    )

@@ -13,7 +13,8 @@ from replibo.algorithms.base import Algorithm, Space
 from replibo.config import registry
 from replibo.config.load import run_settings
 from replibo.config.models import Config, ProblemEntry
-from replibo.data.manifest import load_manifest
+from replibo.data.fetch import fault_of
+from replibo.data.manifest import data_file, destination
 from replibo.errors import RepliboError
 from replibo.loop import Experiment
 from replibo.problems.base import Problem
@@ -21,18 +22,25 @@ from replibo.streams import RunStreams
 
 
 def data_paths(config: Config, entry: ProblemEntry) -> dict[str, Path]:
-    """The data files of a problem by name, where they lie once fetched.
+    """The data files of a problem by name, each verified.
 
     Raises:
-        RepliboError: the manifest has no such file.
+        RepliboError: the manifest has no such file; it is not there; its digest is wrong.
     """
-    manifest = load_manifest()
+    paths = {}
     for name in entry.data_files:
-        if name not in manifest:
+        file = data_file(name)
+        path = paths[name] = destination(name, Path(config.data_dir))
+        if not path.exists():
             raise RepliboError(
-                f"data_files: no data file is called {name!r}; see 'replibo list data'"
+                f"{path}: not found; 'replibo fetch {name}' gets it, or put it there by hand from "
+                f"{' or '.join(file.urls)} (sha256 {file.sha256})"
             )
-    return {name: Path(config.data_dir, manifest[name].path) for name in entry.data_files}
+        if fault := fault_of(path, file):
+            raise RepliboError(
+                f"{path}: {fault}; delete it, and 'replibo fetch {name}' gets it anew"
+            )
+    return paths
 
 
 def problem(config: Config, paper: str, scale: str, name: str) -> Problem:
