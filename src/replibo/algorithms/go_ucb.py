@@ -55,6 +55,17 @@ class GoUcb(Algorithm):
         super().__init__(space, streams)
         if space.dim != 1 or space.candidates is not None:
             raise RepliboError("GO-UCB's network has one input; allowed: 1-D continuous problems")
+        for name, value, smallest in (
+            ("U", U, 0.0),
+            ("learning_rate", learning_rate, np.finfo(float).tiny),
+            ("gradient_steps", gradient_steps, 0),
+            ("grid_points", grid_points, 2),
+        ):
+            check_setting(name, value, smallest)
+        if len(model_domain) != 2 or not -np.inf < model_domain[0] < model_domain[1] < np.inf:
+            raise RepliboError(
+                f"model_domain: {list(model_domain)} is not allowed; [LOWER, UPPER] is"
+            )
         self.U = U
         self.learning_rate = learning_rate
         self.gradient_steps = gradient_steps
@@ -103,13 +114,14 @@ class GoUcb(Algorithm):
         """Step 3: maximise the criterion over the grid."""
         w = self._w
         assert w is not None
-        if not np.all(np.isfinite(w)):
+        with np.errstate(all="ignore"):  # a diverged ŵ is seen in what comes of it
+            bonus = self.bonus(w, history, t)
+            ucb = parametric.predict(w, self.model_grid)[:, 0] + bonus + self.U / t
+        if not (np.all(np.isfinite(w)) and np.all(np.isfinite(ucb))):
             raise RepliboError(
                 f"GO-UCB, seed {self.streams.seed}, round {t}: gradient descent diverged at "
                 f"learning_rate {self.learning_rate}; allowed: a smaller one"
             )
-        bonus = self.bonus(w, history, t)
-        ucb = parametric.predict(w, self.model_grid)[:, 0] + bonus + self.U / t
         best = int(np.argmax(ucb))
         w1, b1, w2, b2 = (float(value) for value in w[:, 0])
         return Proposal(
@@ -118,9 +130,19 @@ class GoUcb(Algorithm):
         )
 
 
+def check_setting(name: str, value: float, smallest: float) -> None:
+    """A `RepliboError` where a setting is not a finite number, or smaller than ``smallest``."""
+    if not smallest <= value < np.inf:
+        bound = "> 0" if 0 < smallest < 1 else f">= {smallest:g}"
+        raise RepliboError(f"{name}: {value} is not allowed; a finite number {bound} is")
+
+
 def _estimate(runs: Sequence[GoUcb], histories: Sequence[History]) -> None:
     """Step 2 for the runs of a block: bring each ŵ up to date, those at the same point together."""
     pairs = list(zip(runs, histories, strict=True))
+    for run, hist in pairs:
+        if run._fitted > run.data_used(hist):  # a shorter history than the last one: begin anew
+            run._w, run._fitted = None, 0
     while behind := [(run, hist) for run, hist in pairs if run._fitted < run.data_used(hist)]:
         size = min(max(run._fitted + 1, hist.n_initial) for run, hist in behind)
         group = [(r, h) for r, h in behind if max(r._fitted + 1, h.n_initial) == size]

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from replibo.algorithms.base import History, Space
-from replibo.algorithms.go_ucb import GoUcb
-from replibo.errors import RepliboError
+from replibo.algorithms.go_ucb import GoUcb, check_setting
 from replibo.problems.base import Array
 from replibo.streams import RunStreams
 from replibo.surrogates import parametric
@@ -41,8 +40,8 @@ class GoUcbHessian(GoUcb):
         **settings: Any,
     ) -> None:
         super().__init__(space, streams, **settings)
-        if not B_L > 0:
-            raise RepliboError(f"go_ucb_hessian: B_L: {B_L} is not allowed; a number > 0 is")
+        for name, value in (("B_U", B_U), ("B_L", B_L), ("C", C)):
+            check_setting(name, value, np.finfo(float).tiny if name == "B_L" else 0.0)
         self.B_U, self.B_L, self.C = B_U, B_L, C
 
     def bonus(self, w: Array, history: History, t: int) -> Array:

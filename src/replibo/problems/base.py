@@ -63,7 +63,9 @@ class Problem(ABC):
     def to_native(self, U: Array) -> Array:
         """Native coordinates of the points ``U`` of the unit cube (``… x d``)."""
         lower, upper = self.bounds
-        return np.clip(lower + (upper - lower) * np.asarray(U), lower, upper)
+        inside = np.clip(lower + (upper - lower) * np.asarray(U), lower, upper)
+        # lower + (upper - lower) need not be upper, to the last bit
+        return np.where(np.asarray(U) == 1.0, upper, inside)
 
     def to_unit(self, X: Array) -> Array:
         """Coordinates in the unit cube of the native points ``X`` (``… x d``)."""

@@ -1,0 +1,275 @@
+"""What every algorithm owes the loop, whatever paper it belongs to.
+
+The cases are the algorithm entries of every paper listed in ``config/config.yaml``, each on the first
+continuous and the first finite problem that lists it, with stand-in data and a few queries: a new
+entry is held to the contract as soon as it is there.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from replibo.algorithms.base import Algorithm, History, Proposal, Space
+from replibo.config import build, load
+from replibo.loop import Experiment, run_block
+from replibo.streams import RunStreams
+from replibo.traces import Trace
+
+CONFIG = load.load(Path(__file__).parents[2] / "config")
+SEARCHES = 3  # queries after the initial points
+SEEDS = (0, 1)
+
+
+def _cases() -> Iterator[tuple[str, str, str]]:
+    """(paper, problem, algorithm)"""
+    for paper in CONFIG.papers:
+        entry = CONFIG.paper(paper)
+        for algorithm in entry.algorithms:
+            finite: set[bool] = set()
+            for problem in entry.problems:
+                if algorithm in (entry.settings("paper", problem).algorithms or []):
+                    is_finite = _is_finite(paper, problem)
+                    if is_finite not in finite:
+                        yield paper, problem, algorithm
+                    finite.add(is_finite)
+
+
+@functools.cache
+def _is_finite(paper: str, problem: str) -> bool:
+    return build.problem(CONFIG, paper, "smoke", problem).candidates is not None
+
+
+CASES = list(_cases())
+Case = tuple[str, str, str]
+
+
+@functools.cache
+def _experiment(case: Case) -> Experiment:
+    paper, problem, algorithm = case
+    experiment = build.experiment(CONFIG, paper, "smoke", problem, algorithm)
+    last_query = experiment.initial_points + SEARCHES - 1
+    return replace(experiment, horizon=experiment.round(last_query))
+
+
+@dataclass
+class Record:
+    """One run, and its history as the algorithm was told it after each query."""
+
+    trace: Trace
+    X: np.ndarray
+    y: np.ndarray
+    candidate: np.ndarray
+
+
+def _record(experiment: Experiment, seeds: Sequence[int]) -> dict[int, Record]:
+    """Run the seeds by the loop; the histories are those that `Algorithm.tell` was given."""
+    told: dict[int, History] = {}
+
+    def make(space: Space, streams: RunStreams) -> Algorithm:
+        algorithm = experiment.make_algorithm(space, streams)
+        tell = algorithm.tell
+
+        def spy(history: History) -> None:
+            told[streams.seed] = history
+            tell(history)
+
+        algorithm.tell = spy  # type: ignore[method-assign]
+        return algorithm
+
+    traces = run_block(replace(experiment, make_algorithm=make), seeds)
+    return {
+        trace.seed: Record(
+            trace,
+            told[trace.seed].X.copy(),
+            told[trace.seed].y.copy(),
+            told[trace.seed].candidate.copy(),
+        )
+        for trace in traces
+    }
+
+
+@functools.cache
+def _reference(case: Case) -> dict[int, Record]:
+    """The runs of `SEEDS` in one block."""
+    return _record(_experiment(case), SEEDS)
+
+
+def _history(case: Case, seed: int, n: int) -> History:
+    """The first n queries of the reference run."""
+    record = _reference(case)[seed]
+    history = History(record.X.shape[1], _experiment(case).initial_points)
+    for i in range(n):
+        history.append(record.X[i], float(record.y[i]), int(record.candidate[i]))
+    return history
+
+
+def _space(case: Case) -> Space:
+    problem = _experiment(case).problem
+    pool = None if problem.candidates is None else problem.to_unit(problem.candidates)
+    return Space(problem.dim, problem.noise_std, pool)
+
+
+def _fresh(case: Case, seed: int, history: History) -> Algorithm:
+    """A new object, told the whole history once, as when a killed run is resumed."""
+    made = _experiment(case).make_algorithm(_space(case), RunStreams(*case, seed))
+    made.tell(history)
+    return made
+
+
+def _assert_equal(one: Proposal, other: Proposal) -> None:
+    """Bit for bit."""
+    assert one.x.tobytes() == other.x.tobytes()
+    assert one.candidate == other.candidate
+    assert one.diagnostics.keys() == other.diagnostics.keys()
+    for name, value in one.diagnostics.items():
+        assert np.float64(value).tobytes() == np.float64(other.diagnostics[name]).tobytes(), name
+
+
+def _disturb_global_generators(seed: int) -> None:
+    np.random.seed(seed)
+    if "torch" in sys.modules:
+        import torch
+
+        torch.manual_seed(seed)
+
+
+@pytest.fixture(params=CASES, ids="-".join)
+def case(request: pytest.FixtureRequest) -> Case:
+    return request.param  # type: ignore[no-any-return]
+
+
+# The contract:
+
+
+def test_every_entry_that_a_problem_lists_is_tested() -> None:
+    for paper in CONFIG.papers:
+        entry = CONFIG.paper(paper)
+        tested = {algorithm for p, _, algorithm in CASES if p == paper}
+        assert tested == set(entry.algorithms), "an algorithm entry that no problem lists"
+
+
+def test_proposals_lie_in_the_domain(case: Case) -> None:
+    experiment, space = _experiment(case), _space(case)
+    n = experiment.initial_points
+    for record in _reference(case).values():
+        assert record.X.shape == (n + SEARCHES, space.dim)
+        assert np.all((record.X >= 0) & (record.X <= 1))
+        if space.candidates is None:
+            assert np.all(record.candidate == -1)
+        else:
+            np.testing.assert_array_equal(space.candidates[record.candidate], record.X)
+
+
+def test_ask_is_a_function_of_history_and_round(case: Case) -> None:
+    experiment = _experiment(case)
+    n = experiment.initial_points
+    for length in (n, n + SEARCHES - 1):
+        t = experiment.round(length)
+        history = _history(case, 0, length)
+        X, y = history.X.copy(), history.y.copy()
+        algorithm = _fresh(case, 0, history)
+        _disturb_global_generators(length)
+        first = algorithm.ask(history, t)
+        _disturb_global_generators(length + 1)
+        _assert_equal(first, algorithm.ask(history, t))
+        # asking changes nothing in the history
+        assert len(history) == length
+        np.testing.assert_array_equal(history.X, X)
+        np.testing.assert_array_equal(history.y, y)
+        # and the object that made the run, told after every query, asked the same
+        record = _reference(case)[0]
+        assert first.x.tobytes() == record.X[length].tobytes()
+        assert first.candidate == record.candidate[length]
+        told = record.trace.diagnostics[length]
+        for name, value in first.diagnostics.items():
+            assert np.float64(value).tobytes() == np.float64(told[name]).tobytes(), name
+
+
+def test_ask_block_is_ask_for_each_run(case: Case) -> None:
+    experiment = _experiment(case)
+    length = experiment.initial_points + 1
+    t = experiment.round(length)
+    histories = [_history(case, seed, length) for seed in SEEDS]
+    runs = [_fresh(case, seed, h) for seed, h in zip(SEEDS, histories, strict=True)]
+    block = type(runs[0]).ask_block(runs, histories, t)
+    assert len(block) == len(SEEDS)
+    for seed, history, proposal in zip(SEEDS, histories, block, strict=True):
+        _assert_equal(proposal, _fresh(case, seed, history).ask(history, t))
+
+
+def test_a_seed_does_not_depend_on_its_block(case: Case) -> None:
+    experiment = _experiment(case)
+    expected = {seed: record.trace.digest() for seed, record in _reference(case).items()}
+    assert len(set(expected.values())) == len(SEEDS)
+    for block in ((1,), SEEDS[::-1]):
+        _disturb_global_generators(len(block))
+        traces = run_block(experiment, block)
+        assert [trace.seed for trace in traces] == list(block)
+        for trace in traces:
+            assert trace.digest() == expected[trace.seed]
+
+
+def test_diagnostics_are_those_declared(case: Case) -> None:
+    experiment = _experiment(case)
+    n = experiment.initial_points
+    history = _history(case, 1, n)
+    algorithm = _fresh(case, 1, history)
+    declared = type(algorithm).diagnostics
+    assert all(isinstance(text, str) and text.strip() for text in declared.values())
+    proposal = algorithm.ask(history, experiment.round(n))
+    assert set(proposal.diagnostics) == set(declared)
+    for record in _reference(case).values():
+        for query, told in enumerate(record.trace.diagnostics):
+            searching = query >= n
+            assert (set(declared) <= set(told)) if searching else not set(declared) & set(told)
+            for name in declared if searching else ():
+                assert isinstance(told[name], float), name
+                assert not math.isnan(told[name]), name
+
+
+def test_phases_and_rounds(case: Case) -> None:
+    experiment = _experiment(case)
+    n = experiment.initial_points
+    first = 1 if experiment.first_round == "initial" else 1 - n
+    for record in _reference(case).values():
+        assert record.trace.phase == ["initial"] * n + ["search"] * SEARCHES
+        assert record.trace.t == list(range(first, first + n + SEARCHES))
+
+
+@pytest.mark.parametrize(
+    ("paper", "problem"), sorted({case[:2] for case in CASES}), ids=lambda name: name
+)
+def test_initial_points_are_shared_by_the_algorithms_of_a_problem(paper: str, problem: str) -> None:
+    cases = [case for case in CASES if case[:2] == (paper, problem)]
+    n = _experiment(cases[0]).initial_points
+    for seed in SEEDS:
+        first = _reference(cases[0])[seed]
+        for case in cases[1:]:
+            other = _reference(case)[seed]
+            np.testing.assert_array_equal(other.X[:n], first.X[:n])
+            np.testing.assert_array_equal(other.y[:n], first.y[:n])  # the noise is shared too
+            assert other.trace.x[:n] == first.trace.x[:n]
+    one, other = (_reference(cases[0])[seed] for seed in SEEDS)
+    assert not np.array_equal(one.X[:n], other.X[:n])
+
+
+def test_docstrings(case: Case) -> None:
+    cls = type(_fresh(case, 0, _history(case, 0, _experiment(case).initial_points)))
+    for found in (cls.__doc__, sys.modules[cls.__module__].__doc__):
+        assert found and found.strip()
+    # each setting of its own is explained in the class's docstring, or in that of a base
+    explained = " ".join(inspect.cleandoc(base.__doc__ or "") for base in cls.__mro__)
+    for base in cls.__mro__:
+        if "__init__" in vars(base) and base not in (Algorithm, object):
+            for parameter in inspect.signature(base).parameters.values():
+                if parameter.kind is parameter.KEYWORD_ONLY:
+                    assert parameter.name in explained, parameter.name

@@ -1,0 +1,443 @@
+"""What every problem owes its users, whatever paper it belongs to, and BoTorch's view of it.
+
+The cases are the problem entries of every paper listed in ``config/config.yaml``, and every type in
+``replibo/problems`` besides: a new problem is held to the contract as soon as its file is there.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import subprocess
+import sys
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from botorch.test_functions.synthetic import SyntheticTestFunction
+
+from replibo.config import build, load, registry
+from replibo.errors import RepliboError
+from replibo.problems.base import Array, Problem
+from replibo.problems.botorch_interface import BotorchProblem, as_botorch
+from replibo.streams import RunStreams, generator
+
+CONFIG = load.load(Path(__file__).parents[2] / "config")
+
+# Settings for types that take any: those that no listed paper uses are tested with these.
+EXAMPLES: dict[str, list[dict[str, Any]]] = {
+    "botorch_interface.BotorchProblem": [
+        {"function": "Michalewicz", "dim": 2},
+        {"function": "Michalewicz", "dim": 5, "noise_std": 0.3},
+        {"function": "Michalewicz", "dim": 10},
+        {"function": "Michalewicz", "dim": 20},
+        {"function": "Ackley", "dim": 10, "noise_std": 2.0},
+        {"function": "Levy", "dim": 3},
+        {"function": "Branin"},
+        {"function": "Hartmann", "dim": 6},
+        {"function": "Cosine8"},
+    ]
+}
+
+
+def _cases() -> dict[str, tuple[str, dict[str, Any], str]]:
+    """By a name for the test's report: the type, its parameters, and the paper's problem (or "")."""
+    cases: dict[str, tuple[str, dict[str, Any], str]] = {}
+    for paper in CONFIG.papers:
+        for name, entry in CONFIG.paper(paper).problems.items():
+            cases[f"{paper}.{name}"] = (entry.type, entry.parameters, f"{paper} {name}")
+    used = {cls for cls, _, _ in cases.values()}
+    for cls in registry.names("problems"):
+        if cls in EXAMPLES:
+            for example in EXAMPLES[cls]:
+                label = "_".join(str(value) for value in example.values())
+                cases[f"{cls}-{label}"] = (cls, example, "")
+        elif cls not in used:
+            cases[cls] = (cls, {}, "")
+    return cases
+
+
+CASES = _cases()
+
+
+@functools.cache
+def _problem(case: str) -> Problem:
+    cls, parameters, entry = CASES[case]
+    if entry:
+        paper, name = entry.split()
+        return build.problem(CONFIG, paper, "smoke", name)
+    made: Problem = registry.load("problems", cls)(**parameters)
+    return made
+
+
+@pytest.fixture(params=list(CASES))
+def problem(request: pytest.FixtureRequest) -> Problem:
+    return _problem(request.param)
+
+
+def _corners(problem: Problem) -> Array:
+    """Corners of the unit cube: all of them, or the first and last 32 in many dimensions."""
+    d = problem.dim
+    if d <= 6:
+        return np.array(list(product((0.0, 1.0), repeat=d)))
+    some = generator("corners", d).integers(0, 2, size=(62, d)).astype(float)
+    return np.concatenate([np.zeros((1, d)), np.ones((1, d)), some])
+
+
+def _points(problem: Problem, n: int) -> Array:
+    """Native points: rows of the pool, or corners and uniform points, ``n x d`` in all."""
+    rng = generator("points", problem.dim)
+    if problem.candidates is not None:
+        return problem.candidates[rng.integers(len(problem.candidates), size=n)]
+    corners = _corners(problem)[:n]
+    uniform = rng.uniform(size=(n - len(corners), problem.dim))
+    return problem.to_native(np.concatenate([corners, uniform]))
+
+
+def _tolerance(problem: Problem) -> float:
+    """How exact `optimal_value` is: BoTorch rounds the optima of some functions to a few digits."""
+    scale = max(1.0, abs(problem.optimal_value or 0.0))
+    return 1e-5 * scale if isinstance(problem, BotorchProblem) else 1e-12 * scale
+
+
+def _climb(problem: Problem, x: Array) -> float:
+    """The best value that ever finer grids along one coordinate after the other find from ``x``."""
+    lower, upper = problem.bounds
+    best = float(problem.evaluate_true(x[None, :])[0])
+    for width in (1.0, 1.0, 0.01, 1e-4, 1e-6):
+        for i in range(problem.dim):
+            line = np.repeat(x[None, :], 2001, axis=0)
+            reach = width * (upper[i] - lower[i])
+            line[:, i] = np.linspace(max(lower[i], x[i] - reach), min(upper[i], x[i] + reach), 2001)
+            values = problem.evaluate_true(line)
+            if values.max() > best:
+                best, x = float(values.max()), line[int(np.argmax(values))]
+    return best
+
+
+# The contract:
+
+
+def test_every_type_is_tested() -> None:
+    assert {cls for cls, _, _ in CASES.values()} == set(registry.names("problems"))
+
+
+def test_shapes_and_types(problem: Problem) -> None:
+    assert isinstance(problem, Problem)
+    assert isinstance(problem.dim, int) and problem.dim >= 1
+    assert problem.bounds.shape == (2, problem.dim)
+    assert problem.bounds.dtype == np.float64
+    assert np.all(np.isfinite(problem.bounds)) and np.all(problem.bounds[0] < problem.bounds[1])
+    assert isinstance(problem.noise_std, float)
+    assert math.isfinite(problem.noise_std) and problem.noise_std >= 0
+    assert problem.optimal_value is None or type(problem.optimal_value) is float
+    assert type(problem).__doc__ and sys.modules[type(problem).__module__].__doc__
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if CASES[case][2]])
+def test_stand_in_data_are_declared(case: str) -> None:
+    paper, name = CASES[case][2].split()
+    has_files = bool(CONFIG.paper(paper).problems[name].data_files)
+    assert bool(_problem(case).stand_in) == has_files
+
+
+def test_values_are_finite_numbers_one_for_each_point(problem: Problem) -> None:
+    X = _points(problem, 200)
+    kept = X.copy()
+    f = problem.evaluate_true(X)
+    assert f.shape == (200,) and f.dtype == np.float64
+    assert np.all(np.isfinite(f))
+    assert np.array_equal(X, kept), "evaluate_true changed its argument"
+    assert problem.evaluate_true(X[:1]).shape == (1,)
+
+
+def test_a_value_does_not_depend_on_the_other_points(problem: Problem) -> None:
+    X = _points(problem, 70)
+    f = problem.evaluate_true(X)
+    alone = np.array([problem.evaluate_true(x[None, :])[0] for x in X])
+    np.testing.assert_allclose(alone, f, rtol=1e-12, atol=1e-12 * np.max(np.abs(f)))
+    np.testing.assert_array_equal(problem.evaluate_true(X), f)
+
+
+def test_the_optimum_is_not_exceeded(problem: Problem) -> None:
+    X = _points(problem, 10_000) if problem.candidates is None else problem.candidates
+    highest = problem.evaluate_true(X).max() if problem.optimal_value is not None else -np.inf
+    assert highest <= (problem.optimal_value or 0.0) + _tolerance(problem)
+
+
+def test_the_optimum_is_attained(problem: Problem) -> None:
+    if problem.optimal_value is None:  # nothing is promised, and a trace's regret is not defined
+        return
+    if problem.candidates is not None:
+        assert problem.evaluate_true(problem.candidates).max() == problem.optimal_value
+        return
+    known = getattr(problem, "optimizers", None)
+    if known is None:
+        X = _points(problem, 2000)
+        known = X[np.argsort(problem.evaluate_true(X))[-2:]]
+    reached = max(_climb(problem, x) for x in known)
+    assert reached == pytest.approx(problem.optimal_value, rel=0, abs=_tolerance(problem))
+
+
+def test_coordinates_there_and_back(problem: Problem) -> None:
+    U = generator("cube", problem.dim).uniform(size=(1000, problem.dim))
+    X = problem.to_native(U)
+    assert X.shape == U.shape and problem.to_native(U[0]).shape == (problem.dim,)
+    lower, upper = problem.bounds
+    assert np.all((lower <= X) & (upper >= X))
+    np.testing.assert_allclose(problem.to_unit(X), U, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(problem.to_native(U.reshape(10, 100, -1)).reshape(X.shape), X)
+
+
+def test_corners_are_converted_exactly(problem: Problem) -> None:
+    corners = _corners(problem)
+    native = np.where(corners == 0.0, problem.bounds[0], problem.bounds[1])
+    np.testing.assert_array_equal(problem.to_native(corners), native)
+    np.testing.assert_array_equal(problem.to_unit(native), corners)
+
+
+class _Box(Problem):
+    """Any bounds."""
+
+    def __init__(self, bounds: Array) -> None:
+        self.dim, self.bounds, self.optimal_value = bounds.shape[1], bounds, None
+
+    def evaluate_true(self, X: Array) -> Array:
+        return X[:, 0]
+
+
+def test_conversion_with_any_bounds() -> None:
+    # decimal bounds, whose width is rounded in one case out of five, e.g. -460.43 and 234.37
+    rng = generator("boxes")
+    lower, width = rng.integers(-100_000, 100_000, 2000), rng.integers(1, 100_000, 2000)
+    box = _Box(np.array([lower, lower + width]) / 100)
+    ends = np.array([np.zeros(2000), np.ones(2000)])
+    np.testing.assert_array_equal(box.to_unit(box.bounds), ends)
+    np.testing.assert_array_equal(box.to_native(ends), box.bounds)
+    U = rng.uniform(size=(50, 2000))
+    X = box.to_native(U)
+    assert np.all((box.bounds[0] <= X) & (box.bounds[1] >= X))
+    # what a rounding of x, seen in the unit cube, can lose on the way back
+    lost = 4 * np.spacing(np.abs(box.bounds).max(axis=0)) / (width / 100)
+    assert np.all(np.abs(box.to_unit(X) - U) <= 1e-15 + lost)
+
+
+def test_a_pools_rows_are_distinct_points_of_the_domain(problem: Problem) -> None:
+    pool = problem.candidates
+    if pool is None:
+        return
+    assert pool.ndim == 2 and pool.shape[1] == problem.dim and pool.dtype == np.float64
+    assert np.all((pool >= problem.bounds[0]) & (pool <= problem.bounds[1]))
+    unit = problem.to_unit(pool)
+    assert np.all((unit >= 0) & (unit <= 1))
+    # in the unit cube too, where algorithms tell points apart
+    assert len(np.unique(pool, axis=0)) == len(np.unique(unit, axis=0)) == len(pool)
+    width = problem.bounds[1] - problem.bounds[0]
+    np.testing.assert_allclose(problem.to_native(unit) / width, pool / width, rtol=0, atol=1e-12)
+
+
+def _streams(algorithm: str = "gp_ei", seed: int = 0) -> RunStreams:
+    return RunStreams("paper", "problem", algorithm, seed)
+
+
+def test_noise_is_shared_by_algorithms_and_by_nothing_else(problem: Problem) -> None:
+    x = _points(problem, 1)[0]
+    f = problem.evaluate_true(x[None, :])[0]
+
+    def y(query: int, **name: Any) -> float:
+        observed = problem.observe(x, _streams(**name), query)
+        assert type(observed.y) is float and type(observed.f) is float
+        assert observed.f == f
+        return observed.y
+
+    assert y(7) == y(7) == y(7, algorithm="random_search")
+    values = {y(7), y(8), y(7, seed=1), y(8, seed=1)}
+    assert len(values) == (4 if problem.noise_std else 1)
+    if not problem.noise_std:
+        assert values == {f}
+
+
+def test_noise_has_the_declared_standard_deviation(problem: Problem) -> None:
+    n = 1000 if problem.noise_std else 3
+    x = _points(problem, 1)[0]
+    observed = [problem.observe(x, _streams(seed=i % 10), i // 10) for i in range(n)]
+    noise = np.array([value.y - value.f for value in observed])
+    assert abs(noise.mean()) <= 4 * problem.noise_std / math.sqrt(n)
+    assert abs(noise.std() - problem.noise_std) <= 4 * problem.noise_std / math.sqrt(2 * n)
+
+
+# BoTorch's view of each problem:
+
+
+def test_as_botorch_agrees(problem: Problem) -> None:
+    function = as_botorch(problem)
+    assert isinstance(function, SyntheticTestFunction)
+    assert function.dim == problem.dim
+    assert function.bounds.dtype == torch.double
+    np.testing.assert_array_equal(function.bounds.numpy(), problem.bounds)
+    assert function.noise_std == problem.noise_std
+    if problem.optimal_value is None:
+        with pytest.raises(NotImplementedError):
+            _ = function.optimal_value
+    else:
+        assert function.optimal_value == problem.optimal_value
+    pool = problem.candidates
+    assert hasattr(function, "candidates") == (pool is not None)
+    if pool is not None:
+        np.testing.assert_array_equal(function.candidates.numpy(), pool)
+
+    X = _points(problem, 60)
+    f = problem.evaluate_true(X)
+    points = torch.tensor(X)
+    values = function.evaluate_true(points)
+    assert values.dtype == torch.double and values.shape == (60,)
+    np.testing.assert_array_equal(values.numpy(), f)
+    np.testing.assert_array_equal(function(points, noise=False).numpy(), f)
+    batches = function.evaluate_true(points.reshape(5, 4, 3, problem.dim))
+    assert batches.shape == (5, 4, 3)
+    np.testing.assert_array_equal(batches.numpy().ravel(), f)
+    assert function.evaluate_true(points[0]).shape == ()
+    with pytest.raises(ValueError, match="within the bounds"):
+        function.evaluate_true(torch.tensor(problem.bounds[1:] + 1.0))
+
+
+def test_as_botorch_is_maximised(problem: Problem) -> None:
+    function = as_botorch(problem)
+    assert not function.negate and not function.is_minimization_problem
+    X = _points(problem, 30)
+    f, points = problem.evaluate_true(X), torch.tensor(X)
+    function.negate = True  # BoTorch's way to turn it into a problem to be minimised
+    assert function.is_minimization_problem
+    np.testing.assert_array_equal(function(points, noise=False).numpy(), -f)
+    np.testing.assert_array_equal(function.evaluate_true(points).numpy(), f)
+    if problem.optimal_value is not None:
+        assert function.optimal_value == -problem.optimal_value
+
+
+def test_as_botorch_adds_noise_as_botorch_does(problem: Problem) -> None:
+    X = torch.tensor(np.repeat(_points(problem, 1), 1000, axis=0))
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        noise = as_botorch(problem)(X) - problem.evaluate_true(X[:1].numpy())[0]
+    sd = problem.noise_std
+    assert abs(float(noise.std()) - sd) <= 4 * sd / math.sqrt(2000) + 1e-12
+
+
+# BoTorch's functions as problems:
+
+
+class Michalewicz5(BotorchProblem):
+    """How a paper's file makes a problem of its own."""
+
+    def __init__(self, *, noise_std: float = 0.0) -> None:
+        super().__init__(function="Michalewicz", dim=5, noise_std=noise_std)
+
+
+def test_a_subclass_with_parametersof_its_own() -> None:
+    problem = Michalewicz5(noise_std=0.1)
+    assert (problem.dim, problem.noise_std, problem.optimal_value) == (5, 0.1, 4.687658)
+    np.testing.assert_array_equal(problem.bounds, [[0.0] * 5, [math.pi] * 5])
+    for x in generator("michalewicz").uniform(0, math.pi, size=(20, 5)):
+        terms = [math.sin(v) * math.sin((i + 1) * v * v / math.pi) ** 20 for i, v in enumerate(x)]
+        assert problem.evaluate_true(x[None, :])[0] == pytest.approx(sum(terms), abs=1e-13)
+
+
+def test_ackley_and_levy_by_their_formulas() -> None:
+    x = generator("ackley").uniform(-5, 5, size=4)
+    ackley = -(
+        20 * (1 - math.exp(-0.2 * math.sqrt(np.mean(x**2))))
+        + math.e
+        - math.exp(np.mean(np.cos(2 * math.pi * x)))
+    )
+    got = BotorchProblem(function="Ackley", dim=4)
+    assert got.evaluate_true(x[None, :])[0] == pytest.approx(ackley, rel=1e-13)
+    np.testing.assert_array_equal(got.bounds, [[-32.768] * 4, [32.768] * 4])
+    w = 1 + (x - 1) / 4
+    levy = -(
+        math.sin(math.pi * w[0]) ** 2
+        + sum((v - 1) ** 2 * (1 + 10 * math.sin(math.pi * v + 1) ** 2) for v in w[:-1])
+        + (w[-1] - 1) ** 2 * (1 + math.sin(2 * math.pi * w[-1]) ** 2)
+    )
+    got = BotorchProblem(function="Levy", dim=4)
+    assert got.evaluate_true(x[None, :])[0] == pytest.approx(levy, rel=1e-13)
+    np.testing.assert_array_equal(got.bounds, [[-10.0] * 4, [10.0] * 4])
+    for problem in (got, BotorchProblem(function="Ackley")):
+        assert math.copysign(1.0, problem.optimal_value or 0.0) == 1.0  # 0.0, never -0.0
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *("Ackley", "Beale", "Branin", "Bukin", "Cosine8", "DixonPrice", "DropWave", "EggHolder"),
+        *("Griewank", "Hartmann", "HolderTable", "Levy", "Michalewicz", "Powell", "Rastrigin"),
+        *("Rosenbrock", "Shekel", "SixHumpCamel", "StyblinskiTang", "ThreeHumpCamel"),
+    ],
+)
+def test_every_continuous_function_is_turned_the_right_way_up(function: str) -> None:
+    problem = BotorchProblem(function=function)
+    assert problem.optimizers is not None and problem.optimal_value is not None
+    at_optimum = problem.evaluate_true(problem.optimizers)
+    np.testing.assert_allclose(at_optimum, problem.optimal_value, rtol=1e-4, atol=1e-4)
+    elsewhere = problem.evaluate_true(_points(problem, 500))
+    assert elsewhere.max() <= problem.optimal_value + 1e-4 * max(1.0, abs(problem.optimal_value))
+    assert elsewhere.mean() < problem.optimal_value - 0.1
+    # and back: BoTorch sees the same optimum at the same place, now as a maximum
+    function_back = as_botorch(problem)
+    np.testing.assert_array_equal(function_back.optimizers.numpy(), problem.optimizers)
+    values = function_back.evaluate_true(function_back.optimizers)
+    np.testing.assert_array_equal(values.numpy(), at_optimum)
+
+
+def test_values_are_in_double_precision_whatever_torchs_default() -> None:
+    X = _points(BotorchProblem(function="Michalewicz", dim=5), 40)
+    expected = BotorchProblem(function="Michalewicz", dim=5).evaluate_true(X)
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    try:
+        got = BotorchProblem(function="Michalewicz", dim=5).evaluate_true(X)
+    finally:
+        torch.set_default_dtype(default)
+    assert got.dtype == np.float64
+    np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "named"),
+    [
+        ({"function": "Ackly"}, "Ackley"),
+        ({"function": "ConstrainedHartmann"}, "Hartmann"),
+        ({"function": "SyntheticTestFunction"}, "Ackley"),
+        ({"function": "Labs"}, "continuous"),
+        ({"function": "Branin", "dim": 3}, "dim 3"),
+        ({"function": "Hartmann", "dim": 5}, "dim 5"),
+        ({"function": "Ackley", "dim": 0}, "integer >= 1"),
+        ({"function": "Ackley", "dim": 2.0}, "integer >= 1"),
+        ({"function": "Ackley", "dim": True}, "integer >= 1"),
+        ({"function": "Ackley", "noise_std": -1.0}, "noise_std"),
+        ({"function": "Ackley", "noise_std": math.nan}, "noise_std"),
+    ],
+)
+def test_a_wrong_setting_is_one_line(parameters: dict[str, Any], named: str) -> None:
+    with pytest.raises(RepliboError, match=named) as error:
+        BotorchProblem(**parameters)
+    assert "\n" not in str(error.value)
+
+
+def test_the_config_can_name_a_function_of_botorch() -> None:
+    assert "botorch_interface.BotorchProblem" in registry.names("problems")
+    assert registry.parameters("problems", "botorch_interface.BotorchProblem") == (
+        "function",
+        "dim",
+        "noise_std",
+    )
+
+
+def test_torch_is_imported_late() -> None:
+    code = (
+        "import sys, replibo.problems.botorch_interface; "
+        "sys.exit(any(name in sys.modules for name in ('torch', 'botorch', 'scipy')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,238 @@
+"""The two-layer network: closed forms against torch's autograd, and columns that never mix."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from replibo.surrogates import parametric
+
+COLUMNS = (*range(1, 10), 100)
+SIZES = range(1, 21)
+
+few = settings(deadline=None, derandomize=True, max_examples=60)
+
+
+def _array(shape: tuple[int, ...], size: float) -> Any:
+    return arrays(np.float64, shape, elements=st.floats(-size, size, width=32))
+
+
+def _torch_model(w: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """Eq. (13) of the paper, by torch."""
+    w1, b1, w2, b2 = w
+    return w2 * torch.sigmoid(w1 * x + b1) + b2
+
+
+def _data(n: int, r: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """w, ``4 x r``; x and y, ``n x r``."""
+    rng = np.random.default_rng([seed, n, r])
+    x = rng.uniform(-2 * np.pi, 2 * np.pi, size=(n, r))
+    return rng.uniform(-1, 1, size=(4, r)), x, np.sin(x / 4) + 0.1 * rng.standard_normal((n, r))
+
+
+# Values, gradients, Hessians
+
+
+@few
+@given(z=st.floats(-800, 800))
+def test_sigmoid(z: float) -> None:
+    with np.errstate(all="raise", under="ignore"):
+        got = float(parametric.sigmoid(np.array([z]))[0])
+    # the branch that does not overflow
+    expected = 1 / (1 + math.exp(-z)) if z >= 0 else math.exp(z) / (1 + math.exp(z))
+    # where e^-z overflows, the result is 0 and the true value below 1e-308
+    assert got == pytest.approx(expected, rel=1e-14, abs=1e-300)
+
+
+@few
+@given(w=_array((4, 3), 5.0), x=_array((6, 3), 10.0))
+def test_predict_is_the_formula(w: np.ndarray, x: np.ndarray) -> None:
+    got = parametric.predict(w, x)
+    assert got.shape == (6, 3)
+    for j in range(3):
+        w1, b1, w2, b2 = (float(v) for v in w[:, j])
+        for i in range(6):
+            f = w2 / (1 + math.exp(-(w1 * x[i, j] + b1))) + b2
+            assert got[i, j] == pytest.approx(f, rel=1e-13, abs=1e-13)
+
+
+def test_f1_of_the_paper_is_the_network_at_ones() -> None:
+    x = np.linspace(-2 * np.pi, 2 * np.pi, 50)[:, None]
+    np.testing.assert_allclose(
+        parametric.predict(np.ones((4, 1)), x), 1 + 1 / (1 + np.exp(-(x + 1))), rtol=1e-15
+    )
+
+
+def test_one_column_of_x_serves_all_networks() -> None:
+    w, x, _ = _data(7, 5)
+    column = x[:, :1]
+    repeated = np.repeat(column, 5, axis=1)
+    np.testing.assert_array_equal(parametric.predict(w, column), parametric.predict(w, repeated))
+    np.testing.assert_array_equal(parametric.gradient(w, column), parametric.gradient(w, repeated))
+
+
+@few
+@given(w=_array((4,), 5.0), x=_array((5,), 10.0))
+def test_gradient_is_autograds(w: np.ndarray, x: np.ndarray) -> None:
+    jacobian = torch.autograd.functional.jacobian(
+        lambda w_: _torch_model(w_, torch.tensor(x)), torch.tensor(w)
+    )
+    got = parametric.gradient(w[:, None], x[:, None])
+    assert got.shape == (4, 5, 1)
+    np.testing.assert_allclose(got[:, :, 0].T, jacobian.numpy(), rtol=1e-12, atol=1e-13)
+
+
+@few
+@given(w=_array((4,), 5.0), x=_array((6,), 10.0), y=_array((6,), 3.0))
+def test_loss_hessian_is_autograds(w: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
+    def loss(w_: torch.Tensor) -> torch.Tensor:
+        return torch.mean((_torch_model(w_, torch.tensor(x)) - torch.tensor(y)) ** 2)
+
+    hessian = torch.autograd.functional.hessian(loss, torch.tensor(w)).numpy()
+    got = parametric.loss_hessian(w[:, None], x[:, None], y[:, None])
+    assert got.shape == (4, 4, 1)
+    np.testing.assert_allclose(got[:, :, 0], hessian, rtol=1e-11, atol=1e-11)
+    np.testing.assert_array_equal(got, got.transpose(1, 0, 2))
+
+
+def test_loss_hessian_is_full_and_not_gauss_newtons() -> None:
+    # at data that the network fits exactly the two agree, elsewhere they do not
+    w, x, y = _data(8, 1)
+    g = parametric.gradient(w, x)[:, :, 0]
+    gauss_newton = 2 * g @ g.T / 8
+    exact = parametric.predict(w, x)
+    np.testing.assert_allclose(
+        parametric.loss_hessian(w, x, exact)[:, :, 0], gauss_newton, rtol=1e-13, atol=1e-15
+    )
+    assert np.max(np.abs(parametric.loss_hessian(w, x, y)[:, :, 0] - gauss_newton)) > 0.01
+
+
+# Gradient descent
+
+
+@pytest.mark.parametrize("n", [1, 5, 20])
+@pytest.mark.parametrize("learning_rate", [0.01, 0.1])
+def test_gradient_descent_is_torchs_sgd(n: int, learning_rate: float) -> None:
+    w, x, y = _data(n, 3)
+    got = parametric.gradient_descent(w, x, y, steps=500, learning_rate=learning_rate)
+    assert got.shape == (4, 3)
+    for j in range(3):
+        parameter = torch.nn.Parameter(torch.tensor(w[:, j]))
+        optimizer = torch.optim.SGD([parameter], lr=learning_rate)
+        inputs, targets = torch.tensor(x[:, j]), torch.tensor(y[:, j])
+        for _ in range(500):
+            optimizer.zero_grad()
+            torch.nn.functional.mse_loss(_torch_model(parameter, inputs), targets).backward()
+            optimizer.step()
+        np.testing.assert_allclose(got[:, j], parameter.detach().numpy(), rtol=1e-8, atol=1e-10)
+
+
+def test_one_step_from_the_gradient() -> None:
+    w, x, y = _data(6, 2)
+    residual = parametric.predict(w, x) - y
+    slope = 2 * np.mean(residual * parametric.gradient(w, x), axis=1)
+    got = parametric.gradient_descent(w, x, y, steps=1, learning_rate=0.3)
+    np.testing.assert_allclose(got, w - 0.3 * slope, rtol=1e-13, atol=1e-15)
+
+
+def test_no_step_leaves_the_weights() -> None:
+    for r in (1, 4):
+        w, x, y = _data(6, r)
+        got = parametric.gradient_descent(w, x, y, steps=0, learning_rate=0.1)
+        np.testing.assert_array_equal(got, w)
+
+
+def test_steps_can_be_made_in_parts() -> None:
+    w, x, y = _data(6, 3)
+    half = parametric.gradient_descent(w, x, y, steps=20, learning_rate=0.1)
+    np.testing.assert_array_equal(
+        parametric.gradient_descent(half, x, y, steps=30, learning_rate=0.1),
+        parametric.gradient_descent(w, x, y, steps=50, learning_rate=0.1),
+    )
+
+
+@pytest.mark.parametrize("r", [1, 4])
+def test_arguments_are_left_alone(r: int) -> None:
+    data = _data(6, r)
+    kept = [array.copy() for array in data]
+    first = parametric.gradient_descent(*data, steps=5, learning_rate=0.1)
+    parametric.loss_hessian(*data)
+    for array, before in zip(data, kept, strict=True):
+        np.testing.assert_array_equal(array, before)
+    first[:] = 0.0  # the result is the caller's own
+    np.testing.assert_array_equal(data[0], kept[0])
+
+
+def test_divergence_gives_no_warning_and_no_finite_weights() -> None:
+    w, x, y = _data(5, 2)
+    with np.errstate(over="raise", invalid="raise", divide="raise"):
+        got = parametric.gradient_descent(w, x, y, steps=300, learning_rate=1e3)
+    assert not np.all(np.isfinite(got)) or np.max(np.abs(got)) > 1e3
+
+
+# Columns never mix: a network comes out the same, bit for bit, alone and among others
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_descent_of_one_column_does_not_depend_on_the_others(n: int) -> None:
+    w, x, y = _data(n, max(COLUMNS))
+
+    def fit(columns: slice) -> np.ndarray:
+        return parametric.gradient_descent(
+            w[:, columns], x[:, columns], y[:, columns], steps=3, learning_rate=0.1
+        )
+
+    alone = np.concatenate([fit(slice(j, j + 1)) for j in range(max(COLUMNS))], axis=1)
+    for r in COLUMNS:
+        np.testing.assert_array_equal(fit(slice(0, r)), alone[:, :r])
+        np.testing.assert_array_equal(fit(slice(100 - r, 100)), alone[:, 100 - r :])
+    # nor on how the arrays lie in memory
+    turned = [np.asfortranarray(array) for array in (w, x, y)]
+    joint = parametric.gradient_descent(*turned, steps=3, learning_rate=0.1)
+    np.testing.assert_array_equal(joint, alone)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 9, 16, 20])
+def test_other_quantities_of_one_column_do_not_depend_on_the_others(n: int) -> None:
+    w, x, y = _data(n, max(COLUMNS))
+    for j in (0, 1, 8):
+        w_, x_, y_ = (np.ascontiguousarray(array[:, j : j + 1]) for array in (w, x, y))
+        predicted, gradient = parametric.predict(w_, x_), parametric.gradient(w_, x_)
+        hessian = parametric.loss_hessian(w_, x_, y_)
+        for r in COLUMNS:
+            if j < r:
+                block = w[:, :r], x[:, :r], y[:, :r]
+                got = parametric.predict(*block[:2])[:, j]
+                np.testing.assert_array_equal(got, predicted[:, 0])
+                got = parametric.gradient(*block[:2])[:, :, j]
+                np.testing.assert_array_equal(got, gradient[:, :, 0])
+                got = parametric.loss_hessian(*block)[:, :, j]
+                np.testing.assert_array_equal(got, hessian[:, :, 0])
+
+
+def test_sums_of_the_hessian_are_means_over_the_data() -> None:
+    w, x, y = _data(4, 3)
+    single = [parametric.loss_hessian(w, x[i : i + 1], y[i : i + 1]) for i in range(4)]
+    np.testing.assert_allclose(
+        parametric.loss_hessian(w, x, y), np.mean(single, axis=0), rtol=1e-13, atol=1e-15
+    )
+    # data counted twice change nothing
+    np.testing.assert_allclose(
+        parametric.loss_hessian(w, np.tile(x, (2, 1)), np.tile(y, (2, 1))),
+        parametric.loss_hessian(w, x, y),
+        rtol=1e-13,
+        atol=1e-15,
+    )
+    twice = np.tile(x, (2, 1)), np.tile(y, (2, 1))
+    np.testing.assert_allclose(
+        parametric.gradient_descent(w, *twice, steps=50, learning_rate=0.1),
+        parametric.gradient_descent(w, x, y, steps=50, learning_rate=0.1),
+        rtol=1e-10,
+    )
