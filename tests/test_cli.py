@@ -177,3 +177,28 @@ def test_estimate_counts_jobs_runs_and_queries(
     )
     # 6 problems x 100 seeds x 20 queries, in blocks of 25 seeds
     assert [cell.strip() for cell in row.split("|")][3:6] == ["24", "600", "12000"]
+
+
+def test_initial_points_from_a_file(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from replibo import traces
+
+    path, output = tmp_path / "points.csv", tmp_path / "a.parquet"
+    path.write_text("x\n-6.0\n0.25\n6.0\n")
+    assert cli.main([*RUN, "--seeds", "0", "--output", str(output), "--initial-points", str(path)]) == 0
+    (trace,) = traces.split(traces.read(output))
+    assert [x[0] for x in trace.x[:3]] == pytest.approx([-6.0, 0.25, 6.0])
+    assert trace.phase.count("initial") == 3
+    capsys.readouterr()
+    for text, line in (
+        ("x\n-6.0\nhere\n", "points.csv, point 2: here is not allowed; 1 numbers are (x)"),
+        ("x\n9.0\n", "initial points: [9.0] is not in the domain"),
+        ("x\n", "points.csv: holds no point"),
+        ("x,y\n1,2\n", "shape (1, 2) is not allowed"),
+    ):
+        path.write_text(text)
+        status, error = said(
+            capsys, *RUN, "--seeds", "0", "--output", str(output), "--initial-points", str(path)
+        )
+        assert status == 2 and line in error and error.count("\n") == 1

@@ -161,3 +161,31 @@ def test_a_pool_smaller_than_the_initial_points_is_said_in_one_line() -> None:
 def test_a_horizon_that_leaves_no_query_is_said_in_one_line() -> None:
     with pytest.raises(RepliboError, match="horizon 4 leaves no query after the 4 initial points"):
         run_block(experiment(horizon=4), [0])
+
+
+def test_given_initial_points_are_asked_first_and_the_search_goes_on_from_them() -> None:
+    given = np.array([[0.5, 1.5], [4.0, 0.0], [1.0, 2.0]])
+    (trace,) = run_block(experiment(given_points=given, initial_points=3), [0])
+    np.testing.assert_allclose(trace.x[:3], given, atol=1e-12)
+    assert trace.phase == ["initial"] * 3 + ["search"] * 6
+    problem = Pool()
+    rows = problem.candidates[[4, 4, 9]]
+    (trace,) = run_block(experiment(problem, given_points=rows, initial_points=3), [0])
+    assert trace.x[:3] == rows.tolist()
+
+
+@pytest.mark.parametrize(
+    ("points", "line"),
+    [
+        ([[5.0, 1.0]], r"initial points: \[5\.0, 1\.0\] is not in the domain; allowed: from"),
+        ([[math.nan, 1.0]], "is not in the domain"),
+        ([[1.0, 1.0, 1.0]], r"shape \(1, 3\) is not allowed; one of shape n x 2 is"),
+        ([[1.0, 1.0]], r"\[1\.0, 1\.0\] is not in the pool; allowed: one of its 30 points, the nearest"),
+    ],
+)
+def test_a_given_initial_point_outside_the_domain_is_said_in_one_line(
+    points: list[list[float]], line: str
+) -> None:
+    given = np.array(points)
+    with pytest.raises(RepliboError, match=line):
+        run_block(experiment(Pool(), given_points=given, initial_points=len(given)), [0])

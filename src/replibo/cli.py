@@ -80,6 +80,13 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--seeds", required=True, help="one seed or a range: 3 or 0-9")
     scale(sub, default="paper")
     sub.add_argument("--output", required=True, type=Path, help="parquet file for the traces")
+    sub.add_argument(
+        "--initial-points",
+        type=Path,
+        metavar="FILE",
+        help="CSV file with a header and one point a row, native coordinates: start from these "
+        "points (to compare with another code), the same for every seed",
+    )
 
     sub = command(
         "fetch",
@@ -199,12 +206,15 @@ def _run(options: argparse.Namespace) -> None:
     traces.check_folder(options.output)
 
     from replibo import loop
-    from replibo.config.build import experiment
+    from replibo.config import build
 
     versions = digest.library_versions()
-    journal = digest.identity_digest({**identity, "paper": paper, "versions": versions})
     folder = options.output.parent / "journal"
-    job = experiment(config, paper, options.scale, problem, algorithm)
+    given = build.read_points(options.initial_points) if options.initial_points else None
+    if given is not None:
+        identity["given_points"] = given.tolist()
+    journal = digest.identity_digest({**identity, "paper": paper, "versions": versions})
+    job = build.experiment(config, paper, options.scale, problem, algorithm, given)
     overhead = time.process_time() - started
     name = f"{paper} {problem} {algorithm} seeds {options.seeds} at scale {options.scale}"
     done = loop.run_block(
@@ -221,7 +231,7 @@ def _run(options: argparse.Namespace) -> None:
             "noise_std": job.problem.noise_std,
             "dim": job.problem.dim,
             "stand_in": job.problem.stand_in,
-            "initial_points": settings.initial_points,
+            "initial_points": job.initial_points,
             "horizon": settings.horizon,
         },
         "digests": {str(trace.seed): trace.digest() for trace in done},

@@ -14,7 +14,7 @@ import numpy as np
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
 from replibo.errors import RepliboError
 from replibo.journal import Journal
-from replibo.problems.base import Problem
+from replibo.problems.base import Array, Problem
 from replibo.streams import RunStreams
 from replibo.traces import Trace
 
@@ -31,6 +31,8 @@ class Experiment:
         horizon: T, the last round.
         initial_points: number of initial points.
         first_round: which query is t = 1, the first ``initial`` point or the first ``search`` one.
+        given_points: ``n x d``, native coordinates: initial points given by hand (`given_points`)
+            instead of drawn; then ``initial_points`` is n.
     """
 
     paper: str
@@ -41,6 +43,7 @@ class Experiment:
     horizon: int
     initial_points: int
     first_round: Literal["initial", "search"]
+    given_points: Array | None = None
 
     @property
     def queries(self) -> int:
@@ -79,9 +82,15 @@ class _Run:
         return len(self.history)
 
     def initial_proposals(self) -> list[Proposal]:
-        """The initial points: uniform in the cube, or distinct rows of a finite problem's pool."""
+        """The initial points: uniform in the cube, or distinct rows of a finite problem's pool; or
+        those that were given."""
         n, rng = self.experiment.initial_points, self.streams.initial()
-        pool = self.space.candidates
+        pool, given = self.space.candidates, self.experiment.given_points
+        if given is not None:
+            if pool is None:
+                return [Proposal(x) for x in self.experiment.problem.to_unit(given)]
+            found = [pool_row(self.experiment.problem, x) for x in given]
+            return [Proposal(pool[row], row) for row in found]
         if pool is None:
             return [Proposal(x) for x in rng.uniform(size=(n, self.space.dim))]
         rows = rng.choice(len(pool), size=n, replace=False)
@@ -172,9 +181,29 @@ def _checked(proposal: Proposal, space: Space, where: str) -> np.ndarray:
     return x
 
 
+def pool_row(problem: Problem, x: Array) -> int:
+    """The row of a finite problem's ``candidates`` that is ``x`` (native; to 1e-9 of the ranges).
+
+    Raises:
+        RepliboError: there is none.
+    """
+    assert problem.candidates is not None
+    lower, upper = problem.bounds
+    distances = np.max(np.abs(problem.candidates - x) / (upper - lower), axis=1)
+    row = int(np.argmin(distances))
+    if not distances[row] <= 1e-9:
+        raise RepliboError(
+            f"initial points: {x.tolist()} is not in the pool; allowed: one of its "
+            f"{len(problem.candidates)} points, the nearest is {problem.candidates[row].tolist()}"
+        )
+    return row
+
+
 def check_experiment(experiment: Experiment) -> None:
     """Raise a `RepliboError` where the problem and the settings do not go together."""
     pool, n = experiment.problem.candidates, experiment.initial_points
+    if experiment.given_points is not None:
+        _check_given(experiment.given_points, experiment.problem)
     if pool is not None and len(pool) < n:
         raise RepliboError(
             f"{experiment.paper} {experiment.problem_name}: the pool has {len(pool)} points, fewer "
@@ -185,6 +214,24 @@ def check_experiment(experiment: Experiment) -> None:
             f"{experiment.paper} {experiment.problem_name}: horizon {experiment.horizon} leaves no "
             f"query after the {n} initial points; allowed: a larger horizon"
         )
+
+
+def _check_given(points: Array, problem: Problem) -> None:
+    """Raise a `RepliboError` where a given initial point is not in the domain."""
+    if points.ndim != 2 or points.shape[1] != problem.dim or len(points) == 0:
+        raise RepliboError(
+            f"initial points: an array of shape {points.shape} is not allowed; one of shape "
+            f"n x {problem.dim} is"
+        )
+    lower, upper = problem.bounds
+    for x in points:
+        if not np.all((x >= lower) & (x <= upper)):
+            raise RepliboError(
+                f"initial points: {x.tolist()} is not in the domain; allowed: from {lower.tolist()} "
+                f"to {upper.tolist()}"
+            )
+        if problem.candidates is not None:
+            pool_row(problem, x)
 
 
 def run_block(

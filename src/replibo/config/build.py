@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import inspect
 import typing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from replibo.algorithms.base import Algorithm, Space
@@ -17,7 +19,7 @@ from replibo.data.fetch import fault_of
 from replibo.data.manifest import data_file, destination
 from replibo.errors import RepliboError
 from replibo.loop import Experiment
-from replibo.problems.base import Problem
+from replibo.problems.base import Array, Problem
 from replibo.streams import RunStreams
 
 
@@ -56,10 +58,45 @@ def problem(config: Config, paper: str, scale: str, name: str) -> Problem:
     return made
 
 
+def read_points(path: Path) -> Array:
+    """Initial points from a CSV file: a header, then one point a row, in native coordinates; ``n x d``.
+
+    Raises:
+        RepliboError: the file cannot be read, or a cell is no number.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = [row for row in csv.reader(file) if row]
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not text"
+        raise RepliboError(f"{path}: cannot be read ({reason})") from None
+    if len(rows) < 2:
+        raise RepliboError(f"{path}: holds no point; allowed: a header, then one point a row")
+    points = np.empty((len(rows) - 1, len(rows[0])))
+    for number, row in enumerate(rows[1:]):
+        try:
+            points[number] = [float(cell) for cell in row]
+        except ValueError:
+            raise RepliboError(
+                f"{path}, point {number + 1}: {', '.join(row)} is not allowed; {len(rows[0])} numbers "
+                f"are ({', '.join(rows[0])})"
+            ) from None
+    return points
+
+
 def experiment(
-    config: Config, paper: str, scale: str, problem_name: str, algorithm: str
+    config: Config,
+    paper: str,
+    scale: str,
+    problem_name: str,
+    algorithm: str,
+    given_points: Array | None = None,
 ) -> Experiment:
     """All that the runs of one problem and algorithm have in common.
+
+    Args:
+        config, paper, scale, problem_name, algorithm: names in the config.
+        given_points: initial points to use instead of drawn ones, ``n x d``, native coordinates.
 
     Raises:
         RepliboError: a name or a parameter is not allowed, a data file is missing or damaged.
@@ -83,8 +120,9 @@ def experiment(
         problem=problem(config, paper, scale, problem_name),
         make_algorithm=make_algorithm,
         horizon=settings.horizon,
-        initial_points=settings.initial_points,
+        initial_points=settings.initial_points if given_points is None else len(given_points),
         first_round=entry.first_round,
+        given_points=given_points,
     )
 
 
