@@ -55,8 +55,8 @@ def table(config: Config, papers: Sequence[str], scale: str, cores: int) -> Tabl
                     algorithm,
                     {"jobs": 0, "runs": 0, "queries": 0, "seconds": 0.0, "mb": 0.0, "from": set()},
                 )
-                runs = len(seed_list(settings.seeds))
-                jobs = len(entry.blocks(scale, problem, algorithm))
+                blocks = entry.blocks(scale, problem, algorithm)
+                jobs, runs = len(blocks), sum(len(seed_list(block)) for block in blocks)
                 queries = runs * (settings.horizon + extra)
                 line["jobs"] += jobs
                 line["runs"] += runs

@@ -222,9 +222,30 @@ def test_bad_settings(setting: dict[str, object], message: str) -> None:
         GpUcbMle(Space(3, candidates=small_pool()[0]), STREAMS, **setting)  # type: ignore[arg-type]
 
 
-def test_continuous_domains_are_refused() -> None:
-    with pytest.raises(RepliboError, match="allowed: problems with a finite set of candidates"):
-        GpUcbMle(Space(3), STREAMS)
+def test_continuous_domain() -> None:
+    """On the cube: rebuilt bit for bit, and as high as BoTorch's fit and optimiser get."""
+    rng = np.random.default_rng(0)
+    space = Space(2)
+    live = GpUcbMle(space, STREAMS)
+    history = History(2, 5, capacity=4)
+    for x in rng.random((5, 2)):
+        history.append(x, float(np.sin(5 * x).sum()))
+    for t in range(1, 26):
+        past = History(2, 5)
+        for x, value in zip(history.X, history.y, strict=True):
+            past.append(x, float(value))
+        proposal, again = live.ask(history, t), GpUcbMle(space, STREAMS).ask(past, t)
+        assert_array_equal(proposal.x, again.x)
+        assert proposal.diagnostics == again.diagnostics
+        assert set(proposal.diagnostics) == set(GpUcbMle.diagnostics)
+        assert proposal.candidate == -1 and np.all((proposal.x >= 0) & (proposal.x <= 1))
+        grid = np.concatenate([proposal.x[None], rng.random((2000, 2))])
+        if t % 8 == 1:
+            values, length_scale = botorch_ucb(history, grid, 1.0)
+            assert proposal.diagnostics["length_scale"] == pytest.approx(length_scale, rel=1e-5)
+            assert values[0] >= values.max() - 1e-5
+        history.append(proposal.x, float(np.sin(5 * proposal.x).sum()))
+    assert history.y.max() > 1.999  # the maximum is 2
 
 
 def test_no_data_is_refused() -> None:

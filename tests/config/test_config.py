@@ -67,7 +67,8 @@ def test_the_blocks_of_a_paper_hold_every_seed_once(root: Path) -> None:
                 for algorithm in settings.algorithms or []:
                     blocks = entry.blocks(scale, problem, algorithm)
                     seeds = [seed for block in blocks for seed in models.seed_list(block)]
-                    assert seeds == models.seed_list(str(settings.seeds))
+                    own = entry.scales[scale].algorithms.get(algorithm)  # type: ignore[index]
+                    assert seeds == models.seed_list(str((own and own.seeds) or settings.seeds))
 
 
 def test_smoke_runs_every_algorithm_of_a_paper(root: Path) -> None:
@@ -171,6 +172,7 @@ def test_every_key_of_the_config_is_explained(root: Path) -> None:
         models.ProblemEntry,
         models.AlgorithmEntry,
         models.ScaleEntry,
+        models.AlgorithmSettings,
         models.FigureEntry,
         models.RunSettings,
     ):

@@ -5,19 +5,16 @@ from __future__ import annotations
 import math
 from typing import ClassVar, Literal
 
-import numpy as np
-
+from replibo.algorithms.acquisition import BEST_OBSERVED, UcbMaximiser
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
 from replibo.errors import RepliboError
 from replibo.streams import RunStreams
 from replibo.surrogates.exact_gp import (
     LOWER_BOUND,
-    ExactGP,
     check_lower_bound,
     fit_length_scale,
     standardise,
 )
-from replibo.surrogates.kernels import PoolDistances
 
 
 class GpUcbMle(Algorithm):
@@ -27,10 +24,9 @@ class GpUcbMle(Algorithm):
 
     - y is standardised (mean 0, standard deviation 1, divisor n - 1);
     - ℓ_t ← argmax_ℓ log p(y | X, ℓ), isotropic Matérn-5/2, outputscale 1, fixed noise variance;
-    - x_t = argmax_x μ(x; ℓ_t) + β σ(x; ℓ_t), over the whole pool; of equal ones the first. A point
-      may be asked again.
-
-    Everything is deterministic: no random number is drawn.
+    - x_t = argmax_x μ(x; ℓ_t) + β σ(x; ℓ_t): over the whole pool, of equal ones the first (a point
+      may be asked again; no random number is drawn); over the cube by gradient ascent from several
+      starts (`replibo.algorithms.acquisition`).
 
     Args:
         beta: β, the factor of the standard deviation itself (BoTorch's ``beta`` is its square).
@@ -39,6 +35,8 @@ class GpUcbMle(Algorithm):
             "multi", from several starts and with a lower bound, as the paper says
             (`replibo.surrogates.exact_gp.fit_length_scale`).
         length_scale_lower_bound: in units of the cube; used by "multi" only.
+        best_observed: on a cube, number of the best points observed beside which starts of the
+            ascent are looked for too (`replibo.algorithms.acquisition.UcbMaximiser`).
     """
 
     diagnostics: ClassVar[dict[str, str]] = {
@@ -61,13 +59,9 @@ class GpUcbMle(Algorithm):
         noise_variance: float = 1e-4,
         length_scale_start: Literal["single", "multi"] = "single",
         length_scale_lower_bound: float = LOWER_BOUND,
+        best_observed: int = BEST_OBSERVED,
     ) -> None:
         super().__init__(space, streams)
-        if space.candidates is None:
-            raise RepliboError(
-                "gp_ucb_mle.GpUcbMle maximises the acquisition over a pool; "
-                "allowed: problems with a finite set of candidates"
-            )
         for name, value in (("beta", beta), ("noise_variance", noise_variance)):
             if not (math.isfinite(value) and value >= 0):
                 raise RepliboError(f"{name}: {value} is not allowed; a finite number >= 0 is")
@@ -80,32 +74,32 @@ class GpUcbMle(Algorithm):
         self.noise_variance = noise_variance
         self.length_scale_start = length_scale_start
         self.length_scale_lower_bound = length_scale_lower_bound
-        # A cache: distances do not depend on the length scale.
-        self._distances = PoolDistances(space.candidates)
+        self._maximiser = UcbMaximiser(space, noise_variance, best_observed=best_observed)
 
     def ask(self, history: History, t: int) -> Proposal:
         if len(history) == 0:
             raise RepliboError("gp_ucb_mle.GpUcbMle needs data; allowed: 1 or more initial points")
-        between, to_pool = self._distances.update(history.candidate)
-        y = standardise(history.y)
         fit = fit_length_scale(
-            between,
-            y,
+            self._maximiser.distances(history),
+            standardise(history.y),
             self.noise_variance,
             starts=self.length_scale_start,
             lower_bound=self.length_scale_lower_bound,
         )
-        gp = ExactGP(between, fit.length_scale, self.noise_variance)
-        mean, variance = gp.posterior(y, to_pool)
-        acquisition = mean + self.beta * np.sqrt(variance)
-        candidate = int(np.argmax(acquisition))  # of equal ones the first
+        maximum = self._maximiser.maximise(
+            history,
+            fit.length_scale,
+            self.beta,
+            self.streams.algorithm_at(len(history)),
+            fixed=False,  # the next one differs
+        )
         return Proposal(
-            self._distances.pool[candidate],
-            candidate,
+            maximum.x,
+            maximum.candidate,
             {
                 "length_scale": fit.length_scale,
                 "log_marginal_likelihood": fit.log_marginal_likelihood,
-                "jitter": gp.jitter,
+                "jitter": maximum.jitter,
                 "fit_converged": float(fit.converged),
                 "fit_at_bound": float(fit.at_bound),
                 "fit_collapsed": float(fit.collapsed),

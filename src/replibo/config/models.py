@@ -111,6 +111,15 @@ class AlgorithmEntry(Model):
     """Overrides the problem's ``seeds_per_job`` where this algorithm is much faster or slower."""
 
 
+class AlgorithmSettings(Model):
+    """What one algorithm does otherwise at one scale."""
+
+    seeds: Seeds | None = None
+    """Seeds, where the algorithm is too slow for the problem's."""
+    seeds_per_job: PositiveInt | None = None
+    """Seeds that one process runs."""
+
+
 class ScaleEntry(Model):
     """How much of the paper one scale runs: only what differs from the paper."""
 
@@ -122,6 +131,8 @@ class ScaleEntry(Model):
     """Settings of every problem at this scale."""
     problems: dict[Name, RunSettings] = {}
     """Settings of single problems at this scale."""
+    algorithms: dict[Name, AlgorithmSettings] = {}
+    """Seeds of single algorithms at this scale."""
 
 
 class FigureEntry(Model):
@@ -210,6 +221,7 @@ class PaperEntry(Model):
             found.append(("defaults.algorithms", self.defaults.algorithms))
             found += [(f"problems.{n}.algorithms", e.algorithms) for n, e in self.problems.items()]
             for scale, entry in self.scales.items():
+                found.append((f"scales.{scale}.algorithms", list(entry.algorithms)))
                 found.append((f"scales.{scale}.defaults.algorithms", entry.defaults.algorithms))
                 found += [
                     (f"scales.{scale}.problems.{n}.algorithms", e.algorithms)
@@ -232,9 +244,13 @@ class PaperEntry(Model):
     def blocks(self, scale: str, problem: str, algorithm: str) -> list[str]:
         """The blocks of seeds that the jobs of one problem and algorithm run: ``["0-24", …]``."""
         settings = self.settings(scale, problem)
-        size = self.algorithms[algorithm].seeds_per_job or settings.seeds_per_job
+        own = self.scales[scale].algorithms.get(algorithm, AlgorithmSettings())  # type: ignore[index]
+        # The scale's word goes before the algorithm's own, and that before the problem's.
+        size = (
+            own.seeds_per_job or self.algorithms[algorithm].seeds_per_job or settings.seeds_per_job
+        )
         assert size is not None and settings.seeds is not None
-        seeds = seed_list(settings.seeds)
+        seeds = seed_list(own.seeds or settings.seeds)
         return [block_name(seeds[i : i + size]) for i in range(0, len(seeds), size)]
 
 

@@ -32,6 +32,7 @@ from replibo.surrogates.kernels import (
     SMALLEST_LENGTH_SCALE,
     matern52,
     matern52_and_derivative,
+    matern52_and_slope,
     pairwise_distances,
 )
 
@@ -85,13 +86,15 @@ class _FactorisedGP:
         whitened: Array = lapack.dtrtrs(self._L[:, : self._n], B, lower=1)[0]
         return whitened
 
-    def information_gain(self) -> float:
-        """½ log det(I + σ⁻²K), in nats: what the n observations tell about f (Srinivas et al. 2010,
-        eq. 3). The σ² is the one factorised, jitter included; infinite where it is 0."""
+    def information_gain(self, n: int | None = None) -> float:
+        """½ log det(I + σ⁻²K), in nats: what the first ``n`` observations (all by default) tell
+        about f (Srinivas et al. 2010, eq. 3). The σ² is the one factorised, jitter included;
+        infinite where it is 0."""
+        n = self._n if n is None else n
         variance = self.noise_variance + self.jitter
         if variance == 0.0:
-            return math.inf if self._n else 0.0
-        return self._half_log_det() - 0.5 * self._n * math.log(variance)
+            return math.inf if n else 0.0
+        return self._half_log_det(n) - 0.5 * n * math.log(variance)
 
     def log_marginal_likelihood(self, y: Array) -> float:
         """log p(y | X, ℓ), in nats, of the standardised targets ``y``, ``n`` (Rasmussen and
@@ -99,8 +102,8 @@ class _FactorisedGP:
         w = self.whiten(y)
         return -0.5 * float(w @ w) - self._half_log_det() - 0.5 * self._n * math.log(2 * math.pi)
 
-    def _half_log_det(self) -> float:
-        return float(np.sum(np.log(self._L.diagonal()[: self._n])))
+    def _half_log_det(self, n: int | None = None) -> float:
+        return float(np.sum(np.log(self._L.diagonal()[: self._n if n is None else n])))
 
 
 class ExactGP(_FactorisedGP):
@@ -217,6 +220,19 @@ class GrowingGP(_FactorisedGP):
         mean = self.whiten(y) @ self._V[: self._n]
         return mean, np.maximum(self._pool_variance, 0.0)
 
+    def variance_given_first(self, n: int, x: Array) -> float:
+        """Posterior variance of f at one point ``x``, ``d``, given the first ``n`` points only (with
+        the jitter of all)."""
+        k = matern52(pairwise_distances(x[None], self._X[:n])[0], self.length_scale)
+        v = lapack.dtrtrs(self._L[:, :n], k, lower=1)[0] if n else k
+        return max(1.0 - float(v @ v), 0.0)
+
+    def pool_variance_given_first(self, n: int, row: int) -> float:
+        """Posterior variance of f at one row of the pool, given the first ``n`` points only (with
+        the jitter of all); the bits of `pool_posterior` when there were no more points."""
+        v = self._V[:n, row]
+        return max(float(np.subtract.reduce(np.concatenate([[1.0], v * v]))), 0.0)
+
     def _append_row(self, distances: Array | None, pool_distances: Array | None) -> bool:
         """Make row n of the factor and of V, of the point self._X[n]; False (and nothing done)
         where its pivot is too small."""
@@ -248,6 +264,52 @@ class GrowingGP(_FactorisedGP):
         L = np.zeros((2 * n, 2 * n), order="F")
         X[:n], V[:n], L[:n, :n] = self._X, self._V, self._L
         self._X, self._V, self._L = X, V, L
+
+
+class PosteriorGradient:
+    """The posterior at many points of the cube, with its gradients, many times over.
+
+    With α = K⁻¹y (in K the noise is included) and the rows ∇k(x, X) = (x - X) k'(r)/r of the
+    cross-covariance's gradient: ∇μ = ∇kᵀα and ∇σ² = -2 ∇kᵀ K⁻¹k.
+
+    Args:
+        gp: the factorised model.
+        X: ``n x d``, its points.
+        y: ``n``, the standardised targets.
+    """
+
+    def __init__(self, gp: ExactGP | GrowingGP, X: Array, y: Array) -> None:
+        self._X, self._length_scale = X, gp.length_scale
+        # L⁻¹ itself: products with it are faster than as many substitutions.
+        self._inverse = lapack.dtrtri(gp.factor, lower=1)[0] if len(y) else np.empty((0, 0))
+        self._alpha = (self._inverse @ y) @ self._inverse
+
+    def value(self, points: Array) -> tuple[Array, Array]:
+        """Mean and variance of f, each ``m``, at ``points``, ``m x d``."""
+        k = matern52(pairwise_distances(points, self._X), self._length_scale)
+        v = self._product(k)
+        return k @ self._alpha, np.maximum(1.0 - np.einsum("ij,ij->i", v, v), 0.0)
+
+    def __call__(self, points: Array) -> tuple[Array, Array, Array, Array]:
+        """Mean and variance of f, each ``m``, and their gradients, each ``m x d``, at ``points``,
+        ``m x d``."""
+        k, slope = matern52_and_slope(pairwise_distances(points, self._X), self._length_scale)
+        v = self._product(k)
+        variance = np.maximum(1.0 - np.einsum("ij,ij->i", v, v), 0.0)
+        w = self._product(v, transposed=True)
+        w *= slope
+        slope *= self._alpha
+        d_mean = points * slope.sum(axis=1)[:, None] - slope @ self._X
+        d_variance = -2.0 * (points * w.sum(axis=1)[:, None] - w @ self._X)
+        return k @ self._alpha, variance, d_mean, d_variance
+
+    def _product(self, B: Array, *, transposed: bool = False) -> Array:
+        """The rows of L⁻¹Bᵀ, or of L⁻ᵀBᵀ, ``m x n``, for those of ``B``, ``m x n``."""
+        if not len(self._alpha):
+            return B
+        # A row-major B is a column-major Bᵀ, so that nothing is transposed.
+        product: Array = blas.dtrmm(1.0, self._inverse, B.T, lower=1, trans_a=int(transposed)).T
+        return product
 
 
 # The marginal likelihood and its maximum

@@ -66,6 +66,52 @@ def matern52_and_derivative(distances: Array, length_scale: float) -> tuple[Arra
     return k, derivative
 
 
+def matern52_and_slope(distances: Array, length_scale: float) -> tuple[Array, Array]:
+    """The kernel as `matern52` gives it (the same bits) and its slope over the distance, k'(r)/r =
+    -5/(3ℓ²) (1 + s) e^-s, which is finite at r = 0: ∇_x k(‖x - z‖) = (x - z) k'(r)/r."""
+    s = np.multiply(distances, math.sqrt(5.0) / length_scale)
+    k = s / 3.0
+    k += 1.0
+    k *= s
+    k += 1.0
+    slope = s + 1.0
+    slope *= -5.0 / (3.0 * length_scale**2)
+    np.negative(s, out=s)
+    np.exp(s, out=s)
+    k *= s
+    slope *= s
+    return k, slope
+
+
+class PointDistances:
+    """Distances between the points asked so far of a continuous domain; grows by one row per query,
+    with the bits of `pairwise_distances`.
+
+    Args:
+        dim: number of dimensions ``d``.
+    """
+
+    def __init__(self, dim: int) -> None:
+        self._X = np.empty((0, dim))
+        self._between = np.empty((0, 0))
+
+    def update(self, X: Array) -> Array:
+        """Distances between the points ``X`` (``n x d``, in the order asked), ``n x n``; a view,
+        valid until the next call."""
+        n, kept = len(X), len(self._X)
+        if kept > n or not np.array_equal(self._X, X[:kept]):
+            kept = 0  # another history than last time
+        if n > len(self._between):
+            between = np.empty((max(2 * len(self._between), n, 64),) * 2)
+            between[:kept, :kept] = self._between[:kept, :kept]
+            self._between = between
+        for i in range(kept, n):
+            row = pairwise_distances(X[i, None], X[: i + 1])[0]
+            self._between[i, : i + 1] = self._between[: i + 1, i] = row
+        self._X = np.array(X)
+        return self._between[:n, :n]
+
+
 class PoolDistances:
     """Distances from the points asked so far to each other and to a whole finite pool.
 

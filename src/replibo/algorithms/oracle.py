@@ -1,0 +1,72 @@
+"""GP-UCB with the best length scale known beforehand: the oracle of the LB-GP-UCB paper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from replibo.algorithms.a_gp_ucb import check_at_least_zero
+from replibo.algorithms.acquisition import UcbMaximiser
+from replibo.algorithms.base import Algorithm, History, Proposal, Space
+from replibo.errors import RepliboError, allowed
+from replibo.streams import RunStreams
+from replibo.surrogates.kernels import SMALLEST_LENGTH_SCALE
+
+
+class Oracle(Algorithm):
+    """GP-UCB at a fixed length scale θ̂* (Ziomek, Adachi and Osborne 2024, sections 3 and 5).
+
+    x_t = argmax_x μ(x) + β σ(x) of the GP with length scale θ̂*, given all data so far. An algorithm
+    does not see the function, so θ̂* is a setting; `replibo.papers.lb_length_scale` computes it.
+
+    Args:
+        length_scale: θ̂*, in units of the cube; or one for each problem, by the problem's name in
+            the config.
+        beta: β, the factor of the standard deviation itself.
+        noise_variance: σ² of the GP, in units of the standardised y.
+    """
+
+    diagnostics: ClassVar[dict[str, str]] = {
+        "length_scale": "θ̂*, in units of the cube",
+        "beta": "β",
+        "jitter": "added to the noise variance where the kernel matrix is singular, else 0",
+    }
+
+    def __init__(
+        self,
+        space: Space,
+        streams: RunStreams,
+        *,
+        length_scale: float | Mapping[str, float],
+        beta: float = 1.0,
+        noise_variance: float = 1e-4,
+    ) -> None:
+        super().__init__(space, streams)
+        if isinstance(length_scale, Mapping):
+            if streams.problem not in length_scale:
+                raise RepliboError(
+                    f"length_scale: none is given for {streams.problem}; "
+                    f"given: {allowed(length_scale)}"
+                )
+            length_scale = length_scale[streams.problem]
+        if not SMALLEST_LENGTH_SCALE <= length_scale < float("inf"):
+            raise RepliboError(
+                f"length_scale: {length_scale} is not allowed; a finite number > 0 is"
+            )
+        self.length_scale = float(length_scale)
+        self.beta = check_at_least_zero("beta", beta)
+        self._maximiser = UcbMaximiser(space, noise_variance)
+
+    def ask(self, history: History, t: int) -> Proposal:
+        maximum = self._maximiser.maximise(
+            history,
+            self.length_scale,
+            self.beta,
+            self.streams.algorithm_at(len(history)),
+            fixed=True,
+        )
+        return Proposal(
+            maximum.x,
+            maximum.candidate,
+            {"length_scale": self.length_scale, "beta": self.beta, "jitter": maximum.jitter},
+        )

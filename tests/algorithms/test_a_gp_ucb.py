@@ -1,0 +1,260 @@
+"""A-GP-UCB's schedule in closed form, and the oracle with its length scale."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from replibo.algorithms.a_gp_ucb import AGpUcb, Growth
+from replibo.algorithms.base import Algorithm, History, Space
+from replibo.algorithms.oracle import Oracle
+from replibo.errors import RepliboError
+from replibo.papers.lb_length_scale import (
+    RELEASED_OPTIMAL_LENGTH_SCALES,
+    estimate_optimal_length_scale,
+)
+from replibo.problems.base import Problem
+from replibo.problems.materials import AgNP, CrossedBarrel
+from replibo.streams import RunStreams
+from replibo.surrogates.exact_gp import fit_length_scale, log_marginal_likelihood, standardise
+from replibo.surrogates.kernels import matern52, pairwise_distances
+
+STREAMS = RunStreams("lb_gp_ucb", "agnp", "a_gp_ucb", 0)
+
+
+def history_of(pool: np.ndarray, f: np.ndarray, rows: Any, n_initial: int = 6) -> History:
+    history = History(pool.shape[1], n_initial)
+    for row in rows:
+        history.append(pool[row], f[row], int(row))
+    return history
+
+
+def run(algorithm: Algorithm, pool: np.ndarray, f: np.ndarray, T: int) -> tuple[History, list]:  # type: ignore[type-arg]
+    history = history_of(pool, f, np.random.default_rng(4).choice(len(pool), 6, replace=False))
+    proposals = []
+    for t in range(1, T + 1):
+        proposals.append(algorithm.ask(history, t))
+        row = proposals[-1].candidate
+        history.append(pool[row], f[row], row)
+    return history, proposals
+
+
+def pool_of(d: int, m: int = 50) -> tuple[np.ndarray, np.ndarray]:
+    pool = np.random.default_rng(d).random((m, d))
+    return pool, np.sin(6 * pool[:, 0]) + pool.sum(axis=1) ** 2
+
+
+def argmax_of_ucb(history: History, pool: np.ndarray, length_scale: float, beta: float) -> int:
+    y = standardise(history.y)
+    K = matern52(pairwise_distances(history.X, history.X), length_scale)
+    k = matern52(pairwise_distances(history.X, pool), length_scale)
+    solved = np.linalg.solve(K + 1e-4 * np.eye(len(y)), k)
+    return int(np.argmax(y @ solved + beta * np.sqrt(1 - np.sum(k * solved, axis=0))))
+
+
+# The growth function
+
+
+@pytest.mark.parametrize(
+    ("dim", "released", "printed"), [(1, 2.30, 148.4), (4, 1.74, 3.49), (5, 1.65, 2.72)]
+)
+def test_t0_of_the_paper_and_of_the_released_code(
+    dim: int, released: float, printed: float
+) -> None:
+    assert Growth.for_candidates("released", dim, 0.5).t0 == pytest.approx(released, abs=0.005)
+    assert Growth.for_candidates("printed", dim, 0.5).t0 == pytest.approx(printed, abs=0.05)
+
+
+@pytest.mark.parametrize("a", [0.25, 0.5, 0.75])
+@pytest.mark.parametrize("t0", ["released", "printed"])
+@pytest.mark.parametrize("d", [1, 4])
+def test_schedule_in_closed_form(d: int, t0: str, a: float) -> None:
+    pool, f = pool_of(d)
+    algorithm = AGpUcb(Space(d, candidates=pool), STREAMS, growth_exponent=a, t0=t0)  # type: ignore[arg-type]
+    history, proposals = run(algorithm, pool, f, 30)
+    X = history.X[:6]
+    theta0 = fit_length_scale(
+        pairwise_distances(X, X), standardise(history.y[:6]), 1e-4
+    ).length_scale
+    least = math.exp(5 / (d + 5)) if t0 == "released" else math.exp(5 / d)
+    t = np.arange(1, 31)
+    assert_allclose(
+        [p.diagnostics["length_scale"] for p in proposals],
+        theta0 / np.maximum(least, t**a),
+        rtol=1e-12,
+    )
+    assert {p.diagnostics["theta0"] for p in proposals} == {theta0}
+    for n, proposal in enumerate(proposals, start=6):
+        past = history_of(pool, f, history.candidate[:n])
+        length_scale = proposal.diagnostics["length_scale"]
+        assert proposal.candidate == argmax_of_ucb(past, pool, length_scale, 1.0)
+
+
+def test_beta_is_the_factor_of_the_sd() -> None:
+    pool, f = pool_of(3)
+    history = history_of(pool, f, range(12))
+    rows = {}
+    for beta in (0.0, 1.0, 50.0):
+        proposal = AGpUcb(Space(3, candidates=pool), STREAMS, beta=beta).ask(history, 7)
+        length_scale = proposal.diagnostics["length_scale"]
+        assert proposal.candidate == argmax_of_ucb(history, pool, length_scale, beta)
+        rows[beta] = proposal.candidate
+    assert rows[0.0] != rows[50.0]
+
+
+@pytest.mark.parametrize("make", [AGpUcb, lambda *a: Oracle(*a, length_scale=0.2)])
+def test_function_of_the_history(make: Any) -> None:
+    pool, f = pool_of(4)
+    space = Space(4, candidates=pool)
+    history, proposals = run(make(space, STREAMS), pool, f, 40)
+    shared = make(space, STREAMS)
+    for n in (6, 45, 9, 30):
+        past = history_of(pool, f, history.candidate[:n])
+        for algorithm in (make(space, STREAMS), shared):
+            proposal = algorithm.ask(past, n - 5)
+            assert proposal.candidate == history.candidate[n]
+            assert proposal.diagnostics == proposals[n - 6].diagnostics
+    # other initial points, another θ0
+    other = history_of(pool, f, [*range(20, 26), *history.candidate[6:20]])
+    assert shared.ask(other, 15).diagnostics == make(space, STREAMS).ask(other, 15).diagnostics
+
+
+@pytest.mark.parametrize("make", [AGpUcb, lambda *a: Oracle(*a, length_scale=0.2)])
+def test_on_a_cube(make: Any) -> None:
+    history = History(2, 5)
+    X = np.random.default_rng(0).random((5, 2))
+    for x in X:
+        history.append(x, float(np.sin(5 * x.sum())))
+    cls = type(make(Space(2), STREAMS))
+    for t in range(1, 9):
+        proposal = make(Space(2), STREAMS).ask(history, t)
+        again = make(Space(2), STREAMS).ask(history, t)
+        assert_array_equal(proposal.x, again.x)
+        assert set(proposal.diagnostics) == set(cls.diagnostics)
+        assert all(type(value) is float for value in proposal.diagnostics.values())
+        assert np.all((proposal.x >= 0) & (proposal.x <= 1))
+        history.append(proposal.x, float(np.sin(5 * proposal.x.sum())))
+
+
+# The oracle
+
+
+def test_oracle_keeps_its_length_scale() -> None:
+    pool, f = pool_of(5)
+    by_problem = {"agnp": 0.1056, "crossed_barrel": 0.1309}
+    algorithm = Oracle(Space(5, candidates=pool), STREAMS, length_scale=by_problem)
+    history, proposals = run(algorithm, pool, f, 10)
+    for n, proposal in enumerate(proposals, start=6):
+        assert proposal.diagnostics["length_scale"] == 0.1056
+        past = history_of(pool, f, history.candidate[:n])
+        assert proposal.candidate == argmax_of_ucb(past, pool, 0.1056, 1.0)
+    same = Oracle(Space(5, candidates=pool), STREAMS, length_scale=0.1056)
+    assert_array_equal(run(same, pool, f, 10)[0].candidate, history.candidate)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda s: AGpUcb(s, STREAMS, t0="5"), "t0: '5' is not allowed; printed or released is"),  # type: ignore[arg-type]
+        (lambda s: AGpUcb(s, STREAMS, beta=-1.0), "beta: -1.0 is not allowed"),
+        (
+            lambda s: AGpUcb(s, STREAMS, growth_exponent=math.inf),
+            "growth_exponent: inf is not allowed",
+        ),
+        (
+            lambda s: AGpUcb(s, STREAMS, length_scale_start="x"),  # type: ignore[arg-type]
+            "length_scale_start: 'x' is not allowed; multi or single is",
+        ),
+        (
+            lambda s: AGpUcb(s, STREAMS, length_scale_lower_bound=9.0),
+            "length_scale_lower_bound: 9.0 is not allowed",
+        ),
+        (lambda s: AGpUcb(s, STREAMS, noise_variance=-1.0), "noise_variance: -1.0 is not allowed"),
+        (lambda s: AGpUcb(s, STREAMS).ask(History(2, 0), 1), "allowed: 1 or more initial points"),
+        (lambda s: Oracle(s, STREAMS, length_scale=0.0), "length_scale: 0.0 is not allowed"),
+        (lambda s: Oracle(s, STREAMS, length_scale=math.nan), "length_scale: nan is not allowed"),
+        (
+            lambda s: Oracle(s, STREAMS, length_scale={"berkenkamp": 0.1}),
+            "length_scale: none is given for agnp; given: berkenkamp",
+        ),
+        (lambda s: Oracle(s, STREAMS, length_scale=0.1, beta=math.inf), "beta: inf"),
+    ],
+)
+def test_bad_input(make: Any, message: str) -> None:
+    with pytest.raises(RepliboError, match=message):
+        make(Space(2))
+
+
+# θ̂*
+
+
+class Ridge(Problem):
+    """A function whose best points lie along the diagonal."""
+
+    def __init__(self, frequency: float) -> None:
+        self.dim, self.bounds = 2, np.array([[-1.0, 3.0], [0.0, 7.0]])
+        self.optimal_value = 1.0
+        self.frequency = frequency
+
+    def evaluate_true(self, X: np.ndarray) -> np.ndarray:
+        U = self.to_unit(X)
+        wave: np.ndarray = np.cos(self.frequency * U[:, 0]) * np.cos(U[:, 1] - 0.5)
+        return wave
+
+
+def test_optimal_length_scale_is_a_maximum_likelihood_of_the_best_points() -> None:
+    """On a pool: against the marginal likelihood on a dense grid."""
+    for task in (CrossedBarrel, AgNP):
+        problem = task()
+        found = estimate_optimal_length_scale(problem)
+        f = problem.evaluate_true(problem.candidates)
+        best = np.argsort(f)[-100:]
+        U = problem.to_unit(problem.candidates[best])
+        D, y = pairwise_distances(U, U), standardise(f[best])
+        grid = np.geomspace(found / 1.3, found * 1.3, 61)
+        likelihood = [log_marginal_likelihood(D, y, ell, 1e-4)[0] for ell in grid]
+        assert grid[np.argmax(likelihood)] == pytest.approx(found, rel=0.01)
+
+
+def test_optimal_length_scale_off_a_pool() -> None:
+    one = estimate_optimal_length_scale(Ridge(10.0))
+    assert one == estimate_optimal_length_scale(Ridge(10.0))
+    assert one != estimate_optimal_length_scale(Ridge(10.0), seed=1)
+    assert estimate_optimal_length_scale(Ridge(80.0)) < 0.5 * one
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(
+    ("task", "file"),
+    [(CrossedBarrel, "Crossed barrel_dataset.csv"), (AgNP, "AgNP_dataset.csv")],
+)
+def test_optimal_length_scale_is_the_released_codes(task: Any, file: str) -> None:
+    mirror = Path(os.environ["REPLIBO_DATA_MIRROR"])
+    problem = task(data={task.data_name: mirror / "materials" / file})
+    released = RELEASED_OPTIMAL_LENGTH_SCALES[task.data_name]
+    assert estimate_optimal_length_scale(problem) == pytest.approx(released, abs=5e-5)
+
+
+class Berkenkamp(Problem):
+    """The formula of the paper's toy problem."""
+
+    dim, bounds, optimal_value = 1, np.array([[0.0], [1.0]]), 0.7451981532
+
+    def evaluate_true(self, X: np.ndarray) -> np.ndarray:
+        x = X[:, 0]
+        density = np.exp(-0.5 * ((x - 0.2) / 0.08) ** 2) / (0.08 * math.sqrt(2 * math.pi))
+        f: np.ndarray = 0.6 * x + density / 8
+        return f
+
+
+def test_optimal_length_scale_of_berkenkamp() -> None:
+    """It depends on the points drawn: the released value lies in the middle of what is found."""
+    found = sorted(estimate_optimal_length_scale(Berkenkamp(), seed=seed) for seed in range(8))
+    assert found[0] < RELEASED_OPTIMAL_LENGTH_SCALES["berkenkamp"] < found[-1]
+    assert found[-1] < 2 * found[0]

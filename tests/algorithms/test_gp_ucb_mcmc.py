@@ -1,0 +1,271 @@
+"""GP-UCB with a fully Bayesian length scale, against slow computations, and its contract."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from botorch.acquisition import AcquisitionFunction
+from botorch.models.deterministic import GenericDeterministicModel
+from botorch.optim import optimize_acqf
+from numpy.testing import assert_allclose, assert_array_equal
+
+from replibo.algorithms.base import History, Proposal, Space
+from replibo.algorithms.gp_ucb_mcmc import GpUcbMcmc
+from replibo.errors import RepliboError
+from replibo.streams import RunStreams
+from replibo.surrogates.length_scale_posterior import sample_nuts
+
+STREAMS = RunStreams("lb_gp_ucb", "a problem", "mcmc", 0)
+NUMBERS: dict[str, Any] = {"warmup": 30, "samples": 40}
+
+
+def kernel(A: np.ndarray, B: np.ndarray, theta: float) -> np.ndarray:
+    s = math.sqrt(5) * np.linalg.norm(A[:, None] - B[None], axis=-1) / theta
+    return (1 + s + s**2 / 3) * np.exp(-s)
+
+
+def posterior(
+    history: History, points: np.ndarray, theta: float, noise: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance by the textbook's formula, with an explicit inverse."""
+    y = (history.y - history.y.mean()) / history.y.std(ddof=1)
+    inverse = np.linalg.inv(kernel(history.X, history.X, theta) + noise * np.eye(len(y)))
+    cross = kernel(points, history.X, theta)
+    return cross @ inverse @ y, 1.0 - np.einsum("ij,jk,ik->i", cross, inverse, cross)
+
+
+def log_density(history: History, z: float, noise: float) -> tuple[float, float]:
+    """Of log θ, up to a constant, and its derivative."""
+    y = (history.y - history.y.mean()) / history.y.std(ddof=1)
+    s = math.sqrt(5) * np.linalg.norm(history.X[:, None] - history.X[None], axis=-1) / math.exp(z)
+    K = (1 + s + s**2 / 3) * np.exp(-s) + noise * np.eye(len(y))
+    slope = s**2 * (1 + s) * np.exp(-s) / 3
+    alpha = np.linalg.solve(K, y)
+    fit = -0.5 * y @ alpha - 0.5 * np.linalg.slogdet(K)[1]
+    d_fit = 0.5 * alpha @ slope @ alpha - 0.5 * np.trace(np.linalg.solve(K, slope))
+    return float(fit + 3 * z - 6 * math.exp(z)), float(d_fit + 3 - 6 * math.exp(z))
+
+
+def slow_samples(history: History, noise: float, warmup: int, samples: int) -> np.ndarray:
+    """θ_1, …, θ_S of the same random stream, from the density itself."""
+
+    def value_and_slope(z: float) -> tuple[float, float]:
+        if not -40 < z < 5:
+            return (3 * z, 3.0) if z < 0 else (-6 * math.exp(min(z, 600)), -math.inf)
+        return log_density(history, z, noise)
+
+    rng = STREAMS.algorithm_at(len(history))
+    return np.exp(sample_nuts(value_and_slope, warmup=warmup, samples=samples, rng=rng).z)
+
+
+def direct_acquisition(
+    history: History,
+    points: np.ndarray,
+    thetas: np.ndarray,
+    *,
+    noise: float,
+    beta: float,
+    average: str = "ucb",
+) -> np.ndarray:
+    moments = [posterior(history, points, theta, noise) for theta in thetas]
+    if average == "ucb":
+        return np.mean([mean + beta * np.sqrt(variance) for mean, variance in moments], axis=0)
+    mean, variance = np.mean(moments, axis=0)
+    return mean + beta * np.sqrt(variance)
+
+
+def pool_history(n: int = 12, m: int = 80, d: int = 3, seed: int = 0) -> tuple[Space, History]:
+    rng = np.random.default_rng(seed)
+    pool = rng.random((m, d))
+    f = 50 + 10 * np.sin(5 * pool[:, 0]) * np.cos(3 * pool[:, 1]) + pool[:, 2]
+    history = History(d, 5, capacity=4)
+    for row in rng.integers(m, size=n):  # rows may come twice
+        history.append(pool[row], f[row], int(row))
+    return Space(d, candidates=pool), history
+
+
+def wave(X: np.ndarray) -> np.ndarray:
+    return np.sin(7 * X[..., 0]) + np.cos(5 * X).sum(axis=-1)
+
+
+def cube_history(n: int, d: int, seed: int = 0) -> tuple[Space, History]:
+    history = History(d, 3)
+    for x in np.random.default_rng([n, d, seed]).random((n, d)):
+        history.append(x, float(wave(x)))
+    return Space(d), history
+
+
+def assert_same(a: Proposal, b: Proposal) -> None:
+    assert_array_equal(a.x, b.x)
+    assert a.candidate == b.candidate
+    assert a.diagnostics == b.diagnostics
+
+
+@pytest.mark.parametrize("average", ["ucb", "variance"])
+@pytest.mark.parametrize(
+    ("seed", "noise", "beta"), [(0, 0.05, 1.0), (1, 1e-3, 0.3), (2, 0.05, 3.0)]
+)
+def test_ask_on_a_pool_is_the_direct_computation(
+    seed: int, noise: float, beta: float, average: Any
+) -> None:
+    space, history = pool_history(seed=seed)
+    algorithm = GpUcbMcmc(
+        space, STREAMS, beta=beta, noise_variance=noise, average=average, **NUMBERS
+    )
+    proposal = algorithm.ask(history, 1)
+    thetas = slow_samples(history, noise, **NUMBERS)
+    assert space.candidates is not None
+    direct = direct_acquisition(
+        history, space.candidates, thetas, noise=noise, beta=beta, average=average
+    )
+    best, second = np.sort(direct)[::-1][:2]
+    assert best - second > 1e-3  # so that the maximiser is beyond doubt
+    assert proposal.candidate == np.argmax(direct)
+    assert_array_equal(proposal.x, space.candidates[proposal.candidate])
+    # Leapfrog steps are chaotic: the rounding of the table grows along the chain.
+    assert_allclose(proposal.diagnostics["length_scale"], thetas.mean(), rtol=5e-4)
+    assert_allclose(proposal.diagnostics["length_scale_sd"], thetas.std(), rtol=5e-4)
+
+
+def test_averaging_the_variance_is_another_acquisition() -> None:
+    """So that the test above can tell the two apart: Jensen's inequality, by much at some points."""
+    space, history = pool_history()
+    assert space.candidates is not None
+    thetas = slow_samples(history, 0.05, **NUMBERS)
+    ucb, variance = (
+        direct_acquisition(history, space.candidates, thetas, noise=0.05, beta=1.0, average=average)
+        for average in ("ucb", "variance")
+    )
+    assert np.all(variance - ucb > -1e-12)
+    assert np.max(variance - ucb) > 1e-3
+
+
+@pytest.mark.parametrize("average", ["ucb", "variance"])
+def test_ask_in_one_dimension_finds_the_maximum_of_a_dense_grid(average: Any) -> None:
+    space, history = cube_history(6, 1)
+    proposal = GpUcbMcmc(space, STREAMS, average=average, **NUMBERS).ask(history, 1)
+    thetas = slow_samples(history, 0.05, **NUMBERS)
+    grid = np.linspace(0, 1, 2001)[:, None]
+    points = np.vstack([proposal.x, grid])
+    values = direct_acquisition(history, points, thetas, noise=0.05, beta=1.0, average=average)
+    assert values[0] >= values[1:].max() - 1e-5
+    assert proposal.candidate == -1
+
+
+@pytest.mark.parametrize("average", ["ucb", "variance"])
+@pytest.mark.parametrize(("n", "seed"), [(10, 0), (25, 1), (25, 2)])
+def test_ask_on_a_cube_finds_what_botorch_finds(n: int, seed: int, average: Any) -> None:
+    space, history = cube_history(n, 5, seed)
+    proposal = GpUcbMcmc(space, STREAMS, average=average, **NUMBERS).ask(history, 1)
+    thetas = torch.tensor(slow_samples(history, 0.05, **NUMBERS))[:, None, None]
+    X = torch.tensor(history.X.copy())
+    y = torch.tensor((history.y - history.y.mean()) / history.y.std(ddof=1))
+
+    def batch_kernel(A: torch.Tensor) -> torch.Tensor:
+        """S x a x n, against the data."""
+        squared = (A[:, None] - X[None]).square().sum(-1)
+        r = torch.where(squared > 0, squared, torch.ones(()).double()).sqrt() * (squared > 0)
+        s = math.sqrt(5.0) * r / thetas
+        return (1 + s + s**2 / 3) * torch.exp(-s)
+
+    inverse = torch.linalg.inv(batch_kernel(X) + 0.05 * torch.eye(n, dtype=torch.double))
+
+    class ExpectedUcb(AcquisitionFunction):
+        def forward(self, points: torch.Tensor) -> torch.Tensor:
+            cross = batch_kernel(points.squeeze(-2))
+            mean = cross @ inverse @ y
+            variance = 1 - ((cross @ inverse) * cross).sum(-1)
+            if average == "ucb":
+                return (mean + variance.sqrt()).mean(0)
+            return mean.mean(0) + variance.mean(0).sqrt()
+
+    acquisition = ExpectedUcb(GenericDeterministicModel(lambda x: x))
+    torch.manual_seed(seed)
+    bounds = torch.tensor([[0.0] * 5, [1.0] * 5], dtype=torch.double)
+    _, theirs = optimize_acqf(acquisition, bounds, q=1, num_restarts=10, raw_samples=512)
+    ours = acquisition(torch.tensor(proposal.x)[None, None])
+    assert ours.item() >= theirs.item() - 1e-3
+    assert proposal.x.min() >= 0 and proposal.x.max() <= 1
+
+
+def test_diagnostics_agree_with_quadrature_and_are_the_declared_ones() -> None:
+    space, history = pool_history(20)
+    numbers = GpUcbMcmc(space, STREAMS).ask(history, 1).diagnostics  # as the paper runs it
+    assert list(numbers) == list(GpUcbMcmc.diagnostics)
+    assert all(math.isfinite(value) for value in numbers.values())
+    error = abs(numbers["length_scale"] - numbers["length_scale_quadrature"])
+    sd = numbers["length_scale_sd_quadrature"]
+    assert error < 4 * sd / math.sqrt(numbers["effective_sample_size"]) < 2 * sd
+    assert 1 <= numbers["nodes"] < 100
+    z = np.linspace(-6, 2, 4001)
+    density = np.exp([log_density(history, value, 0.05)[0] for value in z])
+    mean = float(density @ np.exp(z) / density.sum())
+    assert_allclose(numbers["length_scale_quadrature"], mean, rtol=1e-4)
+
+
+@pytest.mark.parametrize("make", [lambda: pool_history(8), lambda: cube_history(5, 2)])
+def test_ask_is_a_function_of_the_history(make: Any) -> None:
+    space, history = make()
+    grown = GpUcbMcmc(space, STREAMS, **NUMBERS)
+    for t in range(1, 5):
+        torch.rand(t)  # torch's global generator is of no account
+        proposal = grown.ask(history, t)
+        assert_same(proposal, grown.ask(history, t))
+        torch.manual_seed(t)
+        assert_same(proposal, GpUcbMcmc(space, STREAMS, **NUMBERS).ask(history, t))
+        history.append(proposal.x, float(wave(proposal.x)), proposal.candidate)
+    other = RunStreams("lb_gp_ucb", "a problem", "mcmc", 1)
+    again = GpUcbMcmc(space, other, **NUMBERS).ask(history, 5)
+    assert again.diagnostics != grown.ask(history, 5).diagnostics
+    # An object that has seen another history is none the worse for it.
+    _, another = make()
+    assert_same(grown.ask(another, 1), GpUcbMcmc(space, STREAMS, **NUMBERS).ask(another, 1))
+
+
+def test_one_point_leaves_the_prior() -> None:
+    space, history = cube_history(1, 2)
+    numbers = GpUcbMcmc(space, STREAMS, warmup=100, samples=600).ask(history, 1).diagnostics
+    assert_allclose(numbers["length_scale_quadrature"], 0.5, rtol=1e-4)
+    assert_allclose(numbers["length_scale_sd_quadrature"], math.sqrt(3) / 6, rtol=1e-4)
+    error = 4 * (math.sqrt(3) / 6) / math.sqrt(numbers["effective_sample_size"])
+    assert abs(numbers["length_scale"] - 0.5) < error < 0.2
+
+
+def test_repeated_points_and_equal_values() -> None:
+    space, _ = pool_history()
+    assert space.candidates is not None
+    history = History(3, 5)
+    for row in (4, 4, 4, 9, 9, 4):
+        history.append(space.candidates[row], 7.0, row)
+    proposal = GpUcbMcmc(space, STREAMS, noise_variance=1e-6, **NUMBERS).ask(history, 1)
+    # All means are 0: the largest uncertainty is far from both points, whatever θ.
+    distances = np.linalg.norm(
+        space.candidates[:, None] - space.candidates[None, [4, 9]], axis=-1
+    ).min(axis=1)
+    assert distances[proposal.candidate] > np.median(distances)
+    assert all(math.isfinite(value) for value in proposal.diagnostics.values())
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"beta": -1.0}, "beta: -1.0 is not allowed; a finite number >= 0 is"),
+        ({"beta": math.nan}, "beta: nan is not allowed; a finite number >= 0 is"),
+        ({"noise_variance": 0.0}, "noise_variance: 0.0 is not allowed; a finite number >= 1e-06"),
+        ({"warmup": 0}, "warmup: 0 is not allowed; an integer >= 1 is"),
+        ({"samples": 2}, "samples: 2 is not allowed; an integer >= 4 is"),
+        ({"average": "mean"}, "average: 'mean' is not allowed; ucb or variance is"),
+    ],
+)
+def test_settings_that_are_not_allowed(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(RepliboError, match=message):
+        GpUcbMcmc(Space(2), STREAMS, **settings)
+
+
+def test_no_data_is_one_line() -> None:
+    with pytest.raises(RepliboError, match=r"needs data; allowed: 1 or more initial points"):
+        GpUcbMcmc(Space(2), STREAMS).ask(History(2, 0), 1)

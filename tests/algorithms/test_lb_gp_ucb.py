@@ -1,0 +1,641 @@
+"""LB-GP-UCB as printed and as released, and LNB-GP-UCB."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from replibo.algorithms import lb_gp_ucb
+from replibo.algorithms.a_gp_ucb import fit_theta0
+from replibo.algorithms.balancing import Hyperparameter
+from replibo.algorithms.base import History, Proposal, Space
+from replibo.algorithms.lb_gp_ucb import LbGpUcb, LbGpUcbReleased
+from replibo.algorithms.lnb_gp_ucb import LnbGpUcb
+from replibo.config import registry
+from replibo.errors import RepliboError
+from replibo.problems.materials import AgNP, CrossedBarrel
+from replibo.streams import RunStreams
+from replibo.surrogates.exact_gp import fit_length_scale, standardise
+from replibo.surrogates.kernels import matern52, pairwise_distances
+
+STREAMS = RunStreams("lb_gp_ucb", "pool", "lb_gp_ucb", 0)
+
+RELEASED: dict[str, Any] = {
+    "candidate_ratio": "released",
+    "extension": "released",
+    "gamma": "rbf",
+    "norm_bound": "released",
+    "beta": 1.0004,
+    "noise_std": 1e-4,
+    "width": 1.0,
+    "width_sd": "raw_x",
+    "xi_sign": "proof",
+}
+"""Each row of the table "printed versus released": the released side."""
+
+
+def small_pool(m: int = 60, d: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    pool = rng.random((m, d))
+    return pool, 50.0 + 10.0 * np.sin(5 * pool[:, 0]) * np.cos(9 * pool[:, -1]) + pool[:, 0]
+
+
+def stand_in(task: type) -> tuple[np.ndarray, np.ndarray]:
+    problem = task()
+    return problem.to_unit(problem.candidates), problem.evaluate_true(problem.candidates)
+
+
+def history_of(pool: np.ndarray, f: np.ndarray, rows: Any, n_initial: int = 8) -> History:
+    history = History(pool.shape[1], n_initial, capacity=4)
+    for row in rows:
+        history.append(pool[row], f[row], int(row))
+    return history
+
+
+def run(
+    algorithm: LbGpUcb, pool: np.ndarray, f: np.ndarray, T: int, seed: int = 4, n_initial: int = 8
+) -> tuple[History, list[Proposal]]:
+    rows = np.random.default_rng(seed).choice(len(pool), n_initial, replace=False)
+    history = history_of(pool, f, rows, n_initial)
+    proposals = []
+    for t in range(1, T + 1):
+        proposal = algorithm.ask(history, t)
+        assert_array_equal(proposal.x, pool[proposal.candidate])
+        history.append(proposal.x, f[proposal.candidate], proposal.candidate)
+        algorithm.tell(history)
+        proposals.append(proposal)
+    return history, proposals
+
+
+def wiggly(X: np.ndarray) -> np.ndarray:
+    return np.sin(9 * X[:, 0] ** 2) + 0.5 * np.cos(7 * X.sum(axis=1))
+
+
+def run_on_cube(algorithm: LbGpUcb, d: int, T: int) -> tuple[History, list[Proposal]]:
+    history = History(d, 5)
+    for x in np.random.default_rng(3).random((5, d)):
+        history.append(x, wiggly(x[None])[0])
+    proposals = []
+    for t in range(1, T + 1):
+        proposals.append(algorithm.ask(history, t))
+        x = proposals[-1].x
+        history.append(x, wiggly(x[None])[0])
+        algorithm.tell(history)
+    return history, proposals
+
+
+# Algorithm 1 written a second time, naively: every linear system solved afresh, R^θ itself
+
+
+class Naive:
+    """Algorithm 1 on a pool with the readings of the table, every number from scratch."""
+
+    def __init__(self, pool: np.ndarray, f: np.ndarray, rows: Any, released: bool) -> None:
+        self.pool, self.f, self.rows, self.released = pool, f, list(rows), released
+        self.n0, self.d = len(self.rows), pool.shape[1]
+        X = pool[self.rows]
+        self.theta0 = fit_length_scale(
+            pairwise_distances(X, X), standardise(f[self.rows]), 1e-4
+        ).length_scale
+        self.step = 1 / (self.d + 5) if released else 1 / self.d
+        self.alive = [self.q(i) for i in range(5)]
+        self.created = 5
+        self.S: dict[float, list[int]] = {}
+        self.width: dict[int, float] = {}
+        self.eliminated: list[tuple[int, float]] = []
+
+    def q(self, i: int) -> float:
+        return self.theta0 * math.exp(-i * self.step)
+
+    def g(self, t: int) -> float:
+        return max(math.exp(5 * self.step), math.sqrt(t))
+
+    def norm(self, theta: float) -> float:
+        return 1.0 if self.released else (self.theta0 / theta) ** (self.d / 2)
+
+    def R(self, theta: float, n: int) -> float:
+        d = self.d
+        if self.released:
+            gamma = math.log(n) ** (d + 1) / theta**d
+            return 0.01 * math.sqrt(n * gamma) * (math.sqrt(gamma) + 1)
+        e = d * (d + 1)
+        gamma = n ** (e / (5 + e)) * math.log(n) ** (5 / (5 + d)) / theta**d
+        return math.sqrt(n) * (self.norm(theta) * math.sqrt(gamma) + gamma)
+
+    def round(self, t: int) -> tuple[float, int, float]:
+        """θ_t, the row asked, β_t."""
+        theta = min(self.alive, key=lambda c: self.R(c, len(self.S.get(c, [])) + 1))
+        X, y = self.pool[self.rows], standardise(self.f[self.rows])
+        K = matern52(pairwise_distances(X, X), theta) + 1e-4 * np.eye(len(X))
+        k = matern52(pairwise_distances(X, self.pool), theta)
+        mean = k.T @ np.linalg.solve(K, y)
+        sd = np.sqrt(np.maximum(1 - np.sum(k * np.linalg.solve(K, k), axis=0), 0))
+        gain = 0.5 * np.linalg.slogdet(K / 1e-4)[1]
+        beta = (
+            1.0004
+            if self.released
+            else self.norm(theta) + 0.01 * math.sqrt(2 * (gain + 1 + math.log(2 / 0.01)))
+        )
+        row = int(np.argmax(mean + beta * sd))
+        self.rows.append(row)
+        self.S.setdefault(theta, []).append(t)
+        self.width[t] = beta * (1.0 if self.released else sd[row])
+        if all(c in self.S for c in self.alive):
+            y = standardise(self.f[self.rows])
+            noise = 1e-4 if self.released else 0.01
+            xi = (
+                2
+                * noise**2
+                * math.log(self.d * math.log(self.g(t)) * math.pi**2 * t**2 / (3 * 0.01))
+            )
+            mean_y = {c: np.mean([y[self.n0 + s - 1] for s in self.S[c]]) for c in self.alive}
+            root = {c: math.sqrt(xi / len(self.S[c])) for c in self.alive}
+            best = max(mean_y[c] - root[c] for c in self.alive)
+            for c in list(self.alive):
+                w = np.mean([self.width[s] for s in self.S[c]])
+                upper = mean_y[c] + root[c] + w if self.released else mean_y[c] - root[c] + 2 * w
+                if upper < best:
+                    self.alive.remove(c)
+                    self.eliminated.append((t, c))
+        bound = self.theta0 / (self.g(t + 1) if self.released else self.g(t))
+        following = self.q(self.created)
+        if following > bound * (1 + 1e-12 if self.released else 1 - 1e-12):
+            self.alive.append(following)
+            self.created += 1
+        return theta, row, beta
+
+
+@pytest.mark.parametrize("task", [CrossedBarrel, AgNP])
+@pytest.mark.parametrize("released", [False, True])
+def test_is_algorithm_1_written_naively(task: type, released: bool) -> None:
+    pool, f = stand_in(task)
+    cls = LbGpUcbReleased if released else LbGpUcb
+    for seed in (0, 1):
+        algorithm = cls(Space(pool.shape[1], candidates=pool), STREAMS)
+        history, proposals = run(algorithm, pool, f, 60, seed, n_initial=10)
+        naive = Naive(pool, f, history.candidate[:10], released)
+        for t, proposal in enumerate(proposals, start=1):
+            theta, row, beta = naive.round(t)
+            assert proposal.diagnostics["length_scale"] == pytest.approx(theta, rel=1e-12)
+            assert proposal.diagnostics["beta"] == pytest.approx(beta, rel=1e-6)
+            assert proposal.candidate == row
+        assert algorithm.theta0 == naive.theta0
+        assert_allclose([u.length_scale for u in algorithm.candidates], naive.alive)
+        assert [t for t, _ in algorithm.eliminations] == [t for t, _ in naive.eliminated]
+        assert_allclose(
+            [u.length_scale for _, u in algorithm.eliminations], [c for _, c in naive.eliminated]
+        )
+        assert naive.eliminated or not released  # line 12 is put to the test
+
+
+def test_released_is_printed_with_every_row_of_the_table() -> None:
+    pool, f = stand_in(AgNP)
+    space = Space(5, candidates=pool)
+    one, two = LbGpUcbReleased(space, STREAMS), LbGpUcb(space, STREAMS, **RELEASED)
+    first, second = (run(algorithm, pool, f, 40) for algorithm in (one, two))
+    assert_array_equal(first[0].candidate, second[0].candidate)
+    assert [p.diagnostics for p in first[1]] == [p.diagnostics for p in second[1]]
+    assert one.eliminations == two.eliminations != ()
+
+
+def test_settings_are_seen_by_the_config() -> None:
+    printed = registry.parameters("algorithms", "lb_gp_ucb.LbGpUcb")
+    assert set(RELEASED) < set(printed)
+    released = registry.parameters("algorithms", "lb_gp_ucb.LbGpUcbReleased")
+    lnb = registry.parameters("algorithms", "lnb_gp_ucb.LnbGpUcb")
+    assert set(released) == set(printed)
+    assert set(lnb) == {*printed, "norm_growth_exponent"}
+
+
+# The candidates
+
+
+def at_start(cls: type[LbGpUcb], d: int, **settings: Any) -> LbGpUcb:
+    rng = np.random.default_rng(0)
+    algorithm = cls(Space(d), STREAMS, **settings)
+    history = History(d, 6)
+    for x in rng.random((6, d)):
+        history.append(x, wiggly(x[None])[0])
+    algorithm.tell(history)
+    return algorithm
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 6, 11, 16, 20])
+def test_five_candidates_at_the_start(d: int) -> None:
+    for cls, step in ((LbGpUcb, 1 / d), (LbGpUcbReleased, 1 / (d + 5)), (LnbGpUcb, 1 / d)):
+        algorithm = at_start(cls, d)
+        count = 6 if d == 1 and cls is LbGpUcbReleased else 5
+        expected = algorithm.theta0 * np.exp(-step * np.arange(count))
+        assert_allclose([u.length_scale for u in algorithm.candidates], expected, rtol=1e-14)
+        assert algorithm.candidates[0].length_scale == algorithm.theta0
+        # t0: the next one is where g(1) is
+        assert algorithm.growth(1) == pytest.approx(math.exp(5 * step), rel=1e-15)
+
+
+@pytest.mark.parametrize("d", [1, 3, 4, 5, 16])
+@pytest.mark.parametrize("exponent", [0.25, 0.5, 0.75])
+def test_candidates_created_by_round_t(d: int, exponent: float) -> None:
+    """In closed form: i/d ≤ ln g, as long as one candidate a round is fast enough."""
+    for released in (False, True):
+        step = 1 / (d + 5) if released else 1 / d
+        algorithm = (LbGpUcbReleased if released else LbGpUcb)(
+            Space(d), STREAMS, growth_exponent=exponent
+        )
+        created = [Hyperparameter(1.0, 1.0)] * (6 if released and d == 1 else 5)
+        for t in range(1, 400):
+            created += algorithm._propose(t, created, 0.5)
+            log_g = max(5 * step, exponent * math.log(t + 1 if released else t))
+            exact = log_g / step
+            allowed = math.ceil(exact - 1e-6) if released else math.floor(exact + 1e-6) + 1
+            if t >= 60:
+                assert len(created) == max(allowed, 6 if d == 1 else 5)
+            assert len(created) <= max(allowed, 6)
+
+
+def test_candidates_are_ordered_of_the_right_ratio_and_never_added_again() -> None:
+    pool, f = stand_in(CrossedBarrel)
+    for cls, ratio in ((LbGpUcb, math.exp(-1 / 4)), (LbGpUcbReleased, math.exp(-1 / 9))):
+        algorithm = cls(Space(4, candidates=pool), STREAMS, width=0.3, noise_std=0.0)
+        history = run(algorithm, pool, f, 60)[0]
+        created = np.array([u.length_scale for u in algorithm.created])
+        assert len(created) > 5
+        assert_allclose(created[1:] / created[:-1], ratio, rtol=1e-12)
+        assert created[0] == algorithm.theta0
+        gone: list[float] = []
+        replay = cls(Space(4, candidates=pool), STREAMS, width=0.3, noise_std=0.0)
+        for n in range(8, len(history) + 1):
+            replay.tell(history_of(pool, f, history.candidate[:n]))
+            now = [u.length_scale for u in replay.candidates]
+            assert now == sorted(now, reverse=True) != []
+            gone = [u.length_scale for _, u in replay.eliminations]
+            assert not set(gone) & set(now)
+            assert sorted(gone + now) == sorted(u.length_scale for u in replay.created)
+        assert gone  # some were
+
+
+@given(st.integers(0, 10_000), st.floats(0.0, 3.0), st.sampled_from([0.0, 1e-4, 0.01, 0.3]))
+@settings(max_examples=12, deadline=None)
+def test_played_counts_balance_the_suspected_bounds(
+    seed: int, width: float, noise_std: float
+) -> None:
+    """Whatever was observed, a play never takes a bound above another candidate's next one."""
+    rng = np.random.default_rng(seed)
+    pool, f = rng.random((25, 2)), rng.standard_normal(25)
+    algorithm = LbGpUcb(Space(2, candidates=pool), STREAMS, width=width, noise_std=noise_std)
+    history = run(algorithm, pool, f, 25, seed)[0]
+    replay = LbGpUcb(Space(2, candidates=pool), STREAMS, width=width, noise_std=noise_std)
+    for n in range(8, len(history)):
+        replay.tell(history_of(pool, f, history.candidate[:n]))
+        plays = {u: replay.played.count(u) for u in replay.created}
+        u_t = algorithm.played[n - 8]
+        R = {u: replay._log_suspected_regret(u, plays[u] + 1, replay.theta0) for u in plays}
+        assert u_t in replay.candidates
+        assert all(R[u_t] <= R[u] for u in replay.candidates)
+        assert len(replay.candidates) >= 1
+
+
+# A function of the history
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        LbGpUcb,
+        LbGpUcbReleased,
+        LnbGpUcb,
+        lambda *a: LbGpUcb(*a, information_gain="maximum", width=0.3, noise_std=0.0),
+        lambda *a: LbGpUcb(*a, noise_variance=0.0, noise_std=0.01, beta=1.0),  # with a jitter
+    ],
+)
+def test_replay_on_a_pool_bit_for_bit(make: Any) -> None:
+    pool, f = small_pool()
+    space = Space(3, candidates=pool)
+    live = make(space, STREAMS)
+    history, proposals = run(live, pool, f, 70)
+    played = live.played
+    for n in (8, 9, 13, 40, 77):
+        past = history_of(pool, f, history.candidate[:n])
+        resumed = make(space, STREAMS)
+        if n % 2:
+            resumed.tell(past)
+        proposal = resumed.ask(past, n - 7)
+        assert proposal.candidate == history.candidate[n]
+        assert proposal.diagnostics == proposals[n - 8].diagnostics
+        assert resumed.played == played[: n - 8]
+        again = live.ask(past, n - 7)  # an object that has seen more
+        assert (again.candidate, again.diagnostics) == (proposal.candidate, proposal.diagnostics)
+
+
+@pytest.mark.parametrize("make", [LbGpUcb, LbGpUcbReleased, LnbGpUcb])
+@pytest.mark.parametrize("d", [1, 2])
+def test_replay_on_a_cube_bit_for_bit(make: Any, d: int) -> None:
+    history, proposals = run_on_cube(make(Space(d), STREAMS), d, 14)
+    for n in (5, 8, 17):
+        past = History(d, 5)
+        for x, y in zip(history.X[:n], history.y[:n], strict=True):
+            past.append(x, y)
+        proposal = make(Space(d), STREAMS).ask(past, n - 4)
+        assert_array_equal(proposal.x, history.X[n])
+        assert proposal.diagnostics == proposals[n - 5].diagnostics
+
+
+def test_another_history_leaves_no_trace() -> None:
+    """Not even of the same points, with other values or fewer of them initial."""
+    pool, f = small_pool()
+    space = Space(3, candidates=pool)
+    rng = np.random.default_rng(0)
+    rows, other_f = rng.choice(60, size=40), rng.permutation(f)
+    histories = [
+        history_of(pool, f, rows),
+        history_of(pool, f, rows, n_initial=12),
+        history_of(pool, f, rows[:30], n_initial=12),
+        history_of(pool, other_f, rows, n_initial=12),
+        history_of(pool, np.append(f[:5], other_f[5:]), rows),
+        history_of(pool, f, rng.choice(60, size=60)),
+    ]
+    shared = LbGpUcbReleased(space, STREAMS)
+    for history in [*histories, *reversed(histories)]:
+        fresh = LbGpUcbReleased(space, STREAMS)
+        one, two = fresh.ask(history, 1), shared.ask(history, 1)
+        assert (two.candidate, two.diagnostics) == (one.candidate, one.diagnostics)
+        assert shared.theta0 == fresh.theta0
+        assert shared.played == fresh.played
+        assert shared.eliminations == fresh.eliminations
+
+
+def test_on_a_pool_the_seed_makes_no_difference() -> None:
+    pool, f = small_pool()
+    other = RunStreams("lb_gp_ucb", "pool", "another", 7)
+    for cls in (LbGpUcb, LbGpUcbReleased, LnbGpUcb):
+        one, two = (
+            run(cls(Space(3, candidates=pool), streams), pool, f, 15)[0]
+            for streams in (STREAMS, other)
+        )
+        assert_array_equal(one.candidate, two.candidate)
+
+
+def test_scale_of_y_does_not_matter() -> None:
+    pool, f = small_pool()
+    space = Space(3, candidates=pool)
+    one = run(LbGpUcbReleased(space, STREAMS), pool, f, 30)[0]
+    two = run(LbGpUcbReleased(space, STREAMS), pool, 1e-3 * f - 7.0, 30)[0]
+    assert_array_equal(one.candidate, two.candidate)
+
+
+def test_theta0_is_of_the_initial_points_only() -> None:
+    pool, f = small_pool()
+    algorithm = LbGpUcb(Space(3, candidates=pool), STREAMS)
+    history = run(algorithm, pool, f, 20)[0]
+    X, y = history.X[:8], history.y[:8]
+    fit = fit_length_scale(pairwise_distances(X, X), standardise(y), 1e-4)
+    assert algorithm.theta0 == fit.length_scale
+
+
+def test_diagnostics() -> None:
+    pool, f = stand_in(AgNP)
+    for cls in (LbGpUcb, LbGpUcbReleased, LnbGpUcb):
+        algorithm = cls(Space(5, candidates=pool), STREAMS)
+        history = history_of(pool, f, range(20), n_initial=10)
+        total = 0.0
+        for t in range(11, 60):
+            proposal = algorithm.ask(history, t)
+            d = proposal.diagnostics
+            assert set(d) == set(cls.diagnostics)
+            assert all(type(value) is float for value in d.values())
+            length_scales = [u.length_scale for u in algorithm.candidates]
+            assert d["candidates"] == len(length_scales)
+            assert d["smallest_candidate"] == min(length_scales) <= d["length_scale"]
+            assert d["largest_candidate"] == max(length_scales) >= d["length_scale"]
+            created = algorithm.created
+            chosen = [u for i, u in enumerate(created) if int(d["candidate_set"]) >> i & 1]
+            assert tuple(chosen) == algorithm.candidates
+            assert d["theta0"] == algorithm.theta0
+            assert d["jitter"] == d["theta0_collapsed"] == d["theta0_exploded"] == 0.0
+            total += d["eliminated"]
+            recent = [e for e in algorithm.eliminations if e[0] == t - 1]
+            assert d["eliminated"] == len(recent)
+            history.append(proposal.x, f[proposal.candidate], proposal.candidate)
+        before = [e for e in algorithm.eliminations if e[0] < 10]
+        assert total == len(algorithm.eliminations) - len(before)
+
+
+# The switches
+
+
+@pytest.mark.parametrize("setting", sorted(RELEASED))
+def test_each_single_deviation_can_be_switched(setting: str) -> None:
+    """Each row alone makes another algorithm, in what it should and in nothing else."""
+    printed = LbGpUcb(Space(4), STREAMS)
+    other = LbGpUcb(Space(4), STREAMS, **{setting: RELEASED[setting]})
+    theta0, u = 0.8, Hyperparameter(0.4, 1.0)
+    history = History(4, 6)
+    for x in np.random.default_rng(0).random((9, 4)):
+        history.append(x, wiggly(x[None])[0])
+
+    def facts(a: LbGpUcb) -> dict[str, Any]:
+        return {
+            "ratio": a._q(1, theta0),
+            "t0": a.growth(1),
+            "due": [a._is_due(i, t) for t in range(1, 300) for i in range(4, 30)],
+            "R": a._log_suspected_regret(u, 7, theta0) - a._log_suspected_regret(u, 2, theta0),
+            "R of θ": a._log_suspected_regret(u, 7, theta0)
+            - a._log_suspected_regret(Hyperparameter(theta0, 1.0), 7, theta0),
+            "β": a._beta(u, theta0, history, 8),
+            "ξ": a._xi(9),
+            "width": a.width,
+            "σ": a._width_sd(u, history, 8),
+            "sign": a.xi_sign,
+        }
+
+    one, two = facts(printed), facts(other)
+    changed = {name for name in one if one[name] != two[name]}
+    expected = {
+        "candidate_ratio": {"ratio", "t0", "due", "ξ"},
+        "extension": {"due"},
+        "gamma": {"R", "R of θ"},
+        "norm_bound": {"R", "R of θ", "β"},
+        "beta": {"β"},
+        "noise_std": {"β", "ξ"},
+        "width": {"width"},
+        "width_sd": {"σ"},
+        "xi_sign": {"sign"},
+    }
+    assert changed == expected[setting]
+
+
+def test_values_of_the_switches() -> None:
+    theta = 0.25
+    history = History(4, 6)
+    for x in np.random.default_rng(0).random((9, 4)):
+        history.append(x, wiggly(x[None])[0])
+    u = Hyperparameter(theta, 1.5)
+    X = history.X[:8]
+    K = matern52(pairwise_distances(X, X), theta)
+    gain = 0.5 * np.linalg.slogdet(np.eye(8) + 1e4 * K)[1]
+    noise = 0.01 * math.sqrt(2 * (gain + 1 + math.log(200)))
+    printed = LbGpUcb(Space(4), STREAMS)
+    assert printed._beta(u, 0.5, history, 8) == pytest.approx(1.5 * 2.0**2 + noise)
+    unscaled = LbGpUcb(Space(4), STREAMS, norm_bound="released")
+    assert unscaled._beta(u, 0.5, history, 8) == pytest.approx(1.5 + noise)
+    maximum = LbGpUcb(Space(4), STREAMS, information_gain="maximum")
+    assert maximum._beta(u, 0.5, history, 8) > printed._beta(u, 0.5, history, 8)
+    assert maximum._beta(u, 0.5, history, 7) < maximum._beta(u, 0.5, history, 8)
+    k = matern52(pairwise_distances(X, history.X[8:9]), theta)[:, 0]
+    sd = math.sqrt(1 - k @ np.linalg.solve(K + 1e-4 * np.eye(8), k))
+    assert printed._width_sd(u, history, 8) == pytest.approx(sd)
+    assert LbGpUcbReleased(Space(4), STREAMS)._width_sd(u, history, 8) == 1.0
+
+
+def test_xi_of_theorems_4_1_and_f_1() -> None:
+    """2σ_N² ln(d ln g(t) π² t² / (3δ)), of pairs with the number of norms, 1 + ln b(t)."""
+    for t in (1, 7, 200):
+        log_g = max(5 / 4, 0.5 * math.log(t))
+        inside = 4 * log_g * math.pi**2 * t**2 / (3 * 0.01)
+        assert LbGpUcb(Space(4), STREAMS)._xi(t) == pytest.approx(2e-4 * math.log(inside))
+        pairs = inside * (1 + 0.5 * math.log(t))
+        assert LnbGpUcb(Space(4), STREAMS)._xi(t) == pytest.approx(2e-4 * math.log(pairs))
+
+
+def test_raw_x_makes_no_difference_on_the_unit_interval() -> None:
+    """Berkenkamp's function lives on [0, 1]: there the released code's σ is the posterior's."""
+    history = History(1, 3)
+    for x in (0.1, 0.4, 0.9, 0.5):
+        history.append(np.array([x]), x)
+    sd = LbGpUcbReleased(Space(1), STREAMS)._width_sd(Hyperparameter(0.3, 1.0), history, 3)
+    assert sd == LbGpUcb(Space(1), STREAMS)._width_sd(Hyperparameter(0.3, 1.0), history, 3) < 0.5
+    one = run_on_cube(LbGpUcb(Space(1), STREAMS, width=0.5), 1, 10)[0]
+    two = run_on_cube(LbGpUcb(Space(1), STREAMS, width=0.5, width_sd="raw_x"), 1, 10)[0]
+    assert_array_equal(one.X, two.X)
+
+
+def test_theta0_by_several_starts() -> None:
+    """Where the marginal likelihood has two maxima, the start decides."""
+    different = 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        history = History(2, 8)
+        for x in rng.random((8, 2)):
+            history.append(x, rng.standard_normal())
+        D = pairwise_distances(history.X, history.X)
+        theta0 = {}
+        for start in ("single", "multi"):
+            algorithm = LbGpUcb(
+                Space(2), STREAMS, length_scale_start=start, length_scale_lower_bound=0.01
+            )
+            algorithm.tell(history)
+            fit = fit_length_scale(D, standardise(history.y), 1e-4, starts=start, lower_bound=0.01)
+            theta0[start] = algorithm.theta0
+            assert algorithm.theta0 == fit.length_scale
+        different += abs(theta0["single"] / theta0["multi"] - 1) > 0.01
+    assert different
+
+
+# LNB-GP-UCB
+
+
+def test_lnb_without_norm_growth_is_lb() -> None:
+    pool, f = small_pool()
+    space = Space(3, candidates=pool)
+    one = run(LbGpUcb(space, STREAMS), pool, f, 30)
+    two = run(LnbGpUcb(space, STREAMS, norm_growth_exponent=0.0), pool, f, 30)
+    assert_array_equal(one[0].candidate, two[0].candidate)
+    assert [p.diagnostics for p in one[1]] == [p.diagnostics for p in two[1]]
+
+
+@pytest.mark.parametrize("exponent", [0.25, 0.5, 1.0])
+def test_lnb_candidates_are_all_pairs(exponent: float) -> None:
+    algorithm = LnbGpUcb(Space(3), STREAMS, norm=2.0, norm_growth_exponent=exponent)
+    created: list[Hyperparameter] = algorithm._propose(0, [], 0.6)
+    for t in range(1, 251):
+        created += algorithm._propose(t, created, 0.6)
+        assert len(set(created)) == len(created)
+        length_scales = {u.length_scale for u in created}
+        norms = sorted({u.norm for u in created})
+        assert len(created) == len(length_scales) * len(norms)
+        assert_allclose(norms, 2.0 * np.exp(np.arange(len(norms))))
+        # v(j) = N0 e^j < N0 b(t)
+        assert len(norms) == max(1, math.ceil(exponent * math.log(t) - 1e-12))
+    assert len(norms) == {0.25: 2, 0.5: 3, 1.0: 6}[exponent]
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"candidate_ratio": "e"}, "candidate_ratio: 'e' is not allowed; printed or released is"),
+        ({"extension": "no"}, "extension: 'no' is not allowed; printed or released is"),
+        ({"gamma": "cubic"}, "gamma: 'cubic' is not allowed"),
+        ({"norm_bound": ""}, "norm_bound: '' is not allowed"),
+        ({"information_gain": "all"}, "information_gain: 'all' is not allowed; maximum or visited"),
+        ({"width_sd": "none"}, "width_sd: 'none' is not allowed"),
+        ({"xi_sign": "-"}, "xi_sign: '-' is not allowed; printed or proof is"),
+        ({"width": -1.0}, "width: -1.0 is not allowed"),
+        ({"beta": math.nan}, "beta: nan is not allowed"),
+        ({"noise_std": -0.1}, "noise_std: -0.1 is not allowed"),
+        ({"noise_variance": -0.1}, "noise_variance: -0.1 is not allowed"),
+        ({"delta": 1.0}, "delta: 1.0 is not allowed; a number between 0 and 1 is"),
+        ({"norm": 0.0}, "norm: 0.0 is not allowed"),
+        ({"growth_exponent": -0.5}, "growth_exponent: -0.5 is not allowed"),
+        ({"length_scale_start": "two"}, "length_scale_start: 'two' is not allowed"),
+        ({"length_scale_lower_bound": 0.0}, "length_scale_lower_bound: 0.0 is not allowed"),
+        ({"norm_growth_exponent": -1.0}, "norm_growth_exponent: -1.0 is not allowed"),
+    ],
+)
+def test_bad_settings(setting: dict[str, Any], message: str) -> None:
+    with pytest.raises(RepliboError, match=message):
+        LnbGpUcb(Space(3), STREAMS, **setting)
+
+
+def test_no_initial_points_are_refused() -> None:
+    with pytest.raises(RepliboError, match="allowed: 1 or more initial points"):
+        LbGpUcb(Space(3), STREAMS).ask(History(3, 0), 1)
+
+
+def test_nothing_to_look_at_before_the_initial_points() -> None:
+    algorithm = LbGpUcb(Space(3), STREAMS)
+    algorithm.tell(History(3, 4))
+    with pytest.raises(RepliboError, match="nothing is known before the initial points"):
+        _ = algorithm.theta0
+
+
+@pytest.mark.parametrize("theta0", [1e-9, 1e7])
+@pytest.mark.parametrize("cls", [LbGpUcb, LbGpUcbReleased, LnbGpUcb])
+def test_survives_a_theta0_that_collapsed_or_exploded(
+    cls: type[LbGpUcb], theta0: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        lb_gp_ucb,
+        "fit_theta0",
+        lambda *a: replace(
+            fit_theta0(*a), length_scale=theta0, collapsed=theta0 < 1, exploded=theta0 > 1
+        ),
+    )
+    pool, f = small_pool()
+    _, proposals = run(cls(Space(3, candidates=pool), STREAMS), pool, f, 30)
+    for proposal in proposals:
+        assert np.all(np.isfinite(list(proposal.diagnostics.values())))
+        assert proposal.diagnostics["theta0_collapsed"] == float(theta0 < 1)
+        assert proposal.diagnostics["theta0_exploded"] == float(theta0 > 1)
+
+
+def test_a_length_scale_out_of_range_is_an_error() -> None:
+    algorithm = LbGpUcb(Space(3), STREAMS)
+    with pytest.raises(RepliboError, match=r"θ0 = 1e-60.*is out of range; allowed: 1e-60 and more"):
+        algorithm._q(3, 1e-60)
+
+
+def test_equal_observations() -> None:
+    pool, _ = small_pool()
+    algorithm = LbGpUcb(Space(3, candidates=pool), STREAMS)
+    _, proposals = run(algorithm, pool, np.full(60, 3.0), 20)
+    assert all(0 <= p.candidate < 60 for p in proposals)
+    assert np.isfinite(algorithm.theta0)
