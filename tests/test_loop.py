@@ -180,7 +180,10 @@ def test_given_initial_points_are_asked_first_and_the_search_goes_on_from_them()
         ([[5.0, 1.0]], r"initial points: \[5\.0, 1\.0\] is not in the domain; allowed: from"),
         ([[math.nan, 1.0]], "is not in the domain"),
         ([[1.0, 1.0, 1.0]], r"shape \(1, 3\) is not allowed; one of shape n x 2 is"),
-        ([[1.0, 1.0]], r"\[1\.0, 1\.0\] is not in the pool; allowed: one of its 30 points, the nearest"),
+        (
+            [[1.0, 1.0]],
+            r"\[1\.0, 1\.0\] is not in the pool; allowed: one of its 30 points, the nearest",
+        ),
     ],
 )
 def test_a_given_initial_point_outside_the_domain_is_said_in_one_line(

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
-from replibo.algorithms.acquisition import Maximum, UcbMaximiser, ascend, latin_hypercube
+from replibo.algorithms.acquisition import Maximum, UcbMaximiser, ascend, latin_hypercube, spread
 from replibo.algorithms.base import History, Space
 from replibo.errors import RepliboError
 from replibo.problems.berkenkamp import Berkenkamp
@@ -187,7 +187,7 @@ def test_another_history_leaves_no_trace(space: Space) -> None:
     history, _ = run(space, 30)
     other = history_of(history.X[::-1], history.y[::-1], history.candidate[::-1])
     shared = UcbMaximiser(space, NOISE)
-    for h in (past(history, 20), history, past(other, 9), other, past(history, 33), history):
+    for h in (past(history, 20), other, history, past(other, 9), other, past(history, 33), history):
         for fixed in (True, False):
             fresh = UcbMaximiser(space, NOISE)
             one, two = (m.maximise(h, 0.4, 1.0, rng_of(), fixed=fixed) for m in (shared, fresh))
@@ -482,6 +482,16 @@ def test_latin_hypercube() -> None:
     assert points.shape == (64, 3)
     assert_array_equal(np.sort((64 * points).astype(int), axis=0), np.arange(64)[:, None] + [0] * 3)
     assert not np.array_equal(np.argsort(points[:, 0]), np.argsort(points[:, 1]))
+
+
+def test_starts_are_spread() -> None:
+    """The second highest lies beside the highest, on the same peak."""
+    values = np.array([2.0, 5.0, 4.0, 3.0])
+    points = np.array([[0.9], [0.0], [0.05], [0.5]])
+    assert spread(values, points, 0.1, 3) == [1, 3, 0]
+    assert spread(values, points, 0.01, 3) == [1, 2, 3]
+    assert spread(values, points, 0.1, 10) == [1, 3, 0]
+    assert_array_equal(values, [2.0, 5.0, 4.0, 3.0])
 
 
 def test_fixed_or_not_makes_no_difference() -> None:

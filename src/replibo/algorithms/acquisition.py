@@ -293,7 +293,7 @@ def maximise_on_cube(
             centres + 0.02 * reach * rng.standard_normal(centres.shape),
         ]
     ).clip(0.0, 1.0)
-    starts = samples[_spread(acquisition(samples), samples, 0.25 * length_scale, restarts)]
+    starts = samples[spread(acquisition(samples), samples, 0.25 * length_scale, restarts)]
     ends = ascend(acquisition_and_gradient, starts, 0.1 * length_scale)
     values = acquisition(ends)
     best = int(np.argmax(values))
@@ -321,7 +321,7 @@ def latin_hypercube(n: int, d: int, rng: np.random.Generator) -> Array:
     return (strata + rng.random((n, d))) / n
 
 
-def _spread(values: Array, points: Array, distance: float, count: int) -> list[int]:
+def spread(values: Array, points: Array, distance: float, count: int) -> list[int]:
     """Rows of at most ``count`` ``points``: the highest, then the highest one farther than
     ``distance`` from all chosen, and so on."""
     chosen: list[int] = []

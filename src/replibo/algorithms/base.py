@@ -88,9 +88,12 @@ class Algorithm(ABC):
     Attributes:
         diagnostics: names of the numbers that every `Proposal` carries into the trace, with a line
             on what each means (units, source).
+        late_imports: modules that are imported inside functions because they are heavy; a run
+            imports them before its first query, so that no query's time holds an import.
     """
 
     diagnostics: ClassVar[dict[str, str]] = {}
+    late_imports: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, space: Space, streams: RunStreams) -> None:
         self.space = space

@@ -58,6 +58,7 @@ class GpUcbMcmc(Algorithm):
             of the samples' mean and mean variance, μ̄ + β sqrt(mean of σ²).
     """
 
+    late_imports: ClassVar[tuple[str, ...]] = ("torch", "pyro.infer.mcmc", "pyro.ops.stats")
     diagnostics: ClassVar[dict[str, str]] = {
         "length_scale": "mean of the samples of θ, in units of the cube",
         "length_scale_sd": "standard deviation of the samples of θ (divisor S)",

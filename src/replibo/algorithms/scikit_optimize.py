@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -26,6 +26,8 @@ class ScikitOptimize(Algorithm):
         avoid_duplicates: scikit-optimize 0.10 replaces a proposal that it has made before by a
             uniform random point, unless told otherwise; the releases of the paper's time repeat it.
     """
+
+    late_imports: ClassVar[tuple[str, ...]] = ("skopt",)
 
     def __init__(
         self,

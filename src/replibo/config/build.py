@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import inspect
 import typing
 from pathlib import Path
@@ -113,6 +114,8 @@ def experiment(
         return made
 
     assert settings.horizon is not None and settings.initial_points is not None
+    for module in cls.late_imports:  # before the first query, so that none's time holds an import
+        importlib.import_module(module)
     return Experiment(
         paper=paper,
         problem_name=problem_name,

@@ -132,7 +132,11 @@ def final_regret(runs: Runs, entry: FigureEntry, *, algorithm: str = "go_ucb") -
             )
 
     formats: dict[str, Format] = {name: lambda v: f"{v:.4f}" for name in columns[3:7]}
-    formats |= {columns[7]: p_value, columns[8]: p_value, columns[9]: lambda v: "–" if np.isnan(v) else f"{v:.2f}"}
+    formats |= {
+        columns[7]: p_value,
+        columns[8]: p_value,
+        columns[9]: lambda v: "–" if np.isnan(v) else f"{v:.2f}",
+    }
     return Table(columns, rows, f"{entry.caption} {runs.note(problems)}", formats)
 
 
