@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The first of these that is Python 3.11 or newer; 'make PYTHON=/path/to/python quick' takes another.
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
-  $$p -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+  $$p -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12

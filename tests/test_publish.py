@@ -37,8 +37,8 @@ def source(path: Path, rows: int = 40, *, noise: bool = False) -> Path:
 
 
 def test_what_is_published_is_thin_exact_and_says_what_it_is(tmp_path: Path) -> None:
-    target = publish.publish(source(tmp_path / "runs.parquet"), tmp_path / "published")
-    content = traces.read(target)
+    publish.publish(source(tmp_path / "runs.parquet"), tmp_path / "published")
+    content = publish.read(tmp_path / "published")
     assert content.column_names == [*publish.KEPT, "length_scale"]
     assert content["f"].to_pylist() == [1 / 3] * 40
     summary = json.loads((tmp_path / "published" / "metadata.json").read_text())
@@ -50,20 +50,21 @@ def test_too_large_a_file_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
     runs = source(tmp_path / "runs.parquet", 400_000, noise=True)
     with pytest.raises(RepliboError, match="bytes; allowed: 1500000"):
         publish.publish(runs, tmp_path / "published")
-    assert list((tmp_path / "published").iterdir()) == []
+    assert not (tmp_path / "published").exists()
 
 
 def published_papers() -> list[str]:
     config = load.load(Path(__file__).parents[1] / "config")
     root = Path(__file__).parents[1] / "published"
-    return [paper for paper in config.papers if (root / paper / "runs.parquet").exists()]
+    return [paper for paper in config.papers if (root / paper / publish.METADATA).exists()]
 
 
 @pytest.mark.parametrize("paper", published_papers())
 def test_the_published_traces_are_whole(paper: str, root: Path) -> None:
-    path = Path("published", paper, "runs.parquet")
-    assert path.stat().st_size <= publish.MAXIMAL_BYTES
-    runs = Runs.read(path, load.load().paper(paper))
+    folder = Path("published", paper)
+    assert all(path.stat().st_size <= publish.MAXIMAL_BYTES for path in folder.iterdir())
+    table = publish.read(folder)
+    runs = Runs(load.load().paper(paper), traces.read_metadata(table), table)
     for problem in runs.problems():
         for algorithm in runs.algorithms(problem):
             f = runs.f(problem, algorithm)
@@ -74,13 +75,13 @@ def test_the_published_traces_are_whole(paper: str, root: Path) -> None:
 
 def test_the_readme_shows_the_verdicts_of_the_published_traces(root: Path) -> None:
     config = load.load()
-    files = {
-        paper: Path("published", paper, "runs.parquet")
-        for paper in workflow.papers_at(config, "published")
-    }
-    table = claims.table(claims.judge_all(config, claims.load(Path("config/claims.yaml")), files))
+    runs = {}
+    for paper in workflow.papers_at(config, "published"):
+        table = publish.read(Path("published", paper))
+        runs[paper] = Runs(config.paper(paper), traces.read_metadata(table), table)
+    verdicts = claims.table(claims.judge_all(config, claims.load(Path("config/claims.yaml")), runs))
     readme = (root / "README.md").read_text(encoding="utf-8")
-    assert gallery.with_verdicts(readme, gallery.verdict_table(table.csv())) == readme, (
+    assert gallery.with_verdicts(readme, gallery.verdict_table(verdicts.csv())) == readme, (
         "run 'make gallery'"
     )
 

@@ -165,9 +165,9 @@ def qualified(word: str, reason: str) -> str:
 
 
 def judge_all(
-    config: Config, claims: Mapping[str, Claim], runs_files: Mapping[str, Path]
+    config: Config, claims: Mapping[str, Claim], runs: Mapping[str, Runs]
 ) -> list[Verdict]:
-    """The verdicts on the claims of the papers in ``runs_files``, in the order of the file."""
+    """The verdicts on the claims of the papers in ``runs``, in the order of the claims' file."""
     for name, claim in claims.items():
         config.paper(claim.paper)
         for kind in ("problems", "algorithms"):
@@ -178,11 +178,10 @@ def judge_all(
                         f"claims: {name}.{kind}: {claim.paper} has no {kind[:-1]} called {wanted!r}; "
                         f"allowed: {allowed(known)}"
                     )
-    runs = {paper: Runs.read(path, config.paper(paper)) for paper, path in runs_files.items()}
     return [
         verdict(name, claim, runs.get(claim.paper))
         for name, claim in claims.items()
-        if claim.paper in runs_files
+        if claim.paper in runs
     ]
 
 

@@ -295,12 +295,16 @@ def _fetch(options: argparse.Namespace) -> None:
 
 
 def _collect(options: argparse.Namespace) -> None:
-    from replibo import traces
+    from replibo import publish, traces
     from replibo.config.load import scale_name
     from replibo.runs import collect
 
     config = _load(options)
-    content = collect(config, options.paper, scale_name(options.scale))
+    if options.scale == "published":
+        config.paper(options.paper)
+        content = publish.read(Path("published", options.paper))
+    else:
+        content = collect(config, options.paper, scale_name(options.scale))
     traces.write(options.output, content)
 
 
@@ -361,23 +365,26 @@ def _table(options: argparse.Namespace) -> None:
 
 def _claims(options: argparse.Namespace) -> None:
     _check_formats(options.output or [], ("csv", "md", "tex", "html"))
-    from replibo import claims, tables
+    from replibo import claims, publish, tables, traces
+    from replibo.runs import Runs
 
     config = _load(options)
     folder = Path("results", options.scale)
-    files = {}
+    runs = {}
     for paper in options.papers or config.papers:
-        config.paper(paper)
-        path = folder / paper / "runs.parquet"
-        if options.scale == "published":
-            path = Path("published", paper, "runs.parquet")
+        entry, path = config.paper(paper), folder / paper / "runs.parquet"
         if path.exists():
-            files[paper] = path
+            runs[paper] = Runs.read(path, entry)
+        elif options.scale == "published" and Path("published", paper).exists():
+            content = publish.read(Path("published", paper))
+            runs[paper] = Runs(entry, traces.read_metadata(content), content)
         elif options.papers:
             raise RepliboError(f"{path}: not found; 'snakemake --cores 2 {path}' makes it")
-    if not files:
-        raise RepliboError(f"{folder}: no paper was run at this scale")
-    table = claims.table(claims.judge_all(config, claims.load(Path("config/claims.yaml")), files))
+    if not runs:
+        raise RepliboError(
+            f"{folder}: no paper was run at this scale; 'snakemake --cores 2 {folder}/claims.md' does it"
+        )
+    table = claims.table(claims.judge_all(config, claims.load(Path("config/claims.yaml")), runs))
     if options.output:
         tables.save(table, options.output)
     else:
@@ -390,7 +397,8 @@ def _publish(options: argparse.Namespace) -> None:
 
     _load(options).paper(options.paper)
     source = Path("results", scale_name(options.scale), options.paper, "runs.parquet")
-    print(publish(source, Path("published", options.paper)))
+    for path in publish(source, Path("published", options.paper)):
+        print(path)
 
 
 def _estimate(options: argparse.Namespace) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from replibo import traces
+from replibo import publish, traces
 from replibo.config.models import Config, seed_list
+from replibo.config.workflow import published_files
 from replibo.errors import RepliboError
 from replibo.tables import Table
 
@@ -17,9 +17,8 @@ def measured(paper: str) -> dict[str, tuple[dict[str, Any], str]]:
     """The timings at hand for each ``problem/algorithm``, and where each comes from: runs on this
     machine first (the largest scale before the smaller ones), then the published ones."""
     found: dict[str, tuple[dict[str, Any], str]] = {}
-    published = Path("published", paper, "metadata.json")
-    if published.exists():
-        metadata = json.loads(published.read_text(encoding="utf-8"))
+    if published_files(paper):
+        metadata = publish.read_metadata(Path("published", paper))
         for key, timing in metadata["timings"].items():
             found[key] = timing, f"published {metadata['scale']} runs"
     for scale in ("smoke", "quick", "paper"):

@@ -1,4 +1,8 @@
-"""Published traces: what was really run at the largest scale, kept in the repository."""
+"""Published traces: what was really run at the largest scale, kept in the repository.
+
+``published/PAPER/`` holds one parquet file for each problem and ``metadata.json``: scale, problems,
+timings, versions, machine, commit. The pseudo-scale ``published`` reads them instead of running.
+"""
 
 from __future__ import annotations
 
@@ -13,43 +17,102 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAXIMAL_BYTES = 1_500_000
+METADATA = "metadata.json"
 
-# What figures, tables and claims read; y, the timings of single queries and the diagnostics that
-# only serve to look into a run are left out.
+# What figures, tables and claims read. y, x, the timings of single queries and the diagnostics that
+# only serve to look into a run are left out; regret stays exact, diagnostics keep single precision.
 KEPT = ("problem", "algorithm", "seed", "t", "phase", "f")
-KEPT_DIAGNOSTICS = ("length_scale",)
+KEPT_DIAGNOSTICS = (
+    "length_scale",
+    "length_scale_single_start",
+    "theta0",
+    "theta0_collapsed",
+    "fit_collapsed",
+    "fit_converged",
+    "fit_at_bound",
+)
 
 
 def thin(table: pa.Table) -> pa.Table:
     """The columns that figures, tables and claims need."""
-    names = [name for name in (*KEPT, *KEPT_DIAGNOSTICS) if name in table.column_names]
-    return table.select(names)
+    import pyarrow as pa
+
+    kept = table.select([name for name in KEPT if name in table.column_names])
+    for name in KEPT_DIAGNOSTICS:
+        if name in table.column_names and table[name].null_count < len(table):
+            kept = kept.append_column(name, table[name].cast(pa.float32()))
+    return kept
 
 
-def publish(source: Path, folder: Path) -> Path:
-    """Write the thinned traces of ``source`` (a ``runs.parquet``) and their metadata to ``folder``.
+def publish(source: Path, folder: Path) -> list[Path]:
+    """Write the thinned traces of ``source`` (a ``runs.parquet``) and their metadata to ``folder``, in
+    place of what was there.
 
     Raises:
-        RepliboError: the source is missing or damaged, or the file would be larger than 1.5 MB.
+        RepliboError: the source is missing or damaged, or a file would be larger than 1.5 MB; then
+            nothing in the folder has changed.
     """
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
     table = traces.read(source)
     metadata = traces.read_metadata(table)
-    target = folder / "runs.parquet"
-    with traces.written_whole(target) as temporary:
-        import pyarrow.parquet as pq
+    parts: dict[str, bytes] = {}
+    for problem in pc.unique(table["problem"]).to_pylist():
+        import pyarrow as pa
 
-        pq.write_table(thin(table), temporary, compression="zstd", compression_level=19)
-        size = temporary.stat().st_size
-        if size > MAXIMAL_BYTES:
+        buffer = pa.BufferOutputStream()
+        rows = thin(table.filter(pc.equal(table["problem"], problem)))
+        pq.write_table(rows, buffer, compression="zstd", compression_level=19)
+        parts[f"{problem}.parquet"] = buffer.getvalue().to_pybytes()
+    for name, content in parts.items():
+        if len(content) > MAXIMAL_BYTES:
             raise RepliboError(
-                f"{target}: would have {size} bytes; allowed: {MAXIMAL_BYTES} "
-                "(keep fewer diagnostics or rounds)"
+                f"{folder / name}: would have {len(content)} bytes; allowed: {MAXIMAL_BYTES} (keep "
+                "fewer diagnostics or algorithms)"
             )
-    with traces.written_whole(folder / "metadata.json") as temporary:
-        temporary.write_text(json.dumps(summary(metadata, table), indent=2) + "\n")
-    return target
+    summary = {**metadata, "rows": len(table), "files": sorted(parts)}
+    parts[METADATA] = (json.dumps(summary, indent=2) + "\n").encode()
+    for name, content in parts.items():
+        with traces.written_whole(folder / name) as temporary:
+            temporary.write_bytes(content)
+    for path in folder.glob("*.parquet"):
+        if path.name not in parts:
+            path.unlink()
+    return [folder / name for name in sorted(parts)]
 
 
-def summary(metadata: dict[str, Any], table: pa.Table) -> dict[str, Any]:
-    """The metadata in a form that people read in a diff: what was run, where, with what."""
-    return {**metadata, "rows": len(table), "columns": thin(table).column_names}
+def read(folder: Path) -> pa.Table:
+    """The published traces of one paper in one long table, as `replibo.runs.collect` makes it.
+
+    Raises:
+        RepliboError: nothing is published there, or a file is missing or damaged.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    metadata = read_metadata(folder)
+    parts = []
+    for name in metadata["files"]:
+        try:
+            parts.append(pq.read_table(folder / name))
+        except (pa.ArrowException, OSError) as error:
+            reason = str(error).partition("\n")[0]
+            raise RepliboError(f"{folder / name}: not a whole parquet file ({reason})") from None
+    table = pa.concat_tables(parts, promote_options="default").unify_dictionaries()
+    return table.replace_schema_metadata({traces.METADATA_KEY: json.dumps(metadata)})
+
+
+def read_metadata(folder: Path) -> dict[str, Any]:
+    """What was published: scale, problems, timings, versions.
+
+    Raises:
+        RepliboError: nothing is published there.
+    """
+    try:
+        metadata: dict[str, Any] = json.loads((folder / METADATA).read_text(encoding="utf-8"))
+    except OSError:
+        raise RepliboError(f"{folder}: nothing is published there") from None
+    except ValueError as error:
+        raise RepliboError(f"{folder / METADATA}: not JSON ({error})") from None
+    return metadata

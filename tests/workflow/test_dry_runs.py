@@ -35,7 +35,7 @@ def test_the_small_scales_need_no_data(scale: str, project: Project) -> None:
 def test_published_computes_no_run(project: Project) -> None:
     planned = project.planned("published")
     config = load.load(ROOT / "config")
-    papers = [p for p in config.papers if (ROOT / "published" / p / "runs.parquet").exists()]
+    papers = [p for p in config.papers if (ROOT / "published" / p / "metadata.json").exists()]
     assert papers, "nothing is published"
     for paper in papers:
         for name in config.paper(paper).figures:

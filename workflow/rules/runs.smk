@@ -51,7 +51,7 @@ rule collect:
 # The pseudo-scale `published`: the traces are read from the repository instead of computed.
 rule published_runs:
     input:
-        "published/{paper}/runs.parquet",
+        lambda wildcards: targets.published_files(wildcards.paper),
     output:
         "results/published/{paper}/runs.parquet",
     log:
@@ -61,4 +61,4 @@ rule published_runs:
     conda:
         "../../envs/environment.yaml"
     shell:
-        "cp {input} {output} > {log} 2>&1"
+        "replibo collect {wildcards.paper} --scale published --output {output} > {log} 2>&1"

@@ -44,7 +44,12 @@ def papers_at(config: Config, scale: str) -> list[str]:
     """The papers that have runs at a scale: all, or those with published traces."""
     if scale != "published":
         return list(config.papers)
-    return [paper for paper in config.papers if Path("published", paper, "runs.parquet").exists()]
+    return [paper for paper in config.papers if published_files(paper)]
+
+
+def published_files(paper: str) -> list[str]:
+    """The published files of a paper; none where nothing is published."""
+    return [str(path) for path in sorted(Path("published", paper).glob("*.*"))]
 
 
 def outputs(config: Config, scale: str) -> list[str]:

@@ -1,0 +1,875 @@
+"""The outputs and measures of LB-GP-UCB, on traces whose regret, length scales and times are known."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pyarrow as pa
+import pytest
+from matplotlib.figure import Figure
+from scipy import stats
+
+from replibo import claims, plotting, runs, tables, traces
+from replibo.claims import Comparison, MissingRunsError
+from replibo.config import load
+from replibo.config.models import FigureEntry, PaperEntry
+from replibo.errors import RepliboError
+from replibo.papers import lb_gp_ucb as paper
+from replibo.papers.lb_gp_ucb_traces import compare, cpu_time, final_losses
+from replibo.runs import Runs
+from replibo.tables import Table
+
+PROBLEMS = {"berkenkamp": 1, "michalewicz5": 5, "crossed_barrel": 4, "agnp": 5}
+OPTIMA = {"berkenkamp": 0.75, "michalewicz5": 4.69, "crossed_barrel": 46.7, "agnp": -0.148}
+SCALES = {"mle": 0.4, "mcmc": 0.2, "oracle": 0.0354}
+INITIAL, HORIZON = 4, 12
+
+# name: type, label, colour, line, parameters
+ALGORITHMS: dict[str, tuple[str, str, str, str, dict[str, Any]]] = {
+    "mle": ("gp_ucb_mle.GpUcbMle", "MLE", "vermillion", "solid", {}),
+    "mcmc": ("gp_ucb_mcmc.GpUcbMcmc", "MCMC", "purple", "solid", {}),
+    "a_gp_ucb": ("a_gp_ucb.AGpUcb", "A-GP-UCB", "orange", "solid", {}),
+    "lb_gp_ucb": ("lb_gp_ucb.LbGpUcb", "LB-GP-UCB", "blue", "solid", {}),
+    "lb_gp_ucb_released": ("lb_gp_ucb.LbGpUcbReleased", "LB (released)", "sky_blue", "dashed", {}),
+    "lnb_gp_ucb": ("lnb_gp_ucb.LnbGpUcb", "LNB-GP-UCB", "green", "dashdot", {}),
+    "oracle": (
+        "oracle.Oracle",
+        "Oracle",
+        "black",
+        "dotted",
+        {"length_scale": dict.fromkeys(PROBLEMS, 0.0354)},
+    ),
+    "a_gp_ucb_a025": ("a_gp_ucb.AGpUcb", "A, 0.25", "orange", "dotted", {"growth_exponent": 0.25}),
+    "a_gp_ucb_a075": ("a_gp_ucb.AGpUcb", "A, 0.75", "orange", "dashed", {"growth_exponent": 0.75}),
+    "lb_gp_ucb_a025": (
+        "lb_gp_ucb.LbGpUcb",
+        "LB, 0.25",
+        "blue",
+        "dotted",
+        {"growth_exponent": 0.25},
+    ),
+    "lb_gp_ucb_a075": (
+        "lb_gp_ucb.LbGpUcb",
+        "LB, 0.75",
+        "blue",
+        "dashed",
+        {"growth_exponent": 0.75},
+    ),
+    "lb_gp_ucb_gamma": ("lb_gp_ucb.LbGpUcb", "LB, RBF rate", "blue", "dashed", {"gamma": "rbf"}),
+    "a_gp_ucb_printed_t0": ("a_gp_ucb.AGpUcb", "A, printed t0", "orange", "dashed", {}),
+    "mle_multi": (
+        "gp_ucb_mle.GpUcbMle",
+        "MLE, multi-start",
+        "vermillion",
+        "dashed",
+        {"length_scale_start": "multi"},
+    ),
+}
+
+
+def made_entry() -> PaperEntry:
+    settings = {"horizon": HORIZON, "initial_points": INITIAL, "seeds": "0-9", "seeds_per_job": 1}
+    return PaperEntry.model_validate(
+        {
+            "title": "t",
+            "reference": "r",
+            "first_round": "search",
+            "defaults": {**settings, "algorithms": list(ALGORITHMS)},
+            "problems": {p: {"type": "materials.AgNP", "label": p.title()} for p in PROBLEMS},
+            "algorithms": {
+                name: {"type": kind, "label": label, "color": color, "line": line, "parameters": p}
+                for name, (kind, label, color, line, p) in ALGORITHMS.items()
+            },
+            "scales": {"paper": {}, "quick": {}, "smoke": {}},
+            "figures": {},
+            "tables": {},
+        }
+    )
+
+
+ENTRY = made_entry()
+Regrets = Mapping[str, Mapping[str, np.ndarray]]
+
+
+def made_runs(
+    regrets: Regrets,
+    diagnostics: Callable[[str, str, int], Mapping[str, float]] | None = None,
+    timings: Mapping[str, tuple[float, float]] | None = None,
+    scale: str = "paper",
+    entry: PaperEntry = ENTRY,
+    **facts: Any,
+) -> Runs:
+    """Runs with the given regrets, ``seeds x (INITIAL + HORIZON)``, with diagnostics that depend on
+    problem, algorithm and seed, and with CPU times (mean, standard deviation) of the runs."""
+    parts, times = [], {}
+    for problem, algorithms in regrets.items():
+        for algorithm, regret in algorithms.items():
+            seeds, queries = regret.shape
+            columns: dict[str, Any] = {
+                "problem": [problem] * regret.size,
+                "algorithm": [algorithm] * regret.size,
+                "seed": np.repeat(np.arange(seeds), queries),
+                "t": np.tile(np.arange(1 - INITIAL, queries - INITIAL + 1), seeds),
+                "f": OPTIMA[problem] - regret.ravel(),
+            }
+            if diagnostics is not None:
+                found = [diagnostics(problem, algorithm, seed) for seed in range(seeds)]
+                for name in found[0]:
+                    column: list[float | None] = []
+                    for values in found:
+                        column += [None] * INITIAL + [values[name]] * (queries - INITIAL)
+                    columns[name] = pa.array(column, type=pa.float64())
+            parts.append(pa.table(columns))
+            if timings and algorithm in timings:
+                mean, sd = timings[algorithm]
+                times[f"{problem}/{algorithm}"] = {
+                    "runs": seeds,
+                    "queries": regret.size,
+                    "cpu_seconds": mean * seeds,
+                    "cpu_seconds_squared": seeds * mean**2 + (seeds - 1) * sd**2,
+                }
+    known = {"initial_points": INITIAL, "horizon": HORIZON, "stand_in": "", **facts}
+    metadata = {
+        "scale": scale,
+        "problems": {p: {"optimal_value": OPTIMA[p], "dim": PROBLEMS[p], **known} for p in regrets},
+        "timings": times,
+    }
+    return Runs(entry, metadata, pa.concat_tables(parts, promote_options="default"))
+
+
+def falling(final: float, seeds: int = 10, sd: float = 0.05, key: int = 0) -> np.ndarray:
+    """A regret that falls over the queries to about ``final`` (times a factor with deviation sd)."""
+    rng = np.random.default_rng(key)
+    t = np.arange(INITIAL + HORIZON)
+    return final * (1 + 3 * np.exp(-t / 3)) * np.exp(sd * rng.standard_normal((seeds, 1)))
+
+
+def scales(problem: str, algorithm: str, seed: int) -> dict[str, float]:
+    """θ0 varies with the seed; A-GP-UCB goes below θ̂*, LB-GP-UCB near to it."""
+    theta0 = 0.1 * 1.5 ** (seed % 7)
+    own = {"a_gp_ucb": theta0 / 30, "lb_gp_ucb": 0.0354 * 1.1 ** (seed % 3)}
+    family = algorithm[:9] if algorithm.startswith("lb_gp_ucb") else algorithm[:8]
+    found = {"length_scale": own.get(family, SCALES.get(algorithm, 0.1))}
+    if family in own or algorithm == "lnb_gp_ucb":
+        found |= {"theta0": theta0, "theta0_collapsed": float(seed == 0)}
+    if algorithm.startswith("mle"):
+        found |= {
+            "fit_collapsed": float(seed == 0),
+            "fit_converged": 1.0,
+            "fit_at_bound": 0.0,
+            "length_scale_single_start": 0.4 if seed < 8 else 0.8,
+        }
+    return found
+
+
+FINALS = {name: 0.05 + 0.03 * i for i, name in enumerate(ALGORITHMS)} | {"lb_gp_ucb": 0.02}
+TIMES = {"mle": (10.0, 0.5), "mcmc": (90.0, 5.0), "a_gp_ucb": (9.0, 0.3), "lb_gp_ucb": (9.5, 0.2)}
+
+
+def full_runs(seeds: int = 10, **changes: Any) -> Runs:
+    return made_runs(
+        {
+            problem: {
+                name: falling(final, seeds, key=i) for i, (name, final) in enumerate(FINALS.items())
+            }
+            for problem in PROBLEMS
+        },
+        scales,
+        TIMES,
+        **changes,
+    )
+
+
+def partial_runs() -> Runs:
+    """One problem, two methods, a single seed, no diagnostics, no timings, at smoke scale."""
+    shown = {"mle": falling(0.1, seeds=1), "random": falling(0.2, seeds=1)}
+    return made_runs({"agnp": {"mle": shown["mle"]}}, scale="smoke", stand_in="made up")
+
+
+def other_problem_runs() -> Runs:
+    return made_runs({"berkenkamp": {"oracle": falling(0.1, 2), "lb_gp_ucb": falling(0.2, 2)}})
+
+
+INPUTS = {"full": full_runs, "partial": partial_runs, "other problem": other_problem_runs}
+
+
+def output(**options: Any) -> FigureEntry:
+    return FigureEntry(caption="Made up.", **options)
+
+
+def column(table: Table, name: str) -> list[Any]:
+    return [row[table.columns.index(name)] for row in table.rows]
+
+
+def rows(table: Table, **wanted: Any) -> list[dict[str, Any]]:
+    found = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    return [row for row in found if all(row[key] == value for key, value in wanted.items())]
+
+
+def outcomes(comparisons: list[Comparison]) -> list[str]:
+    return [comparison.outcome for comparison in comparisons]
+
+
+# Regret
+
+
+def test_regrets_by_hand() -> None:
+    regret = np.full((2, INITIAL + 3), 5.0)
+    regret[0] = [9, 1, 9, 9, 4, 2, 0.5]
+    found = made_runs({"agnp": {"mle": regret}})
+    t, cumulative = paper.cumulative_regret(found, "agnp", "mle")
+    np.testing.assert_array_equal(t, [1, 2, 3])  # initial points stand at t <= 0
+    np.testing.assert_allclose(cumulative, [[4, 6, 6.5], [5, 10, 15]])
+    _, best = paper.best_regret(found, "agnp", "mle")
+    np.testing.assert_allclose(best, [[1, 1, 0.5], [5, 5, 5]])  # the initial 1 counts
+
+
+def test_pairs_are_of_the_seeds_that_both_have() -> None:
+    a, b = falling(0.1, 5, key=1), falling(0.2, 3, key=2)
+    found = made_runs({"agnp": {"mle": a, "mcmc": b}})
+    own, other = final_losses(found, "agnp", ("mle", "mcmc"), "best")
+    np.testing.assert_allclose(own - other, a.min(1)[:3] - b.min(1))
+    p, reverse = compare(found, "agnp", "mle", "mcmc", "cumulative")
+    expected = stats.ttest_rel(a[:3, INITIAL:].sum(1), b[:, INITIAL:].sum(1), alternative="less")
+    assert p == pytest.approx(expected.pvalue) and reverse == pytest.approx(1 - expected.pvalue)
+    with pytest.raises(MissingRunsError, match="oracle was not run on agnp"):
+        compare(found, "agnp", "mle", "oracle", "best")
+    with pytest.raises(RepliboError, match=r"options\.metric: 'worst' is not allowed; best or cum"):
+        final_losses(found, "agnp", ("mle",), "worst")  # type: ignore[arg-type]
+
+
+def test_equal_runs_show_nothing_in_spite_of_round_off() -> None:
+    same = np.full((6, INITIAL + HORIZON), 1e-16)
+    found = made_runs({"crossed_barrel": {"mle": same, "mcmc": 3 * same}})
+    assert compare(found, "crossed_barrel", "mle", "mcmc", "best") == (1.0, 1.0)
+
+
+# Figures
+
+FIGURES: dict[str, tuple[Callable[..., Figure], dict[str, Any]]] = {
+    "figure_1": (paper.figure_1, {}),
+    "figure_2": (paper.figure_2, {}),
+    "figure_3": (paper.figure_3, {}),
+    "figure_3_log": (paper.figure_3, {"log_best": True}),
+    "figure_4": (paper.figure_4, {}),
+}
+
+
+def drawn(figure: Figure, folder: Path) -> Figure:
+    """The figure, after it was really drawn, in each of the formats."""
+    plotting.save(figure, [folder / "figure.png", folder / "figure.pdf"])
+    assert (folder / "figure.png").stat().st_size > 5_000
+    plt.close(figure)
+    return figure
+
+
+@pytest.mark.parametrize("runs_of", INPUTS.values(), ids=INPUTS)
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_is_drawn_without_warnings(
+    name: str, runs_of: Callable[[], Runs], tmp_path: Path
+) -> None:
+    function, options = FIGURES[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figure = drawn(function(runs_of(), output(), **options), tmp_path)
+    assert len(figure.legends) <= 1
+    for ax in figure.axes:
+        assert ax.get_xlabel() and ax.get_ylabel()
+    assert str(figure._supxlabel.get_text()).startswith("Made up.")  # type: ignore[attr-defined]
+
+
+def test_figure_1_has_the_fits_of_scikit_learn() -> None:
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import Matern
+
+    points = [0.0, 0.4, 0.6, 0.8, 1.0]
+    figure = paper.figure_1(full_runs(1), output(), points=points, optimal_length_scale=0.1)
+    left, right = figure.axes
+    assert left.get_title() == r"optimal length scale, $\theta$ = 0.1"
+    x = np.array(points)[:, None]
+    y = 0.6 * x[:, 0] + stats.norm.pdf(x[:, 0], 0.2, 0.08) / 8
+    unit = (y - y.mean()) / y.std(ddof=1)
+    fits = []
+    for ax, optimizer in ((left, None), (right, "fmin_l_bfgs_b")):
+        kernel = Matern(0.1 if optimizer is None else 0.7, nu=2.5)
+        model = GaussianProcessRegressor(kernel, alpha=1e-4, optimizer=optimizer).fit(x, unit)
+        lines = {str(line.get_label()): line for line in ax.lines}
+        grid = np.asarray(lines["objective $f$"].get_xdata())
+        mean, sd = model.predict(grid[:, None], return_std=True)
+        shown = np.asarray(lines["posterior mean"].get_ydata())
+        np.testing.assert_allclose(shown, y.mean() + y.std(ddof=1) * mean, atol=1e-4)
+        asked = np.asarray(lines["next query (UCB)"].get_xdata())[0]
+        fits.append((float(asked), float(grid[np.argmax(mean + sd)])))
+        optimum = lines["optimum $x^*$"]
+        assert np.asarray(optimum.get_xdata())[0] == pytest.approx(0.2061785, abs=5e-4)
+        assert np.asarray(optimum.get_ydata())[0] == pytest.approx(0.7451981532, abs=1e-4)
+        if optimizer:  # far too long, and so MLE asks for the local optimum
+            length_scale = model.kernel_.length_scale
+            assert length_scale > 0.5 and asked == 1.0
+            assert ax.get_title().endswith(f"= {length_scale:.3g}")
+    for asked, expected in fits:
+        assert asked == pytest.approx(expected, abs=1e-3)
+    plt.close(figure)
+
+
+def test_figure_1_refuses_points_outside() -> None:
+    with pytest.raises(RepliboError, match=r"options\.points: allowed: a list of at least two"):
+        paper.figure_1(full_runs(1), output(), points=[0.0, 1.5])
+
+
+def test_figure_2_shows_shares_of_rounds() -> None:
+    wanted = ["mle", "a_gp_ucb"]
+    limits = (0.001, 10.0)
+    found = full_runs()
+    figure = paper.figure_2(found, output(algorithms=wanted), limits=limits, bins=4)
+    (ax,) = figure.axes
+    # outlines (after the areas): bins of a decade; MLE's are all 0.4, A-GP's θ0/30 in two decades
+    outlines = [patch for patch in ax.patches if not patch.get_fill()]
+    heights = {p.get_label(): p.get_path().vertices[:, 1].max() for p in outlines}
+    theta = np.array([scales("", "a_gp_ucb", seed)["length_scale"] for seed in range(10)])
+    assert heights["MLE"] == pytest.approx(1.0)
+    low = np.mean(theta < 0.01)
+    assert 0 < low < 1 and heights["A-GP-UCB"] == pytest.approx(max(low, 1 - low))
+    (line,) = ax.lines
+    assert line.get_xdata()[0] == 0.0354 and "0.0354" in str(line.get_label())
+    assert ax.get_xscale() == "log" and "outermost" not in figure._supxlabel.get_text()  # type: ignore[attr-defined]
+    narrow = paper.figure_2(found, output(algorithms=wanted), limits=(0.001, 0.1))
+    assert "outermost bins, being outside of 0.001 to 0.1: MLE 100.0%" in " ".join(
+        narrow._supxlabel.get_text().split()  # type: ignore[attr-defined]
+    )
+    with pytest.raises(RepliboError, match="0 < low < high"):
+        paper.figure_2(found, output(), limits=(1.0, 0.1))
+    plt.close("all")
+
+
+def test_figure_3_shows_the_known_regret(tmp_path: Path) -> None:
+    regret = np.full((2, INITIAL + 3), 5.0)
+    regret[0] = [9, 1, 9, 9, 4, 2, 0.5]
+    found = made_runs({"agnp": {"mle": regret, "oracle": regret + 1}})
+    figure = drawn(paper.figure_3(found, output(algorithms=["mle"])), tmp_path)
+    cumulative, best = figure.axes
+    assert cumulative.get_title() == "Agnp, 2 seeds"
+    (line,) = cumulative.lines  # the oracle is not asked for
+    np.testing.assert_allclose(line.get_xdata(), [1, 2, 3])
+    np.testing.assert_allclose(line.get_ydata(), [4.5, 8, 10.75])
+    (line,) = best.lines
+    np.testing.assert_allclose(line.get_ydata(), [3, 3, 2.75])
+    low, high = best.collections[0].get_paths()[0].vertices[:, 1].min(), 2.75 + 2.25
+    # standard error of (1, 5): sd 2.83/√2 = 2
+    assert low == pytest.approx(0.5) and high == pytest.approx(
+        best.collections[0].get_paths()[0].vertices[:, 1].max()
+    )
+    assert best.get_ylim()[0] == 0
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["MLE"]
+
+
+def test_figure_3_has_two_rows_of_four_and_one_legend() -> None:
+    wanted = ["mle", "mcmc", "a_gp_ucb", "lb_gp_ucb"]
+    figure = paper.figure_3(full_runs(), output(algorithms=wanted))
+    assert len(figure.axes) == 8
+    (legend,) = figure.legends
+    labels = [text.get_text() for text in legend.get_texts()]
+    assert labels == ["MLE", "MCMC", "A-GP-UCB", "LB-GP-UCB"]
+    with pytest.raises(RepliboError, match="no runs of the algorithms"):
+        paper.figure_3(partial_runs(), output(algorithms=["oracle"]))
+    plt.close("all")
+
+
+def test_figure_4_shows_the_regret_over_a() -> None:
+    found = full_runs()
+    figure = paper.figure_4(found, output())
+    best, cumulative, boxes = figure.axes
+    assert [tick.get_text() for tick in best.get_xticklabels()] == ["0.25", "0.5", "0.75"]
+    for ax, metric in ((best, paper.best_regret), (cumulative, paper.cumulative_regret)):
+        shown = [container.lines[0].get_ydata() for container in ax.containers]  # type: ignore[attr-defined]
+        for method, values in zip(("a_gp_ucb", "lb_gp_ucb"), shown, strict=True):
+            names = (f"{method}_a025", method, f"{method}_a075")
+            expected = [metric(found, "michalewicz5", name)[1][:, -1].mean() for name in names]
+            np.testing.assert_allclose(np.asarray(values, dtype=float), expected)
+    assert len(boxes.patches) == 6 and boxes.get_yscale() == "log"
+    plt.close(figure)
+
+
+# Tables
+
+TABLES: dict[str, Callable[..., Table]] = {
+    "table_1": paper.table_1,
+    "table_2": paper.table_2,
+    "final_regret": paper.final_regret,
+    "theta0": paper.theta0,
+    "theta0_correlation": paper.theta0_correlation,
+    "sensitivity": paper.sensitivity,
+    "mle_starts": paper.mle_starts,
+}
+
+
+@pytest.mark.parametrize("runs_of", INPUTS.values(), ids=INPUTS)
+@pytest.mark.parametrize("name", TABLES)
+def test_every_table_is_written(name: str, runs_of: Callable[[], Runs], tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table = TABLES[name](runs_of(), output())
+        tables.save(table, [tmp_path / f"t.{s}" for s in ("csv", "md", "tex", "html")])
+    assert len(set(table.columns)) == len(table.columns)
+    assert all(len(row) == len(table.columns) for row in table.rows)
+    assert table.caption.startswith("Made up.")
+    assert "nan" not in (tmp_path / "t.csv").read_text()
+
+
+def test_table_1_by_hand() -> None:
+    table = paper.table_1(full_runs(1), output())
+    agp, agp_printed, lb, lb_released = rows(table, problem="Michalewicz5")
+    root = 250**0.5  # 15.81, larger than either t0 = e^(1/2) or e
+    assert (agp["t0"], lb["t0"]) == (pytest.approx(np.e**0.5), pytest.approx(np.e))
+    assert agp["g(T)"] == agp["b(T)"] == pytest.approx(root)
+    assert agp["its value"] == agp_printed["its value"] == pytest.approx(988_211.8, rel=1e-6)
+    assert agp["value of it"] == pytest.approx(250**3)
+    assert lb["its value"] == lb_released["its value"] == pytest.approx(2.5 * np.log(250))
+    assert lb["value of it"] == pytest.approx(2.5 * np.log(250) * np.log(250) / 2)
+    # d = 1: with the printed t0 = e^5 = 148, g stays there until t = 22,000
+    agp, agp_printed, lb, _ = rows(table, problem="Berkenkamp")
+    assert agp["its value"] == pytest.approx(root) and lb["its value"] == pytest.approx(5)
+    assert agp_printed["its value"] == pytest.approx(148.413, rel=1e-5)
+    with pytest.raises(RepliboError, match=r"options\.horizon: 0 is not allowed"):
+        paper.table_1(full_runs(1), output(), horizon=0)
+
+
+def test_table_2_has_ours_beside_the_papers() -> None:
+    table = paper.table_2(full_runs(), output())
+    (row,) = rows(table, problem="Crossed_Barrel", method="MCMC")
+    assert (row["paper, wall s a run"], row["paper, standard error"]) == (471, 25)
+    assert row["ours, CPU s a run"] == pytest.approx(90)
+    assert row["standard error"] == pytest.approx(5 / 10**0.5)
+    assert row["ours, CPU ms a query"] == pytest.approx(90e3 / (INITIAL + HORIZON))
+    assert len(rows(table, problem="Agnp")) == 4
+    # what was not run stands there with the paper's number
+    table = paper.table_2(partial_runs(), output())
+    assert [(row[1], row[2], row[4], row[7]) for row in table.rows] == [
+        ("MLE", 0, None, 53),
+        ("MCMC", 0, None, 246),
+        ("A-GP-UCB", 0, None, 49),
+        ("LB-GP-UCB", 0, None, 49),
+    ]
+
+
+def test_the_spread_of_cpu_times_comes_from_the_traces() -> None:
+    rng = np.random.default_rng(0)
+    seconds = rng.uniform(size=(5, 7, 3)).astype(np.float32)
+    timings: dict[str, dict[str, Any]] = {}
+    for block in ([0, 1, 2], [3, 4]):  # two files
+        found = [
+            traces.Trace(
+                seed,
+                t=list(range(7)),
+                phase=["search"] * 7,
+                x=[[0.0]] * 7,
+                y=[0.0] * 7,
+                f=[0.0] * 7,
+                seconds=seconds[seed].tolist(),
+                diagnostics=[{}] * 7,
+            )
+            for seed in block
+        ]
+        metadata = {"digests": {str(s): "" for s in block}, "overhead_seconds": 1.0, "peak_mb": 2.0}
+        runs._add_timings(timings, "agnp/mle", traces.table(found, metadata), metadata)
+    made = made_runs({"agnp": {"mle": falling(0.1, 5)}})
+    made.metadata["timings"] = timings
+    time = cpu_time(made, "agnp", "mle")
+    totals = seconds.astype(float).sum(axis=(1, 2))
+    assert time is not None and time.runs == 5 and time.queries == 35
+    assert time.mean == pytest.approx(totals.mean())
+    assert time.standard_error == pytest.approx(totals.std(ddof=1) / 5**0.5)
+    # traces that were collected without the squares have a mean and no spread
+    del timings["agnp/mle"]["cpu_seconds_squared"]
+    time = cpu_time(made, "agnp", "mle")
+    assert time is not None and np.isnan(time.standard_error)
+    assert cpu_time(made, "agnp", "mcmc") is None
+
+
+def test_final_regret_and_its_tests() -> None:
+    found = full_runs()
+    wanted = ["mle", "mcmc", "a_gp_ucb", "lb_gp_ucb"]
+    table = paper.final_regret(found, output(algorithms=wanted))
+    (own,) = rows(table, problem="Agnp", algorithm="LB-GP-UCB")
+    assert own["p (best)"] is None and own["seeds"] == 10 and own["T"] == HORIZON
+    lb = paper.best_regret(found, "agnp", "lb_gp_ucb")[1][:, -1]
+    assert own["best regret"] == pytest.approx(lb.mean())
+    assert own["standard error (best)"] == pytest.approx(stats.sem(lb))
+    expected = {}
+    for name in wanted[:3]:
+        other = paper.best_regret(found, "agnp", name)[1][:, -1]
+        expected[ALGORITHMS[name][1]] = stats.ttest_rel(lb, other, alternative="less").pvalue
+    adjusted = stats.false_discovery_control(list(expected.values()))
+    for (label, p), q in zip(expected.items(), adjusted, strict=True):
+        (row,) = rows(table, problem="Agnp", algorithm=label)
+        assert row["p (best)"] == pytest.approx(p)
+        assert row["adjusted p (best)"] == pytest.approx(q)
+    # without LB-GP-UCB there are no tests, and the rest stands
+    table = paper.final_regret(partial_runs(), output())
+    (row,) = rows(table)
+    assert row["p (cumulative)"] is None and row["standard error (best)"] is None
+
+
+def test_optimum_found() -> None:
+    regret = falling(1.0, 4)
+    regret[:3, -1] = [0.0, 0.0001, 0.0004]  # agnp's optimum is -0.148: found below 0.000148
+    table = paper.final_regret(made_runs({"agnp": {"mle": regret}}), output())
+    assert column(table, "optimum found (share of seeds)") == [0.5]
+
+
+def test_theta0_and_its_correlation() -> None:
+    rng = np.random.default_rng(1)
+    theta = np.exp(rng.normal(size=10))
+    regret = np.ones((10, INITIAL + HORIZON)) * (1 + np.log(theta))[:, None] + 5
+    noisy = 1 + rng.uniform(size=regret.shape)
+    found = made_runs(
+        {"agnp": {"a_gp_ucb": regret, "lb_gp_ucb": noisy, "mle": noisy}},
+        lambda problem, name, seed: (
+            {"length_scale": 0.1} if name == "mle" else {"theta0": theta[seed], "length_scale": 0.1}
+        ),
+    )
+    table = paper.theta0(found, output())
+    assert table.columns[3:] == (
+        "A-GP-UCB, cumulative",
+        "A-GP-UCB, best",
+        "LB-GP-UCB, cumulative",
+        "LB-GP-UCB, best",
+    )
+    assert column(table, "seed") == list(range(10)) and column(table, "θ0") == theta.tolist()
+    np.testing.assert_allclose(column(table, "A-GP-UCB, best"), 6 + np.log(theta))
+    table = paper.theta0_correlation(found, output())
+    (row,) = rows(table, algorithm="A-GP-UCB", metric="best")
+    assert row["Spearman"] == pytest.approx(1) and row["Pearson (log θ0)"] == pytest.approx(1)
+    assert row["p (Pearson)"] < 1e-6 and row["read as white noise (share of seeds)"] is None
+    assert row["median θ0"] == pytest.approx(np.median(theta))
+    (row,) = rows(table, algorithm="LB-GP-UCB", metric="cumulative")
+    expected = stats.spearmanr(theta, noisy[:, INITIAL:].sum(1))
+    assert row["Spearman"] == pytest.approx(expected.statistic)
+    assert row["p (Spearman)"] == pytest.approx(expected.pvalue)
+
+
+def test_methods_with_another_theta0_have_a_row_of_their_own() -> None:
+    found = made_runs(
+        {"agnp": {"a_gp_ucb": falling(0.1, 2), "lb_gp_ucb": falling(0.2, 2)}},
+        lambda problem, name, seed: {"theta0": 0.5 if seed or name == "lb_gp_ucb" else 0.1},
+    )
+    table = paper.theta0(found, output())
+    assert [(row[1], row[2], row[3] is None) for row in table.rows] == [
+        (0, 0.1, False),
+        (0, 0.5, True),
+        (1, 0.5, False),
+    ]
+
+
+def test_sensitivity_of_claim_3() -> None:
+    finals = {
+        "mle": 0.2,
+        "mcmc": 0.3,
+        "a_gp_ucb": 0.4,
+        "lb_gp_ucb": 0.1,  # lowest
+        "lb_gp_ucb_released": 0.25,  # between
+        "lb_gp_ucb_gamma": 0.5,  # highest
+        "lb_gp_ucb_a025": 0.01,  # an ablation, no reading
+        "a_gp_ucb_printed_t0": 0.05,  # a rival that beats LB as printed
+    }
+    regrets = {name: falling(final, key=i) for i, (name, final) in enumerate(finals.items())}
+    table = paper.sensitivity(made_runs({"agnp": regrets}), output())
+    found = {
+        row["reading"]: (
+            row["LB-GP-UCB is lowest"],
+            row["lowest baseline"],
+            row["baselines"],
+            row["significantly lower than"],
+            row["significantly higher than"],
+        )
+        for row in rows(table, metric="best")
+    }
+    assert found == {
+        "LB-GP-UCB": ("yes", "MLE", 3, 3, 0),
+        "LB (released)": ("no", "MLE", 3, 2, 1),
+        "LB, RBF rate": ("no", "MLE", 3, 0, 3),
+        "A, printed t0": ("no", "A, printed t0", 3, 2, 1),
+    }
+    # a baseline that was not run is not counted
+    del regrets["mcmc"]
+    table = paper.sensitivity(made_runs({"agnp": regrets}), output())
+    assert rows(table, metric="best", reading="LB-GP-UCB")[0]["baselines"] == 2
+    # over the common seeds: LB-GP-UCB's bad seed 9 is one that MLE was not run on
+    bad = regrets["lb_gp_ucb"] + 10.0 * (np.arange(10) == 9)[:, None]
+    table = paper.sensitivity(
+        made_runs({"agnp": {"lb_gp_ucb": bad, "mle": regrets["mle"][:9]}}), output()
+    )
+    assert rows(table, metric="best")[0]["LB-GP-UCB is lowest"] == "yes"
+    # equal but for round-off is not lower
+    regrets["mle"] = regrets["lb_gp_ucb"] + 1e-17
+    table = paper.sensitivity(made_runs({"agnp": regrets}), output())
+    assert rows(table, metric="best", reading="LB-GP-UCB")[0]["LB-GP-UCB is lowest"] == "no"
+
+
+def test_starts_of_the_maximum_likelihood_fit() -> None:
+    table = paper.mle_starts(full_runs(), output(problems=["agnp"]))
+    single, multi = rows(table)
+    assert single["algorithm"] == "MLE" and single["rounds"] == 10 * HORIZON
+    assert single["read as white noise"] == multi["read as white noise"] == pytest.approx(0.1)
+    assert single["not converged"] == single["at the lower bound"] == 0
+    assert single["single start ends elsewhere"] is None  # it has no other start
+    # MLE, multi-start chose 0.1; its single start ended at 0.4 or 0.8
+    assert multi["single start ends elsewhere"] == multi["seeds where it does"] == 1
+    assert "Agnp" in table.md() and "10.0%" in table.md()
+
+
+# Measures
+
+
+def stuck(count: int, seeds: int = 20) -> np.ndarray:
+    """``count`` seeds end at regret 0.15, the others at 0.01."""
+    final = np.where(np.arange(seeds) < count, 0.15, 0.01)
+    return final[:, None] + np.zeros((seeds, INITIAL + HORIZON))
+
+
+@pytest.mark.parametrize(
+    ("mle", "lb", "expected"),
+    [
+        (12, 2, "supported"),
+        (5, 1, "open"),
+        (6, 1, "supported"),
+        (2, 12, "contradicted"),
+        (3, 3, "open"),
+    ],
+)
+def test_claim_1_counts_the_seeds_that_are_stuck(mle: int, lb: int, expected: str) -> None:
+    found = made_runs({"berkenkamp": {"mle": stuck(mle), "lb_gp_ucb": stuck(lb)}})
+    (comparison,) = paper.escapes_local_optimum(
+        found, problem="berkenkamp", stuck="mle", others=["lb_gp_ucb"]
+    )
+    # McNemar's exact p, by hand: the discordant seeds all speak for one side
+    p = 0.5 ** abs(mle - lb)
+    assert comparison.outcome == expected
+    if mle > lb:
+        assert comparison.ours.endswith(f"p {tables.p_value(p)}")
+    assert f"MLE {mle} of 20" in comparison.ours
+
+
+def test_claim_1_needs_its_runs() -> None:
+    options = {"problem": "berkenkamp", "stuck": "mle", "others": ["lb_gp_ucb"]}
+    with pytest.raises(MissingRunsError, match="mle was not run on berkenkamp"):
+        paper.escapes_local_optimum(other_problem_runs(), **options)
+
+
+@pytest.mark.parametrize(
+    ("lb", "mle", "expected"),
+    [(0.04, 0.4, "supported"), (0.4, 0.04, "contradicted"), (0.1, 0.1, "open")],
+)
+def test_claim_2_compares_distances_in_log(lb: float, mle: float, expected: str) -> None:
+    """The distances are of |log θ/θ̂*|: 0.1 lies as far above 0.0354 as 0.01253 lies below."""
+    centre = {"lb_gp_ucb": lb, "mle": mle, "a_gp_ucb": 0.0354**2 / mle}
+
+    def chosen(problem: str, name: str, seed: int) -> dict[str, float]:
+        return {"length_scale": centre[name] * (1.0 if lb == mle else 1.01**seed)}
+
+    runs_of = {name: falling(0.1, key=i) for i, name in enumerate(centre)}
+    found = made_runs({"michalewicz5": runs_of}, chosen)
+    options = {"problem": "michalewicz5", "algorithm": "lb_gp_ucb", "others": ["mle", "a_gp_ucb"]}
+    comparisons = paper.length_scale_closer(found, **options)
+    assert outcomes(comparisons)[0] == expected
+    if lb == mle:  # equal distances on either side, but for round-off in the logarithm
+        assert outcomes(comparisons) == ["open", "open"]
+    if expected == "supported":
+        assert "closer in 10 of 10 seeds, p 0.0010" in comparisons[0].ours  # 1/1024
+        assert outcomes(comparisons) == ["supported", "supported"]
+        # with another θ̂* it is the other way round
+        other = paper.length_scale_closer(found, **options, optimal_length_scale=0.4)
+        assert outcomes(other)[0] == "contradicted"
+
+
+def test_claim_2_without_length_scales_is_not_run() -> None:
+    found = made_runs({"michalewicz5": {"mle": falling(0.1), "lb_gp_ucb": falling(0.1)}})
+    options = {"problem": "michalewicz5", "algorithm": "lb_gp_ucb", "others": ["mle"]}
+    with pytest.raises(MissingRunsError, match="hold no length_scale"):
+        paper.length_scale_closer(found, **options)
+    entry = ENTRY.model_copy(
+        update={"algorithms": {k: v for k, v in ENTRY.algorithms.items() if k != "oracle"}}
+    )
+    without = made_runs({"michalewicz5": {"mle": falling(0.1)}}, scales, entry=entry)
+    with pytest.raises(MissingRunsError, match="the config has no oracle"):
+        paper.length_scale_closer(without, **options)
+
+
+@pytest.mark.parametrize("metric", ["best", "cumulative"])
+def test_claim_3_in_all_outcomes(metric: Any) -> None:
+    finals = {"mle": 0.3, "mcmc": 0.1, "a_gp_ucb": 0.201, "lb_gp_ucb": 0.2}
+    regrets = {name: falling(final, key=i) for i, (name, final) in enumerate(finals.items())}
+    found = made_runs({"agnp": regrets})
+    options = {"problem": "agnp", "metric": metric, "algorithm": "lb_gp_ucb"}
+    comparisons = paper.lowest_regret(found, **options, others=["mle", "mcmc", "a_gp_ucb"])
+    assert outcomes(comparisons) == ["supported", "contradicted", "open"]
+    assert comparisons[0].ours.startswith("LB-GP-UCB ") and "±" in comparisons[2].ours
+    fewer = made_runs({"agnp": {**regrets, "mle": regrets["mle"][:4]}})
+    (comparison,) = paper.lowest_regret(fewer, **options, others=["mle"])
+    assert comparison.ours.endswith("(of 4 common seeds)")
+    single = made_runs({"agnp": {name: regret[:1] for name, regret in regrets.items()}})
+    assert outcomes(paper.lowest_regret(single, **options, others=["mle"])) == ["open"]
+    with pytest.raises(MissingRunsError):
+        paper.lowest_regret(found, **options, others=["oracle"])
+
+
+FAMILIES = {
+    "variants": ["lb_gp_ucb_a025", "lb_gp_ucb", "lb_gp_ucb_a075"],
+    "other_variants": ["a_gp_ucb_a025", "a_gp_ucb", "a_gp_ucb_a075"],
+}
+
+
+def ablation(lb: list[float], agp: list[float], seeds: int = 10, sd: float = 0.05) -> Runs:
+    names = [*FAMILIES["variants"], *FAMILIES["other_variants"]]
+    return made_runs(
+        {
+            "michalewicz5": {
+                name: falling(final, seeds, sd, key=i)
+                for i, (name, final) in enumerate(zip(names, [*lb, *agp], strict=True))
+            }
+        }
+    )
+
+
+@pytest.mark.parametrize("metric", ["best", "cumulative"])
+def test_claim_4_in_all_outcomes(metric: Any) -> None:
+    def outcome(*arguments: Any, **settings: Any) -> str:
+        (comparison,) = paper.varies_less(
+            ablation(*arguments, **settings), problem="michalewicz5", metric=metric, **FAMILIES
+        )
+        return comparison.outcome
+
+    steady, varied = [1.0, 1.05, 1.0], [1.0, 2.0, 3.0]
+    assert outcome(steady, varied) == "supported"
+    assert outcome(varied, steady) == "contradicted"
+    assert outcome(steady, steady, sd=0.5) == "open"
+    assert outcome([1.0] * 3, [1.0] * 3, sd=0.0) == "open"  # no variance at all
+    assert outcome(steady, varied, seeds=1) == "open"
+
+
+def test_claim_4_shows_the_deviation_of_the_means() -> None:
+    found = ablation([1.0, 1.0, 1.0], [1.0, 2.0, 3.0], sd=0.0)
+    (comparison,) = paper.varies_less(found, problem="michalewicz5", **FAMILIES)
+    last = 1 + 3 * np.exp(-(INITIAL + HORIZON - 1) / 3)  # of `falling`
+    assert f"regret: 0 (LB, 0.25 {last:.4g}" in comparison.ours
+    assert f"against {last:.4g} (A, 0.25 {last:.4g}, A-GP-UCB {2 * last:.4g}" in comparison.ours
+
+
+@pytest.mark.parametrize(
+    ("lb", "expected"),
+    [((9.0, 0.1), "supported"), ((11.5, 0.1), "contradicted"), ((11.0, 0.5), "open")],
+)
+def test_claim_5_compares_the_ratio_of_times(lb: tuple[float, float], expected: str) -> None:
+    times = {**TIMES, "mle": (10.0, 0.1), "lb_gp_ucb": lb}
+    found = made_runs({"agnp": {name: falling(0.1) for name in times}}, timings=times)
+    options = {"problems": ["agnp"], "algorithm": "lb_gp_ucb", "others": ["mle"]}
+    (comparison,) = paper.time_at_most(found, factor=1.1, **options)
+    assert comparison.outcome == expected
+    # delta method by hand
+    half = 1.959964 * np.hypot(lb[1] / lb[0], 0.1 / 10) / 10**0.5
+    ratio = lb[0] / 10
+    assert comparison.ours.endswith(
+        f"ratio {ratio:.3g} (95 %: {ratio * np.exp(-half):.3g} to {ratio * np.exp(half):.3g})"
+    )
+
+
+def test_claim_5_mcmc_costs_several_times_as_much() -> None:
+    found = made_runs({"agnp": {name: falling(0.1) for name in TIMES}}, timings=TIMES)
+    options = {"problems": ["agnp"], "algorithm": "mcmc", "others": ["mle", "a_gp_ucb"]}
+    assert outcomes(paper.time_at_least(found, factor=3, **options)) == ["supported"] * 2
+    assert outcomes(paper.time_at_least(found, factor=9, **options)) == ["open", "supported"]
+    assert outcomes(paper.time_at_least(found, factor=20, **options)) == ["contradicted"] * 2
+    single = made_runs({"agnp": {name: falling(0.1, 1) for name in TIMES}}, timings=TIMES)
+    assert outcomes(paper.time_at_least(single, factor=3, **options)) == ["open"] * 2
+    without = made_runs({"agnp": {name: falling(0.1) for name in TIMES}})
+    with pytest.raises(MissingRunsError, match="no CPU times of mcmc on agnp"):
+        paper.time_at_least(without, factor=3, **options)
+
+
+# The config and the claims that go with it
+
+
+def configured_outputs() -> list[tuple[str, str]]:
+    entry = load.load(Path(__file__).parents[2] / "config").paper("lb_gp_ucb")
+    return [(kind, name) for kind in ("figures", "tables") for name in getattr(entry, kind)]
+
+
+@pytest.mark.parametrize(("kind", "name"), configured_outputs())
+def test_every_configured_output_is_made(kind: str, name: str, root: Path, tmp_path: Path) -> None:
+    entry = load.load().paper("lb_gp_ucb")
+    found = full_runs()
+    made = Runs(entry, found.metadata, found.table)  # the config's labels and colours
+    out = getattr(entry, kind)[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = getattr(paper, out.function or name)(made, out, **out.options)
+        if kind == "figures":
+            drawn(result, tmp_path)
+        else:
+            assert result.rows and result.md()
+
+
+def test_the_claims_of_the_config(root: Path) -> None:
+    """Runs made to the paper's liking replicate every claim; made against it, none."""
+    found = {
+        name: claim
+        for name, claim in claims.load(Path("config/claims.yaml")).items()
+        if claim.paper == "lb_gp_ucb"
+    }
+    # 1, 2, 3 for each problem and metric, 4, 5 for LB-GP-UCB and for MCMC
+    assert len(found) == 1 + 1 + 8 + 1 + 2
+    stuck_mle = {
+        "mle": stuck(15),
+        "a_gp_ucb": stuck(0),
+        "lb_gp_ucb": stuck(0) / 2,
+        "mcmc": stuck(9),
+    }
+    liked: dict[str, dict[str, np.ndarray]] = {
+        problem: {name: falling(final, 20, key=i) for i, (name, final) in enumerate(FINALS.items())}
+        for problem in PROBLEMS
+    }
+    for i, name in enumerate(("a_gp_ucb_a025", "a_gp_ucb", "a_gp_ucb_a075")):
+        liked["michalewicz5"][name] = falling(1.0 + i, 20, key=i)
+    for i, name in enumerate(("lb_gp_ucb_a025", "lb_gp_ucb", "lb_gp_ucb_a075")):
+        liked["michalewicz5"][name] = falling(0.01, 20, key=i)
+    liked["berkenkamp"] |= stuck_mle
+    made = made_runs(liked, scales, TIMES)
+    words = {name: claims.verdict(name, claim, made).verdict for name, claim in found.items()}
+    assert words == dict.fromkeys(found, "replicated")
+
+    swapped = {"mle": "lb_gp_ucb", "lb_gp_ucb": "mle", "a_gp_ucb": "a_gp_ucb", "mcmc": "mcmc"}
+    against = {
+        problem: {
+            name: regret + (name == "lb_gp_ucb") * np.geomspace(1, 2, len(regret))[:, None]
+            for name, regret in {
+                **algorithms,
+                **{k: algorithms[v] for k, v in swapped.items()},
+            }.items()
+        }
+        for problem, algorithms in liked.items()
+    }
+    times = {
+        "mle": (1.0, 0.01),
+        "mcmc": (1.1, 0.01),
+        "a_gp_ucb": (1.0, 0.01),
+        "lb_gp_ucb": (2, 0.01),
+    }
+
+    def far(problem: str, name: str, seed: int) -> dict[str, float]:
+        return {"length_scale": {"lb_gp_ucb": 9.0}.get(name, 0.03) * 1.001**seed}
+
+    for name in FAMILIES["other_variants"]:
+        against["michalewicz5"][name] = falling(0.01, 20)
+    made = made_runs(against, far, times)
+    words = {name: claims.verdict(name, claim, made).verdict for name, claim in found.items()}
+    assert words == dict.fromkeys(found, "not replicated")
+    # and with no runs of LB-GP-UCB at all, none can be judged
+    made = made_runs({"agnp": {"mle": falling(0.1)}})
+    words = {name: claims.verdict(name, claim, made).verdict for name, claim in found.items()}
+    assert words == dict.fromkeys(found, "not run")
