@@ -1,7 +1,7 @@
 # make quick   the whole workflow at quick scale, from nothing but Python and make
 # make test    every check and test that CI runs
 .DEFAULT_GOAL := help
-.PHONY: help quick test test-all report gallery schema format clean
+.PHONY: help quick test report gallery schema format clean
 
 CORES ?= 2
 VENV := .venv
@@ -16,7 +16,7 @@ help: ## this list
 # Installed again whenever the pinned set changes. The stamp is made last, so that an interrupted
 # installation is not taken for a whole one.
 $(VENV)/installed: envs/requirements.txt pyproject.toml
-	@test -n "$(PYTHON)" || { echo "replibo needs Python 3.11 or newer (make PYTHON=/path/to/python ...)"; exit 1; }
+	@test -n "$(PYTHON)" || { echo "replibo needs Python 3.11 or newer with venv (Debian: python3-venv); make PYTHON=/path/to/python ... names one"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r envs/requirements.txt -e .
 	touch $@
@@ -31,10 +31,7 @@ test: $(VENV)/installed ## style, types, lint, tests, the whole workflow at smok
 	$(BIN)/mypy
 	$(BIN)/snakefmt --check .
 	$(BIN)/snakemake --lint
-	$(BIN)/python -m pytest -n $(CORES) --dist loadfile -m "not slow and not slurm"
-
-test-all: $(VENV)/installed ## the same with the tests that take minutes
-	$(BIN)/python -m pytest -n $(CORES) --dist loadfile -m "not slurm"
+	$(BIN)/python -m pytest -n $(CORES) --dist loadfile
 
 report: $(VENV)/installed ## HTML report of the published runs: results/published/report.html
 	$(BIN)/snakemake --cores $(CORES) published

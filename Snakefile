@@ -1,3 +1,4 @@
+from snakemake.exceptions import WorkflowError
 from snakemake.utils import min_version
 
 min_version("9.27")
@@ -5,6 +6,11 @@ min_version("9.27")
 
 configfile: "config/config.yaml"
 
+
+if not isinstance(config["papers"], list):
+    raise WorkflowError(
+        f"config: papers: {config['papers']!r} is not allowed; a list of papers is"
+    )
 
 for paper in config["papers"]:
 

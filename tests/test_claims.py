@@ -114,7 +114,7 @@ def test_shrinking_error_bars(root: Path) -> None:
     [
         ({"scale": "quick"}, "quick scale"),
         ({"stand_in": "made up"}, "stand-in data"),
-        ({"horizon": 19}, "a shorter horizon"),
+        ({"horizon": 19}, "T = 19 of 20"),
     ],
 )
 def test_a_smaller_run_never_says_replicated(
@@ -154,8 +154,10 @@ def test_every_claim_names_a_measure_problems_and_runs_that_exist(root: Path) ->
             name
         )
         for problem in found.problems:
-            seeds = models.seed_list(str(entry.settings("paper", problem).seeds))
-            assert len(seeds) >= found.seeds, name
+            settings = entry.settings("paper", problem)
+            full = found.seeds if isinstance(found.seeds, int) else found.seeds[problem]
+            assert len(models.seed_list(str(settings.seeds))) >= full, name
+            assert (settings.horizon or 0) >= found.horizon, name
 
 
 def test_a_fault_in_the_claims_file_is_said(tmp_path: Path) -> None:
@@ -173,3 +175,37 @@ def test_average_regret_is_of_phase_two_only(root: Path) -> None:
     np.testing.assert_allclose(values[0], np.arange(15) / 2)
     _, total = go_ucb.phase_two_regret(runs, "f1", "go_ucb", "cumulative")
     assert total[0, -1] == pytest.approx(105)
+
+
+def test_a_changed_config_never_says_replicated(root: Path) -> None:
+    means = {"go_ucb": 0.0, "gp_ei": 0.2, "gp_pi": 0.2, "gp_ucb": 0.1}
+    runs = made_runs({"f1": regrets(**means)})
+    runs.metadata["changed_config"] = True
+    assert claims.verdict("c", claim("go_ucb_1_f1"), runs).verdict == "holds (a changed config)"
+
+
+def test_paired_tests_use_the_seeds_that_all_have(root: Path) -> None:
+    close = {"go_ucb": 0.0, "gp_ei": 0.3, "gp_pi": 0.3, "gp_ucb": 0.1}
+    some = regrets(**close)
+    some["gp_ei"] = some["gp_ei"][:50]
+    runs = made_runs({"f1": some, "f2": regrets(**close)})
+    found = claims.verdict("c", claim("go_ucb_2"), runs)
+    assert found.verdict == "holds (50 of 100 seeds)" and found.seeds == 50
+    own, other = go_ucb.paired_final_regret(runs, "f1", ["go_ucb", "gp_ei"])
+    assert len(own) == len(other) == 50
+
+
+def test_wrong_options_of_a_claim_are_said_in_one_line(root: Path) -> None:
+    means = {"go_ucb": 0.0, "gp_ei": 0.2, "gp_pi": 0.2, "gp_ucb": 0.1}
+    wrong = claim("go_ucb_1_f1").model_copy(update={"options": {"problme": "f1"}})
+    with pytest.raises(RepliboError, match=r"claims: c\.options: .*problem"):
+        claims.verdict("c", wrong, made_runs({"f1": regrets(**means)}))
+
+
+def test_captions_say_in_what_the_runs_are_less_than_the_papers(root: Path) -> None:
+    few = {"f1": {"go_ucb": constant(0.0, seeds=30)}}
+    assert "reduced" not in made_runs({"f1": {"go_ucb": constant(0.0)}}).note(["f1"])
+    assert "30 of 100 seeds" in made_runs(few).note(["f1"])
+    assert "T = 10 of 20" in made_runs(few, horizon=10).note(["f1"])
+    assert "quick scale" in made_runs(few, scale="quick").note(["f1"])
+    assert "stand-in data" in made_runs(few, stand_in="Made up.").note(["f1"])

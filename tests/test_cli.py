@@ -96,7 +96,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_the_run(
 def test_a_damaged_journal_is_refused_and_kept(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    journal = tmp_path / "journal" / "seed_0.jsonl"
+    journal = tmp_path / "journal_go_ucb_f1_random_search_quick" / "seed_0.jsonl"
     journal.parent.mkdir()
     journal.write_bytes(b"garbage\nmore\n")
     status, error = said(capsys, *RUN, "--seeds", "0", "--output", str(tmp_path / "a.parquet"))
@@ -205,3 +205,80 @@ def test_initial_points_from_a_file(
             capsys, *RUN, "--seeds", "0", "--output", str(output), "--initial-points", str(path)
         )
         assert status == 2 and line in error and error.count("\n") == 1
+
+
+def test_collect_refuses_a_file_of_another_run(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    overlay = tmp_path / "one.yaml"
+    overlay.write_text(
+        "go_ucb: {scales: {smoke: {only: [f1], problems: {f1: {algorithms: [go_greedy, random_search]}}}}}\n"
+    )
+    (tmp_path / "config").symlink_to(root / "config")
+    monkeypatch.chdir(tmp_path)
+    folder = Path("results/smoke/go_ucb/f1")
+    common = ["--scale", "smoke", "--config", str(overlay)]
+    for name in ("go_greedy", "random_search"):
+        output = folder / name / "seeds_0-1.parquet"
+        run = ["run", "go_ucb", "f1", name, "--seeds", "0-1", "--output", str(output), *common]
+        assert cli.main(run) == 0
+    collect = ["collect", "go_ucb", "--output", "runs.parquet", *common]
+    assert cli.main(collect) == 0
+    (folder / "go_greedy/seeds_0-1.parquet").write_bytes(
+        (folder / "random_search/seeds_0-1.parquet").read_bytes()
+    )
+    capsys.readouterr()
+    status, error = said(capsys, *collect)
+    assert status == 2 and "holds runs with algorithm = random_search, not go_greedy" in error
+
+
+def test_runs_that_share_a_folder_do_not_share_journals(root: Path, tmp_path: Path) -> None:
+    """A run killed in a folder keeps its journal when another run is made there."""
+    from replibo.journal import Journal
+
+    journal = tmp_path / "journal_go_ucb_f1_gp_ei_quick" / "seed_0.jsonl"
+    Journal(journal, "of a killed run").close()
+    before = journal.read_bytes()
+    assert cli.main([*RUN, "--seeds", "0", "--output", str(tmp_path / "a.parquet")]) == 0
+    assert journal.read_bytes() == before
+
+
+def test_a_blocks_own_file_is_no_papers_table(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "a.parquet"
+    assert cli.main([*RUN, "--seeds", "0", "--output", str(output)]) == 0
+    capsys.readouterr()
+    status, error = said(
+        capsys,
+        "figure",
+        "go_ucb",
+        "figure_1",
+        "--runs",
+        str(output),
+        "--output",
+        str(tmp_path / "a.png"),
+    )
+    assert status == 2 and "holds one block of runs; allowed: a paper's runs.parquet" in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (
+            (*RUN, "--seeds", "3000000000", "--output", "a.parquet"),
+            "allowed: seeds up to 2147483647",
+        ),
+        ((*RUN, "--seeds", "0", "--output", "."), "it is a folder"),
+        (
+            ("claims", "--scale", "huge"),
+            "no scale is called 'huge'; allowed: paper, quick or smoke",
+        ),
+    ],
+    ids=str,
+)
+def test_more_bad_input(
+    arguments: tuple[str, ...], line: str, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, error = said(capsys, *arguments)
+    assert status == 2 and line in error and error.count("\n") == 1

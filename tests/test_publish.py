@@ -53,6 +53,18 @@ def test_too_large_a_file_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "published").exists()
 
 
+def test_fewer_runs_do_not_replace_more_unless_told(tmp_path: Path) -> None:
+    folder = tmp_path / "published"
+    publish.publish(source(tmp_path / "many.parquet"), folder)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    few = source(tmp_path / "few.parquet", 20)
+    with pytest.raises(RepliboError, match="40 queries of scale paper are published, more than"):
+        publish.publish(few, folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    publish.publish(few, folder, replace=True)
+    assert len(publish.read(folder)) == 20
+
+
 def published_papers() -> list[str]:
     config = load.load(Path(__file__).parents[1] / "config")
     root = Path(__file__).parents[1] / "published"

@@ -68,7 +68,7 @@ def test_sigkill_at_random_moments(
         while not attempt(output, rng.uniform(0.05, 1.6) * length):
             kills += 1
             assert kills < 300, "the run never comes to its end"
-            for journal in output.parent.glob("journal/*.jsonl"):
+            for journal in output.parent.glob("journal_*/*.jsonl"):
                 if rng.random() < 0.3:
                     _cut_last_line(journal, rng)
                     torn += 1

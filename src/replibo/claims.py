@@ -19,6 +19,7 @@ the claim's paper has. Of smaller runs it says what they show, and that they are
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,8 +55,10 @@ class Claim(Model):
     """The problems whose runs it needs."""
     algorithms: list[Name]
     """The algorithms whose runs it needs."""
-    seeds: int
-    """The number of seeds behind the paper's statement."""
+    seeds: int | dict[Name, int]
+    """The number of seeds behind the paper's statement, of each problem where they differ."""
+    horizon: int
+    """The horizon behind the paper's statement."""
     rule: str
     """When an elementary comparison counts as supported, contradicted or open."""
 
@@ -122,33 +125,35 @@ def verdict(name: str, claim: Claim, runs: Runs | None) -> Verdict:
     if function is None:
         raise RepliboError(f"claims: {name}.measure: {module.__name__} has no {claim.measure!r}")
     try:
+        inspect.signature(function).bind(runs, **claim.options)
+    except TypeError as error:
+        raise RepliboError(f"claims: {name}.options: {error}") from None
+    try:
         comparisons: list[Comparison] = function(runs, **claim.options)
     except MissingRunsError as error:
         return Verdict(name, claim, "not run", str(error), 0, runs.scale)
-    except TypeError as error:
-        raise RepliboError(f"claims: {name}.options: {error}") from None
-    seeds = min(len(runs.seeds(problem, algorithm)) for problem, algorithm in needed)
+    seeds = {p: len(runs.f_of_common_seeds(p, claim.algorithms)[0]) for p in claim.problems}
     word = qualified(judge(comparisons), reduced(claim, runs, seeds))
-    return Verdict(name, claim, word, "; ".join(c.ours for c in comparisons), seeds, runs.scale)
+    ours = "; ".join(comparison.ours for comparison in comparisons)
+    return Verdict(name, claim, word, ours, min(seeds.values()), runs.scale)
 
 
-def reduced(claim: Claim, runs: Runs, seeds: int) -> str:
-    """Why the runs are less than the paper's, e.g. ``quick scale, stand-in data``; empty if not."""
-    reasons = []
-    if runs.scale != "paper":
-        reasons.append(f"{runs.scale} scale")
-    if seeds < claim.seeds:
-        reasons.append(f"{seeds} of {claim.seeds} seeds")
-    horizons = {
-        p: runs.entry.settings("paper", p).horizon or 0
-        for p in claim.problems
-        if runs.horizon(p) < (runs.entry.settings("paper", p).horizon or 0)
-    }
-    if horizons and runs.scale == "paper":
-        reasons.append("a shorter horizon")
-    if any(runs.stand_in(p) for p in claim.problems):
-        reasons.append("stand-in data")
-    return ", ".join(reasons)
+def reduced(claim: Claim, runs: Runs, seeds: Mapping[str, int]) -> str:
+    """Why the runs are less than those behind the paper's statement, e.g. ``quick scale, 3 of 20 seeds,
+    stand-in data``; empty if they are not. The claim's own numbers count, not the config's, which
+    anybody may change."""
+    reasons = [] if runs.scale == "paper" else [f"{runs.scale} scale"]
+    for problem in claim.problems:
+        full = claim.seeds if isinstance(claim.seeds, int) else claim.seeds[problem]
+        if seeds[problem] < full:
+            reasons.append(f"{seeds[problem]} of {full} seeds")
+        if runs.horizon(problem) < claim.horizon:
+            reasons.append(f"T = {runs.horizon(problem)} of {claim.horizon}")
+        if runs.stand_in(problem):
+            reasons.append("stand-in data")
+    if runs.metadata.get("changed_config"):
+        reasons.append("a changed config")
+    return ", ".join(dict.fromkeys(reasons))
 
 
 def qualified(word: str, reason: str) -> str:
@@ -167,7 +172,8 @@ def qualified(word: str, reason: str) -> str:
 def judge_all(
     config: Config, claims: Mapping[str, Claim], runs: Mapping[str, Runs]
 ) -> list[Verdict]:
-    """The verdicts on the claims of the papers in ``runs``, in the order of the claims' file."""
+    """The verdicts on all claims, in the order of the claims' file; "not run" where a paper has no
+    runs."""
     for name, claim in claims.items():
         config.paper(claim.paper)
         for kind in ("problems", "algorithms"):
@@ -178,11 +184,7 @@ def judge_all(
                         f"claims: {name}.{kind}: {claim.paper} has no {kind[:-1]} called {wanted!r}; "
                         f"allowed: {allowed(known)}"
                     )
-    return [
-        verdict(name, claim, runs.get(claim.paper))
-        for name, claim in claims.items()
-        if claim.paper in runs
-    ]
+    return [verdict(name, claim, runs.get(claim.paper)) for name, claim in claims.items()]
 
 
 def table(verdicts: Sequence[Verdict]) -> Table:

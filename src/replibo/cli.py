@@ -65,8 +65,9 @@ def _parser() -> argparse.ArgumentParser:
         )
         return sub
 
-    def scale(sub: argparse.ArgumentParser, **options: Any) -> None:
-        sub.add_argument("--scale", help="smoke, quick, paper or published", **options)
+    def scale(sub: argparse.ArgumentParser, *more: str, **options: Any) -> None:
+        names = ", ".join(["smoke", "quick", "paper", *more])
+        sub.add_argument("--scale", help=f"one of {names}", **options)
 
     sub = command(
         "run",
@@ -107,7 +108,7 @@ def _parser() -> argparse.ArgumentParser:
         "replibo collect go_ucb --scale quick --output results/quick/go_ucb/runs.parquet",
     )
     sub.add_argument("paper")
-    scale(sub, required=True)
+    scale(sub, "published", required=True)
     sub.add_argument("--output", required=True, type=Path, help="parquet file")
 
     for name, function, text, example in (
@@ -143,7 +144,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "papers", nargs="*", metavar="PAPER", help="all that were run where none is named"
     )
-    scale(sub, default="published")
+    scale(sub, "published", default="published")
     sub.add_argument("--output", type=Path, nargs="+", help="files (csv, md, tex, html)")
 
     sub = command(
@@ -154,6 +155,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     sub.add_argument("paper")
     scale(sub, default="paper")
+    sub.add_argument(
+        "--replace",
+        action="store_true",
+        help="also where more than these runs is published already",
+    )
 
     sub = command(
         "estimate",
@@ -180,10 +186,15 @@ def _parser() -> argparse.ArgumentParser:
 def _load(options: argparse.Namespace) -> Config:
     from replibo.config import load
 
-    overlays = [Path(name) for name in options.config]
-    if not overlays and os.environ.get(CONFIG_VARIABLE):
-        overlays = [Path(os.environ[CONFIG_VARIABLE])]
-    return load.load(overlays=overlays)
+    return load.load(overlays=_overlays(options))
+
+
+def _overlays(options: argparse.Namespace) -> list[Path]:
+    """The files laid over the config: those given, or the one that the workflow names."""
+    if options.config:
+        return [Path(name) for name in options.config]
+    named = os.environ.get(CONFIG_VARIABLE)
+    return [Path(named)] if named else []
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -209,7 +220,7 @@ def _run(options: argparse.Namespace) -> None:
     from replibo.config import build
 
     versions = digest.library_versions()
-    folder = options.output.parent / "journal"
+    folder = options.output.parent / f"journal_{paper}_{problem}_{algorithm}_{options.scale}"
     given = build.read_points(options.initial_points) if options.initial_points else None
     if given is not None:
         identity["given_points"] = given.tolist()
@@ -237,6 +248,7 @@ def _run(options: argparse.Namespace) -> None:
         "digests": {str(trace.seed): trace.digest() for trace in done},
         "versions": versions,
         "overhead_seconds": overhead,
+        "changed_config": bool(_overlays(options)),
         **_machine(),
     }
     traces.write(options.output, traces.table(done, metadata))
@@ -268,7 +280,10 @@ def _machine() -> dict[str, Any]:
 
     try:
         commit = subprocess.run(
-            ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True
+            ["git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty"],
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         commit = "unknown"
@@ -366,18 +381,26 @@ def _table(options: argparse.Namespace) -> None:
 def _claims(options: argparse.Namespace) -> None:
     _check_formats(options.output or [], ("csv", "md", "tex", "html"))
     from replibo import claims, publish, tables, traces
+    from replibo.config.load import scale_name
+    from replibo.config.workflow import published_files
     from replibo.runs import Runs
 
     config = _load(options)
+    if options.scale != "published":
+        scale_name(options.scale)
     folder = Path("results", options.scale)
     runs = {}
     for paper in options.papers or config.papers:
         entry, path = config.paper(paper), folder / paper / "runs.parquet"
-        if path.exists():
-            runs[paper] = Runs.read(path, entry)
-        elif options.scale == "published" and Path("published", paper).exists():
+        if (
+            options.scale == "published"
+        ):  # what is in the repository now, not what was rebuilt from it
+            if not published_files(paper) and not options.papers:
+                continue
             content = publish.read(Path("published", paper))
             runs[paper] = Runs(entry, traces.read_metadata(content), content)
+        elif path.exists():
+            runs[paper] = Runs.read(path, entry)
         elif options.papers:
             raise RepliboError(f"{path}: not found; 'snakemake --cores 2 {path}' makes it")
     if not runs:
@@ -397,7 +420,7 @@ def _publish(options: argparse.Namespace) -> None:
 
     _load(options).paper(options.paper)
     source = Path("results", scale_name(options.scale), options.paper, "runs.parquet")
-    for path in publish(source, Path("published", options.paper)):
+    for path in publish(source, Path("published", options.paper), replace=options.replace):
         print(path)
 
 

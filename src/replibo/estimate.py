@@ -87,7 +87,8 @@ def table(config: Config, papers: Sequence[str], scale: str, cores: int) -> Tabl
     missing = f", and {unknown} rows that were never measured" if unknown else ""
     caption = (
         f"Scale {scale}: {total:.2f} core hours, {total / cores:.2f} hours on {cores} cores{missing}. "
-        "CPU time of one thread; the time of Snakemake itself is not in it."
+        "CPU time of one thread, by the mean time of the measured queries: runs measured at a shorter "
+        "horizon make the estimate too low. The time of Snakemake itself is not in it."
     )
     formats = {"core hours": lambda v: f"{v:.3f}", "peak MB": lambda v: f"{v:.0f}"}
     return Table(columns, rows, caption, formats)

@@ -11,11 +11,15 @@ from replibo.errors import RepliboError
 
 START, END = "<!-- verdicts: start -->", "<!-- verdicts: end -->"
 
-# Figures of results/…/published that README shows.
+# Figures under figures/published that README shows.
 SHOWN = (
     "go_ucb/figure_1.png",
     "go_ucb/figure_1_variants.png",
+    "lb_gp_ucb/figure_1.png",
+    "lb_gp_ucb/figure_2.png",
     "lb_gp_ucb/figure_3.png",
+    "lb_gp_ucb/figure_3_extra.png",
+    "lb_gp_ucb/figure_4.png",
 )
 
 

@@ -102,10 +102,8 @@ class Journal:
         self._file.write(_line(record))
         self._file.flush()
 
-    def close(self, remove: bool = False) -> None:
-        """Close the journal, and remove it where the run's output is in place."""
-        if remove:
-            self.path.unlink(missing_ok=True)
+    def close(self) -> None:
+        """Close the journal; its file stays until the caller has put the run's output in place."""
         self._file.close()
 
 

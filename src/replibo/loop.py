@@ -248,7 +248,7 @@ def run_block(
         experiment: problem, algorithm and settings.
         seeds: the seeds; each one's trace is the same whatever block it is run in.
         journal_folder: where the journals are kept while the runs go on; None keeps none. The
-            caller removes them (`finish`) once the traces are in place.
+            caller removes them (`journal_path`) once the traces are in place.
         identity: the digest under which journals are found again.
         report: called with (queries done, queries in all) now and then.
 

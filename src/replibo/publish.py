@@ -44,23 +44,33 @@ def thin(table: pa.Table) -> pa.Table:
     return kept
 
 
-def publish(source: Path, folder: Path) -> list[Path]:
+def publish(source: Path, folder: Path, *, replace: bool = False) -> list[Path]:
     """Write the thinned traces of ``source`` (a ``runs.parquet``) and their metadata to ``folder``, in
     place of what was there.
 
     Raises:
-        RepliboError: the source is missing or damaged, or a file would be larger than 1.5 MB; then
-            nothing in the folder has changed.
+        RepliboError: the source is missing or damaged, a file would be larger than 1.5 MB, or more
+            than this is published already (unless ``replace``); then nothing in the folder has
+            changed.
     """
+    import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
     table = traces.read(source)
     metadata = traces.read_metadata(table)
+    if (folder / METADATA).exists() and not replace:
+        before = read_metadata(folder)
+        if before["rows"] > len(table) or (before["scale"], metadata["scale"]) == (
+            "paper",
+            "quick",
+        ):
+            raise RepliboError(
+                f"{folder}: {before['rows']} queries of scale {before['scale']} are published, more than "
+                f"these {len(table)} of scale {metadata['scale']}; allowed: --replace"
+            )
     parts: dict[str, bytes] = {}
     for problem in pc.unique(table["problem"]).to_pylist():
-        import pyarrow as pa
-
         buffer = pa.BufferOutputStream()
         rows = thin(table.filter(pc.equal(table["problem"], problem)))
         pq.write_table(rows, buffer, compression="zstd", compression_level=19)

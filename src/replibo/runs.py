@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from replibo import traces
-from replibo.config.models import Config, PaperEntry
+from replibo.config.digest import run_identity
+from replibo.config.models import Config, PaperEntry, seed_list
 from replibo.config.workflow import run_files
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
@@ -28,10 +30,12 @@ def collect(config: Config, paper: str, scale: str) -> pa.Table:
     """
     import pyarrow as pa
 
+    entry = config.paper(paper)
     parts, faults = [], []
     problems: dict[str, Any] = {}
     timings: dict[str, dict[str, Any]] = {}
-    common: dict[str, Any] = {}
+    origin: dict[str, set[str]] = {"versions": set(), "machine": set(), "commit": set()}
+    changed_config = False
     for path in map(Path, run_files(config, paper, scale)):
         try:
             content = traces.read(path)
@@ -39,9 +43,14 @@ def collect(config: Config, paper: str, scale: str) -> pa.Table:
             faults.append(str(error))
             continue
         metadata = traces.read_metadata(content)
-        problem, algorithm = metadata["problem"], metadata["algorithm"]
+        problem, algorithm = path.parts[-3:-1]
+        if fault := _foreign(metadata, entry, scale, problem, algorithm):
+            faults.append(f"{path}: {fault}; delete it, and its rule makes it again")
+            continue
         problems.setdefault(problem, metadata["problem_facts"])
-        common = common or {key: metadata[key] for key in ("versions", "machine", "commit")}
+        for key, values in origin.items():
+            values.add(json.dumps(metadata[key], sort_keys=True))
+        changed_config |= metadata.get("changed_config", False)
         _add_timings(timings, f"{problem}/{algorithm}", content, metadata)
         names = {"problem": problem, "algorithm": algorithm}
         content = content.drop_columns(["x"])
@@ -61,11 +70,36 @@ def collect(config: Config, paper: str, scale: str) -> pa.Table:
         "scale": scale,
         "problems": problems,
         "timings": timings,
-        **common,
+        "changed_config": changed_config,
+        # All of them, where the runs were not made with the same code, libraries or machine.
+        **{key: [json.loads(value) for value in sorted(v)] for key, v in origin.items()},
     }
-    import json
-
     return table.replace_schema_metadata({traces.METADATA_KEY: json.dumps(metadata)})
+
+
+# What must be the same in a run's own metadata and in the config of today. (That its code is today's is
+# for Snakemake to see.)
+SETTINGS = (
+    "problem",
+    "algorithm",
+    "problem_parameters",
+    "algorithm_parameters",
+    "first_round",
+    "horizon",
+    "initial_points",
+)
+
+
+def _foreign(
+    metadata: dict[str, Any], entry: PaperEntry, scale: str, problem: str, algorithm: str
+) -> str:
+    """Why a file does not hold the runs that its path says; empty where it does."""
+    expected = run_identity(entry, scale, problem, algorithm)
+    for key in SETTINGS:
+        # as JSON, which does not tell 1 from 1.0 where YAML does
+        if json.dumps(metadata["identity"].get(key)) != json.dumps(expected[key]):
+            return f"holds runs with {key} = {metadata['identity'].get(key)}, not {expected[key]}"
+    return "" if metadata["scale"] == scale else f"holds runs of scale {metadata['scale']}"
 
 
 def _add_timings(
@@ -122,6 +156,10 @@ class Runs:
             RepliboError: it is missing or damaged.
         """
         table = traces.read(path)
+        if "problem" not in table.column_names:
+            raise RepliboError(
+                f"{path}: holds one block of runs; allowed: a paper's runs.parquet ('replibo collect')"
+            )
         return cls(entry, traces.read_metadata(table), table)
 
     @functools.cached_property
@@ -177,6 +215,15 @@ class Runs:
         """A diagnostic, ``seeds x queries``; NaN at the initial points."""
         return self._column(problem, algorithm, name)
 
+    def f_of_common_seeds(self, problem: str, algorithms: Sequence[str]) -> list[Array]:
+        """`f` of each algorithm, restricted to the seeds that all of them have, for paired tests."""
+        own = [self.seeds(problem, name) for name in algorithms]
+        common = functools.reduce(np.intersect1d, own)
+        return [
+            self.f(problem, name)[np.isin(seeds, common)]
+            for name, seeds in zip(algorithms, own, strict=True)
+        ]
+
     def initial_points(self, problem: str) -> int:
         """Number of initial points."""
         return int(self.metadata["problems"][problem]["initial_points"])
@@ -200,14 +247,33 @@ class Runs:
         """What stands in for the problem's real data; empty where the data are real."""
         return str(self.metadata["problems"][problem]["stand_in"])
 
-    def note(self, problems: Sequence[str]) -> str:
-        """What was run, for captions: scale, seeds, and what is no real data."""
+    def reductions(
+        self, problems: Sequence[str], algorithms: Sequence[str] | None = None
+    ) -> list[str]:
+        """In what the runs are less than the paper's: scale, seeds, horizon, data, config."""
+        reasons = [] if self.scale == "paper" else [f"{self.scale} scale"]
+        for problem in problems:
+            settings = self.entry.settings("paper", problem)
+            full = len(seed_list(str(settings.seeds)))
+            counts = [len(self.seeds(problem, a)) for a in self.algorithms(problem, algorithms)]
+            if counts and min(counts) < full:
+                reasons.append(f"{min(counts)} of {full} seeds")
+            if self.horizon(problem) < (settings.horizon or 0):
+                reasons.append(f"T = {self.horizon(problem)} of {settings.horizon}")
+            if self.stand_in(problem):
+                reasons.append("stand-in data")
+        if self.metadata.get("changed_config"):
+            reasons.append("a changed config")
+        return list(dict.fromkeys(reasons))
+
+    def note(self, problems: Sequence[str], algorithms: Sequence[str] | None = None) -> str:
+        """What was run, for captions: scale, seeds, in what it is less than the paper's."""
         counts = sorted(
-            {len(self.seeds(p, a)) for p in problems for a in self.algorithms(p)} or {0}
+            {len(self.seeds(p, a)) for p in problems for a in self.algorithms(p, algorithms)} or {0}
         )
         seeds = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
         words = [f"Scale: {self.scale}, {seeds} seeds."]
-        if self.scale != "paper":
-            words.append("A reduced run, not the paper's size.")
+        if reasons := self.reductions(problems, algorithms):
+            words.append(f"A reduced run, not the paper's size: {', '.join(reasons)}.")
         words += sorted({self.stand_in(p) for p in problems} - {""})
         return " ".join(words)

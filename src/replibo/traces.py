@@ -72,6 +72,8 @@ class Trace:
 
 def check_folder(path: Path) -> None:
     """Make the folder of ``path``; a `RepliboError` where it cannot be made or written."""
+    if path.is_dir():
+        raise RepliboError(f"{path}: cannot be written (it is a folder); allowed: a file")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path.parent):

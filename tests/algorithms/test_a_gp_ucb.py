@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from replibo.algorithms.a_gp_ucb import AGpUcb, Growth
+from replibo.algorithms.a_gp_ucb import AGpUcb
 from replibo.algorithms.base import Algorithm, History, Space
+from replibo.algorithms.length_scale_range import Growth
 from replibo.algorithms.oracle import Oracle
 from replibo.errors import RepliboError
 from replibo.papers.lb_length_scale import (

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from replibo.algorithms import lb_gp_ucb
-from replibo.algorithms.a_gp_ucb import fit_theta0
 from replibo.algorithms.balancing import Hyperparameter
 from replibo.algorithms.base import History, Proposal, Space
-from replibo.algorithms.lb_gp_ucb import LbGpUcb, LbGpUcbReleased
+from replibo.algorithms.lb_gp_ucb import LbGpUcb
+from replibo.algorithms.lb_gp_ucb_released import LbGpUcbReleased
+from replibo.algorithms.length_scale_range import fit_theta0
 from replibo.algorithms.lnb_gp_ucb import LnbGpUcb
 from replibo.config import registry
 from replibo.errors import RepliboError
@@ -208,7 +209,7 @@ def test_released_is_printed_with_every_row_of_the_table() -> None:
 def test_settings_are_seen_by_the_config() -> None:
     printed = registry.parameters("algorithms", "lb_gp_ucb.LbGpUcb")
     assert set(RELEASED) < set(printed)
-    released = registry.parameters("algorithms", "lb_gp_ucb.LbGpUcbReleased")
+    released = registry.parameters("algorithms", "lb_gp_ucb_released.LbGpUcbReleased")
     lnb = registry.parameters("algorithms", "lnb_gp_ucb.LnbGpUcb")
     assert set(released) == set(printed)
     assert set(lnb) == {*printed, "norm_growth_exponent"}

@@ -118,6 +118,7 @@ FAULTS = {
     "go_ucb: {algorithms: {go_ucb: {parameters: {V: 3}}}}": "has no such parameter; allowed: U, grad",
     "go_ucb: {algorithms: {go_ucb: {color: pink}}}": r"color: \"pink\" is not allowed .*'blue'",
     "go_ucb: {figures: {figure_1: {problems: [f9]}}}": r"figures\.figure_1\.problems: no problem is",
+    "go_ucb: {defaults: {algorithms: [go_ucb, go_ucb]}}": "'go_ucb' stands there twice",
     "papres: [go_ucb]": r"config: papres: unknown key; allowed: data_dir, .*papers",
     "memory_mb: lots": r"memory_mb: \"lots\" is not allowed",
 }

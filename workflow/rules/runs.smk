@@ -60,5 +60,7 @@ rule published_runs:
         "logs/published/{paper}/runs.benchmark.tsv"
     conda:
         "../../envs/environment.yaml"
+    params:
+        digest=digest.code_digest("replibo.publish"),
     shell:
         "replibo collect {wildcards.paper} --scale published --output {output} > {log} 2>&1"

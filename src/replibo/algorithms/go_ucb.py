@@ -76,6 +76,7 @@ class GoUcb(Algorithm):
         # starts begins with the initial points, and is gone through again where it is not cached.
         self._w: Array | None = None  # 4 x 1
         self._fitted = 0  # number of observations behind _w
+        self._data = np.empty((0, 2))  # those observations, (x, y)
 
     # What the variants of the method change:
 
@@ -141,8 +142,9 @@ def _estimate(runs: Sequence[GoUcb], histories: Sequence[History]) -> None:
     """Step 2 for the runs of a block: bring each ŵ up to date, those at the same point together."""
     pairs = list(zip(runs, histories, strict=True))
     for run, hist in pairs:
-        if run._fitted > run.data_used(hist):  # a shorter history than the last one: begin anew
-            run._w, run._fitted = None, 0
+        data = np.column_stack([hist.X[: run._fitted], hist.y[: run._fitted]])
+        if run._fitted > run.data_used(hist) or not np.array_equal(data, run._data):
+            run._w, run._fitted = None, 0  # another history than the last one
     while behind := [(run, hist) for run, hist in pairs if run._fitted < run.data_used(hist)]:
         size = min(max(run._fitted + 1, hist.n_initial) for run, hist in behind)
         group = [(r, h) for r, h in behind if max(r._fitted + 1, h.n_initial) == size]
@@ -158,5 +160,6 @@ def _estimate(runs: Sequence[GoUcb], histories: Sequence[History]) -> None:
             steps=first.gradient_steps,
             learning_rate=first.learning_rate,
         )
-        for i, (run, _) in enumerate(group):
+        for i, (run, hist) in enumerate(group):
             run._w, run._fitted = w[:, i : i + 1].copy(), size
+            run._data = np.column_stack([hist.X[:size], hist.y[:size]])

@@ -1,8 +1,9 @@
-"""LB-GP-UCB: length scales balanced by their suspected regret, as printed and as released.
+"""LB-GP-UCB: length scales balanced by their suspected regret, as printed.
 
 Ziomek, Adachi and Osborne 2024, Algorithm 1 and section 5. The book-keeping (which length scale is
 played, eliminated, added) is `replibo.algorithms.balancing`; here is what makes it a Bayesian
-optimiser: the candidates, β, ξ, and the maximisation of the UCB.
+optimiser: the candidates, β, ξ, and the maximisation of the UCB. Each setting in which the released
+code differs can be chosen; `replibo.algorithms.lb_gp_ucb_released` chooses them all.
 """
 
 from __future__ import annotations
@@ -10,22 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from replibo.algorithms.a_gp_ucb import (
-    CANDIDATES_AT_START,
-    THETA0_DIAGNOSTICS,
-    CandidateRatio,
-    Growth,
-    check_at_least_zero,
-    check_start,
-    checked_length_scale,
-    fit_theta0,
-    log_candidate_ratio,
-    theta0_diagnostics,
-)
 from replibo.algorithms.acquisition import UcbMaximiser
 from replibo.algorithms.balancing import Hyperparameter, HyperparameterBalancing, lemma_b5_xi
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
@@ -36,6 +25,18 @@ from replibo.algorithms.information_gain import (
     log_information_gain_bound,
     log_suspected_regret,
     scaled_norm,
+)
+from replibo.algorithms.length_scale_range import (
+    CANDIDATES_AT_START,
+    THETA0_DIAGNOSTICS,
+    CandidateRatio,
+    Growth,
+    check_at_least_zero,
+    check_start,
+    checked_length_scale,
+    fit_theta0,
+    log_candidate_ratio,
+    theta0_diagnostics,
 )
 from replibo.errors import RepliboError, allowed
 from replibo.problems.base import Array
@@ -360,47 +361,6 @@ class LbGpUcb(Algorithm):
         if self._state is None:
             raise RepliboError("nothing is known before the initial points; call ask or tell first")
         return self._state
-
-
-class LbGpUcbReleased(LbGpUcb):
-    """LB-GP-UCB as the released code runs it, once mended: `LbGpUcb` with other settings.
-
-    Other than in Algorithm 1: the candidates lie closer, R^θ takes the RBF kernel's γ and no norm,
-    β = 1.0004 (Theorem 4.1 with σ_N = 1e-4), eliminations
-    are decided on once the mean β σ, with σ at un-normalised coordinates. The factor 0.01 of its
-    R^θ makes no difference.
-    """
-
-    def __init__(
-        self,
-        space: Space,
-        streams: RunStreams,
-        *,
-        noise_std: float | None = 1e-4,
-        candidate_ratio: CandidateRatio = "released",
-        extension: Literal["printed", "released"] = "released",
-        gamma: Rate = "rbf",
-        norm_bound: Literal["printed", "released"] = "released",
-        beta: float | None = 1.0004,
-        width: float = 1.0,
-        width_sd: Literal["posterior", "raw_x"] = "raw_x",
-        xi_sign: Literal["printed", "proof"] = "proof",
-        **settings: Any,
-    ) -> None:
-        super().__init__(
-            space,
-            streams,
-            noise_std=noise_std,
-            candidate_ratio=candidate_ratio,
-            extension=extension,
-            gamma=gamma,
-            norm_bound=norm_bound,
-            beta=beta,
-            width=width,
-            width_sd=width_sd,
-            xi_sign=xi_sign,
-            **settings,
-        )
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import ClassVar
 
-from replibo.algorithms.a_gp_ucb import check_at_least_zero
 from replibo.algorithms.acquisition import UcbMaximiser
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
 from replibo.errors import RepliboError, allowed
@@ -53,8 +53,10 @@ class Oracle(Algorithm):
             raise RepliboError(
                 f"length_scale: {length_scale} is not allowed; a finite number > 0 is"
             )
+        if not (math.isfinite(beta) and beta >= 0):
+            raise RepliboError(f"beta: {beta} is not allowed; a finite number >= 0 is")
         self.length_scale = float(length_scale)
-        self.beta = check_at_least_zero("beta", beta)
+        self.beta = beta
         self._maximiser = UcbMaximiser(space, noise_variance)
 
     def ask(self, history: History, t: int) -> Proposal:

@@ -17,7 +17,8 @@ import json
 from typing import Any
 
 from replibo.config import registry
-from replibo.config.models import PaperEntry
+from replibo.config.models import PaperEntry, ProblemEntry
+from replibo.data.manifest import load_manifest
 
 # What every run depends on, besides its problem and its algorithm.
 RUN_MODULES = ("replibo.loop",)
@@ -41,16 +42,23 @@ def _imports(module: str) -> frozenset[str]:
 
 @functools.cache
 def _digest(module: str) -> str:
-    """SHA-256 of the module's syntax tree without its docstrings."""
+    """SHA-256 of the module's syntax tree without its docstrings and comments."""
     path = registry.module_file(module)
     assert path is not None, module
     tree = copy.deepcopy(registry.syntax_tree(path))
     for node in ast.walk(tree):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(
-            node
-        ):
-            node.body = node.body[1:] or [ast.Pass()]
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+            # docstrings, and the strings that explain a constant
+            node.body = [item for item in node.body if not _is_text(item)] or [ast.Pass()]
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
 
 
 @functools.cache
@@ -66,9 +74,11 @@ def dependencies(*modules: str) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def code_digest(*modules: str) -> str:
-    """A digest of the code of ``modules`` and of all that they import within the package."""
-    text = "\n".join(f"{name} {_digest(name)}" for name in dependencies(*modules))
+def code_digest(*modules: str, without: frozenset[str] = frozenset()) -> str:
+    """A digest of the code of ``modules`` and of all that they import within the package, but for the
+    modules ``without``."""
+    names = [name for name in dependencies(*modules) if name not in without]
+    text = "\n".join(f"{name} {_digest(name)}" for name in names)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -84,7 +94,7 @@ def run_identity(entry: PaperEntry, scale: str, problem: str, algorithm: str) ->
         "algorithm": algorithm,
         "algorithm_type": algorithm_entry.type,
         "algorithm_parameters": algorithm_entry.parameters,
-        "data": entry.scales[scale].data if problem_entry.data_files else "none",  # type: ignore[index]
+        "data": _data(entry, scale, problem_entry),
         "first_round": entry.first_round,
         "horizon": settings.horizon,
         "initial_points": settings.initial_points,
@@ -94,6 +104,14 @@ def run_identity(entry: PaperEntry, scale: str, problem: str, algorithm: str) ->
             f"replibo.algorithms.{algorithm_entry.type.partition('.')[0]}",
         ),
     }
+
+
+def _data(entry: PaperEntry, scale: str, problem: ProblemEntry) -> Any:
+    """The digests of the data files that a problem reads, or that stand-ins take their place."""
+    if problem.data_files and entry.scales[scale].data == "stand_in":  # type: ignore[index]
+        return "stand_in"
+    manifest = load_manifest()
+    return {name: manifest[name].sha256 for name in problem.data_files if name in manifest}
 
 
 def identity_digest(identity: dict[str, Any]) -> str:

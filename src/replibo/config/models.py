@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveInt, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PositiveInt,
+    model_validator,
+)
 
 from replibo.config import registry
 from replibo.errors import RepliboError, allowed
@@ -32,6 +40,18 @@ Color = Literal[
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 
 
+def _unique(names: list[str]) -> list[str]:
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{name!r} stands there twice; allowed: each name once")
+    return names
+
+
+Names = Annotated[list[Name], AfterValidator(_unique)]
+
+LARGEST_SEED = 2**31 - 1
+
+
 def parse_seeds(value: object) -> str:
     """``"3"`` or ``"0-9"`` (both ends included), as given by an integer or a text."""
     text = str(value).strip() if isinstance(value, (str, int)) and value is not True else ""
@@ -40,6 +60,8 @@ def parse_seeds(value: object) -> str:
         raise ValueError(
             f"{value!r} is not a range of seeds; allowed: a number or FIRST-LAST, e.g. 0-9"
         )
+    if int(match[2] or match[1]) > LARGEST_SEED:
+        raise ValueError(f"{value!r} is too large; allowed: seeds up to {LARGEST_SEED}")
     return text
 
 
@@ -65,7 +87,7 @@ class RunSettings(Model):
     """T: the last round."""
     initial_points: PositiveInt | None = None
     """Number of initial points, shared by all algorithms of a seed."""
-    algorithms: list[Name] | None = None
+    algorithms: Names | None = None
     """Names of the algorithms to run."""
     seeds_per_job: PositiveInt | None = None
     """Seeds that one process runs; the traces do not depend on it."""
@@ -125,7 +147,7 @@ class ScaleEntry(Model):
 
     data: Literal["real", "stand_in"] = "real"
     """Whether problems read the real files or the built-in stand-ins (no network)."""
-    only: list[Name] | None = None
+    only: Names | None = None
     """The problems to run; all where it is left out."""
     defaults: RunSettings = RunSettings()
     """Settings of every problem at this scale."""
@@ -142,9 +164,9 @@ class FigureEntry(Model):
     """What it shows, in the paper's words; the intervals are explained here."""
     function: str | None = None
     """The function that makes it, where its name is not the figure's own."""
-    problems: list[Name] | None = None
+    problems: Names | None = None
     """The problems shown, in this order; all where it is left out."""
-    algorithms: list[Name] | None = None
+    algorithms: Names | None = None
     """The algorithms shown, in this order; all where it is left out."""
     options: dict[str, Any] = {}
     """Keyword arguments of the function."""
@@ -262,7 +284,7 @@ def block_name(seeds: list[int]) -> str:
 class Config(Model):
     """The whole config: ``config/config.yaml`` and one file per paper."""
 
-    papers: list[Name]
+    papers: Names
     """The papers to replicate; each has a file ``config/PAPER.yaml`` with one key, its name."""
     data_dir: str = "data"
     """Folder of the downloaded files."""

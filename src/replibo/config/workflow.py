@@ -30,6 +30,9 @@ def export(config: Config, raw: Mapping[str, Any]) -> None:
     a config as it lies in ``config/`` needs none.
     """
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    os.environ.pop(
+        "REPLIBO_CONFIG", None
+    )  # what the shell says must not differ from the DAG's config
     if config != load.load():
         overlay = Path(
             ".snakemake", "replibo", f"{digest.identity_digest(dict(raw))}.yaml"
@@ -116,16 +119,37 @@ def output_entry(config: Config, kind: str, paper: str, name: str) -> FigureEntr
 def output_digest(config: Config, kind: str, paper: str, name: str) -> str:
     """What a figure or table depends on besides the traces: its code, its entry, and the labels and
     colours of the paper."""
-    entry = config.paper(paper)
+    without = NO_FIGURE if kind == "tables" else frozenset()
     looks = {
         "output": output_entry(config, kind, paper, name).model_dump(),
-        "problems": {n: p.label for n, p in entry.problems.items()},
-        "algorithms": {n: (a.label, a.color, a.line) for n, a in entry.algorithms.items()},
-        "code": digest.code_digest(f"replibo.papers.{paper}"),
+        "paper": _shown(config, paper),
+        "code": digest.code_digest(f"replibo.papers.{paper}", without=without),
     }
     return digest.identity_digest(looks)
 
 
+# What tables and verdicts do not depend on, though their modules import it.
+NO_FIGURE = frozenset({"replibo.plotting"})
+
+
+def _shown(config: Config, paper: str) -> dict[str, Any]:
+    """What outputs take from the config besides their own entries: labels, looks, parameters, and the
+    paper's own sizes."""
+    entry = config.paper(paper)
+    return {
+        "problems": {n: (p.label, p.parameters) for n, p in entry.problems.items()},
+        "algorithms": {
+            n: (a.label, a.color, a.line, a.parameters) for n, a in entry.algorithms.items()
+        },
+        "sizes": {n: entry.settings("paper", n).model_dump() for n in entry.problems},
+    }
+
+
 def claims_digest(config: Config) -> str:
-    """What the verdicts depend on besides the traces and the claims' file: the measures' code."""
-    return digest.code_digest("replibo.claims", *(f"replibo.papers.{p}" for p in config.papers))
+    """What the verdicts depend on besides the traces and the claims' file: the measures' code, and
+    what they take from the config."""
+    modules = ("replibo.claims", *(f"replibo.papers.{paper}" for paper in config.papers))
+    shown = {paper: _shown(config, paper) for paper in config.papers}
+    return digest.identity_digest(
+        {"code": digest.code_digest(*modules, without=NO_FIGURE), "shown": shown}
+    )

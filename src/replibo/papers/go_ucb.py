@@ -51,6 +51,15 @@ def final_average_regret(runs: Runs, problem: str, algorithm: str) -> Array:
     return phase_two_regret(runs, problem, algorithm)[1][:, -1]
 
 
+def paired_final_regret(runs: Runs, problem: str, algorithms: Sequence[str]) -> list[Array]:
+    """`final_average_regret` of each algorithm, on the seeds that all of them have."""
+    n, best = runs.initial_points(problem), runs.optimal_value(problem)
+    return [
+        statistics.average_regret(f[:, n:], best)[:, -1]
+        for f in runs.f_of_common_seeds(problem, algorithms)
+    ]
+
+
 def regret_panels(runs: Runs, entry: FigureEntry, *, regret: Regret = "average") -> Figure:
     """Figure 1: one panel for each problem, regret in Phase II with 98 % Wald intervals."""
     problems = runs.problems(entry.problems)
@@ -74,7 +83,7 @@ def regret_panels(runs: Runs, entry: FigureEntry, *, regret: Regret = "average")
         ax.xaxis.get_major_locator().set_params(integer=True)
     caption = (
         f"{entry.caption} Mean over the seeds of noise-free regret; error bars: 98 % Wald "
-        f"intervals, drawn side by side. {runs.note(problems)}"
+        f"intervals, drawn side by side. {runs.note(problems, entry.algorithms)}"
     )
     return plotting.finish(figure, caption)
 
@@ -97,11 +106,12 @@ def final_regret(runs: Runs, entry: FigureEntry, *, algorithm: str = "go_ucb") -
     problems = runs.problems(entry.problems)
     for problem in problems:
         names = runs.algorithms(problem, entry.algorithms)
-        own = final_average_regret(runs, problem, algorithm) if algorithm in names else None
         tests = {}
         for name in names:
-            other = final_average_regret(runs, problem, name)
-            if own is not None and name != algorithm and len(own) == len(other) > 1:
+            if algorithm not in names or name == algorithm:
+                continue
+            own, other = paired_final_regret(runs, problem, [algorithm, name])
+            if len(own) > 1:
                 tests[name] = statistics.t_test_less(own, other, paired=True)
         adjusted = dict(
             zip(
@@ -137,7 +147,7 @@ def final_regret(runs: Runs, entry: FigureEntry, *, algorithm: str = "go_ucb") -
         columns[8]: p_value,
         columns[9]: lambda v: "–" if np.isnan(v) else f"{v:.2f}",
     }
-    return Table(columns, rows, f"{entry.caption} {runs.note(problems)}", formats)
+    return Table(columns, rows, f"{entry.caption} {runs.note(problems, entry.algorithms)}", formats)
 
 
 # Measures of the claims
@@ -193,10 +203,11 @@ def closest_baseline(
     """
     comparisons = []
     for problem in problems:
-        own = final_average_regret(runs, problem, algorithm)
-        near = np.abs(final_average_regret(runs, problem, closest) - own)
         for other in others:
-            far = np.abs(final_average_regret(runs, problem, other) - own)
+            own, near, far = paired_final_regret(runs, problem, [algorithm, closest, other])
+            near, far = np.abs(near - own), np.abs(far - own)
+            if len(near) < 2:
+                raise MissingRunsError(f"{problem} has fewer than two seeds of all of them")
             p = statistics.t_test_less(near, far, paired=True).p_value
             reverse = statistics.t_test_less(far, near, paired=True).p_value
             outcome: Outcome = (

@@ -1,0 +1,52 @@
+"""LB-GP-UCB as its released code, once mended, runs it (Ziomek, Adachi and Osborne 2024)."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from replibo.algorithms.base import Space
+from replibo.algorithms.information_gain import Rate
+from replibo.algorithms.lb_gp_ucb import LbGpUcb
+from replibo.algorithms.length_scale_range import CandidateRatio
+from replibo.streams import RunStreams
+
+
+class LbGpUcbReleased(LbGpUcb):
+    """LB-GP-UCB as the released code runs it, once mended: `LbGpUcb` with other settings.
+
+    Other than in Algorithm 1: the candidates lie closer, R^θ takes the RBF kernel's γ and no norm,
+    β = 1.0004 (Theorem 4.1 with σ_N = 1e-4), eliminations
+    are decided on once the mean β σ, with σ at un-normalised coordinates. The factor 0.01 of its
+    R^θ makes no difference.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        streams: RunStreams,
+        *,
+        noise_std: float | None = 1e-4,
+        candidate_ratio: CandidateRatio = "released",
+        extension: Literal["printed", "released"] = "released",
+        gamma: Rate = "rbf",
+        norm_bound: Literal["printed", "released"] = "released",
+        beta: float | None = 1.0004,
+        width: float = 1.0,
+        width_sd: Literal["posterior", "raw_x"] = "raw_x",
+        xi_sign: Literal["printed", "proof"] = "proof",
+        **settings: Any,
+    ) -> None:
+        super().__init__(
+            space,
+            streams,
+            noise_std=noise_std,
+            candidate_ratio=candidate_ratio,
+            extension=extension,
+            gamma=gamma,
+            norm_bound=norm_bound,
+            beta=beta,
+            width=width,
+            width_sd=width_sd,
+            xi_sign=xi_sign,
+            **settings,
+        )
