@@ -197,9 +197,9 @@ def test_another_history_leaves_no_trace(space: Space) -> None:
 
 @pytest.mark.parametrize("space", SPACES)
 def test_posterior_sd_is_that_of_the_time(space: Space) -> None:
-    """Bit for bit, from the live object, a resumed one, and one that forgot the model."""
+    """Bit for bit, from the live object, a resumed one, and a new one for each round."""
     history, asked = run(space, 75)
-    resumed, forgetful = UcbMaximiser(space, NOISE), UcbMaximiser(space, NOISE)
+    resumed = UcbMaximiser(space, NOISE)
     for t, (length_scale, maximum) in enumerate(asked, start=1):
         n = 4 + t
         where = maximum.x if space.candidates is None else maximum.candidate
@@ -209,8 +209,8 @@ def test_posterior_sd_is_that_of_the_time(space: Space) -> None:
         assert sd == pytest.approx(maximum.sd, abs=1e-7)
         expected = dense_posterior(past(history, n), length_scale, maximum.x[None])[1][0]
         assert sd == pytest.approx(expected, abs=1e-6)
-        assert forgetful.posterior_sd(past(history, n), n, length_scale, where) == sd
-        forgetful.forget(length_scale)
+        fresh = UcbMaximiser(space, NOISE)
+        assert fresh.posterior_sd(past(history, n), n, length_scale, where) == sd
 
 
 def test_information_gain_of_the_first_n() -> None:

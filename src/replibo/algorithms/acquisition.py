@@ -163,12 +163,6 @@ class UcbMaximiser:
         n = len(history) if n is None else n
         return self._model(history, length_scale, n).information_gain(n)
 
-    def forget(self, length_scale: float) -> None:
-        """Drop the model of a length scale that will not be used again."""
-        self._models.pop(length_scale, None)
-
-    # The models
-
     def _pool(self, history: History) -> tuple[Array, Array]:
         assert self._pool_distances is not None
         return self._pool_distances.update(history.candidate)
