@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import math
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from itertools import product
 from pathlib import Path
@@ -70,10 +71,10 @@ class _Materials(Problem):
             )
 
     @classmethod
+    @abstractmethod
     def generate_stand_in(cls) -> Array:
         """Generated measurements, ``rows x (d + 1)``, the features first: the shape of the real
         file, and none of its values. Drawn from a fixed stream, which no seed of a run changes."""
-        raise NotImplementedError
 
     def evaluate_true(self, X: Array) -> Array:
         try:
