@@ -210,6 +210,9 @@ def figure_3(runs: Runs, entry: FigureEntry, *, log_best: bool = False) -> Figur
             ax.set_ylabel(REGRET_LABELS[metric])  # type: ignore[index]
             if metric == "best" and log_best and positive:
                 ax.set_yscale("log")
+                # A band whose lower edge is 0 up to rounding must not stretch the axis over it.
+                means = np.concatenate([np.asarray(line.get_ydata()) for line in ax.lines])
+                ax.set_ylim(bottom=max(ax.get_ylim()[0], means[means > 0].min() / 10))
             else:
                 ax.set_ylim(bottom=0)
     caption = (
