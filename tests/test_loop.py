@@ -38,6 +38,20 @@ class Pool(Square):
         self.candidates = np.random.default_rng(0).uniform(0, 4, (30, 2))
 
 
+class Family(Square):
+    """The seed picks the member: -(x - 1)² - (y - 2)² - seed."""
+
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__()
+        self.offset = seed
+
+    def of_seed(self, seed: int) -> Problem:
+        return Family(seed)
+
+    def evaluate_true(self, X: Array) -> Array:
+        return super().evaluate_true(X) - self.offset
+
+
 def experiment(problem: Problem | None = None, **changes: Any) -> Experiment:
     settings: dict[str, Any] = {
         "paper": "paper",
@@ -192,3 +206,17 @@ def test_a_given_initial_point_outside_the_domain_is_said_in_one_line(
     given = np.array(points)
     with pytest.raises(RepliboError, match=line):
         run_block(experiment(Pool(), given_points=given, initial_points=len(given)), [0])
+
+
+def test_the_seed_picks_the_member_of_a_family_whatever_the_block() -> None:
+    family, square = run_block(experiment(Family()), [3, 5]), run_block(experiment(), [3, 5])
+    for member, same, seed in zip(family, square, (3, 5), strict=True):
+        assert member.x == same.x
+        np.testing.assert_allclose(np.array(member.f), np.array(same.f) - seed)
+    (alone,) = run_block(experiment(Family()), [5])
+    assert alone.f == family[1].f
+
+
+def test_a_problem_that_is_no_family_is_the_same_for_every_seed() -> None:
+    problem = Square()
+    assert problem.of_seed(3) is problem

@@ -33,8 +33,14 @@ def _first(rng: np.random.Generator) -> int:
         (lambda: RUN.noise(0), 1504484173, 0.8951688543173779, 0.5765781423068519),
         (lambda: RUN.noise(17), 1842080801, 0.25138981187648035, -0.16162194067700036),
         (lambda: RUN.algorithm_at(5), 968021349, 0.39404562384183306, -1.4316371402905337),
+        (lambda: RUN.candidates(5), 536845206, 0.6108406905466214, 1.1997692261926338),
+        (lambda: RUN.surrogate_at(0), 202753783, 0.7619143300395896, 1.2572052037176868),
+        (lambda: RUN.surrogate_at(5), 1026714679, 0.3508030766956639, 1.0989799921279264),
     ],
-    ids=["nameless", "replibo", "a_b_1", "initial", "noise_0", "noise_17", "algorithm_5"],
+    ids=[
+        *("nameless", "replibo", "a_b_1", "initial", "noise_0", "noise_17", "algorithm_5"),
+        *("candidates_5", "surrogate_0", "surrogate_5"),
+    ],
 )
 def test_known_answers(
     stream: Callable[[], np.random.Generator], integer: int, uniform: float, normal: float
@@ -123,7 +129,9 @@ def test_initial_points_and_noise_are_shared_by_the_algorithms() -> None:
     for query in (0, 1, 19):
         assert RUN.noise(query).standard_normal() == other.noise(query).standard_normal()
     for query in (5, 6):
+        assert _first(RUN.candidates(query)) == _first(other.candidates(query))
         assert _first(RUN.algorithm_at(query)) != _first(other.algorithm_at(query))
+        assert _first(RUN.surrogate_at(query)) != _first(other.surrogate_at(query))
 
 
 @pytest.mark.parametrize("changed", [{"paper": "bbo"}, {"problem": "f2"}, {"seed": 4}])
@@ -131,13 +139,17 @@ def test_every_role_depends_on_paper_problem_and_seed(changed: dict[str, object]
     other = replace(RUN, **changed)  # type: ignore[arg-type]
     assert _first(RUN.initial()) != _first(other.initial())
     assert _first(RUN.noise(5)) != _first(other.noise(5))
+    assert _first(RUN.candidates(5)) != _first(other.candidates(5))
     assert _first(RUN.algorithm_at(5)) != _first(other.algorithm_at(5))
+    assert _first(RUN.surrogate_at(5)) != _first(other.surrogate_at(5))
 
 
 def test_queries_and_roles_have_streams_of_their_own() -> None:
     draws = [_first(RUN.initial())]
     draws += [_first(RUN.noise(query)) for query in range(50)]
     draws += [_first(RUN.algorithm_at(query)) for query in range(50)]
+    draws += [_first(RUN.candidates(query)) for query in range(50)]
+    draws += [_first(RUN.surrogate_at(query)) for query in range(50)]
     # a seed's 12th query is not another seed's 2nd
     draws += [_first(replace(RUN, seed=31).noise(query)) for query in range(50)]
     assert len(set(draws)) == len(draws)

@@ -67,7 +67,7 @@ class _Run:
         self.streams = RunStreams(
             experiment.paper, experiment.problem_name, experiment.algorithm_name, seed
         )
-        problem = experiment.problem
+        problem = self.problem = experiment.problem.of_seed(seed)
         self.space = _space(problem)
         self.history = History(problem.dim, experiment.initial_points, experiment.queries)
         self.algorithm = experiment.make_algorithm(self.space, self.streams)
@@ -88,8 +88,8 @@ class _Run:
         pool, given = self.space.candidates, self.experiment.given_points
         if given is not None:
             if pool is None:
-                return [Proposal(x) for x in self.experiment.problem.to_unit(given)]
-            found = [pool_row(self.experiment.problem, x) for x in given]
+                return [Proposal(x) for x in self.problem.to_unit(given)]
+            found = [pool_row(self.problem, x) for x in given]
             return [Proposal(pool[row], row) for row in found]
         if pool is None:
             return [Proposal(x) for x in rng.uniform(size=(n, self.space.dim))]
@@ -98,14 +98,14 @@ class _Run:
 
     def query(self, proposal: Proposal, ask_seconds: float) -> None:
         """Ask the problem, and write the query into journal, history and trace."""
-        experiment, space, n = self.experiment, self.space, len(self.history)
+        problem, space, n = self.problem, self.space, len(self.history)
         start = time.process_time()
         x = _checked(proposal, space, self._where(n))
-        observation = experiment.problem.observe(
-            experiment.problem.to_native(x)
+        observation = problem.observe(
+            problem.to_native(x)
             if space.candidates is None
             # a pool's own row: what was converted to the unit cube and back need not be the same bits
-            else experiment.problem.candidates[proposal.candidate],  # type: ignore[index]
+            else problem.candidates[proposal.candidate],  # type: ignore[index]
             self.streams,
             n,
         )
@@ -142,8 +142,8 @@ class _Run:
     ) -> None:
         experiment, n = self.experiment, len(self.history)
         unit = np.asarray(x)
-        pool = experiment.problem.candidates
-        native = experiment.problem.to_native(unit) if pool is None else pool[candidate]
+        pool = self.problem.candidates
+        native = self.problem.to_native(unit) if pool is None else pool[candidate]
         self.history.append(unit, y, candidate)
         trace = self.trace
         trace.t.append(experiment.round(n))

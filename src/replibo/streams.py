@@ -12,8 +12,14 @@ Roles:
 ``noise``
     the observation noise, one number per query; shared by all algorithms too (common random
     numbers);
+``candidates``
+    the points among which a sampled acquisition is maximised; shared by all algorithms, so that none
+    searches better candidates than another (what they do with the incumbent is theirs);
 ``algorithm``
-    everything that an algorithm draws; its name is part of the stream's name.
+    everything that an algorithm draws; its name is part of the stream's name;
+``surrogate``
+    what a surrogate draws when it is fitted (initial weights, batches, bootstrap samples), so that a
+    fit can be made again without the queries that followed it; the algorithm's name is part of it.
 """
 
 from __future__ import annotations
@@ -51,3 +57,11 @@ class RunStreams:
     def algorithm_at(self, query: int) -> np.random.Generator:
         """The algorithm's stream for choosing the ``query``-th query (0, 1, …)."""
         return generator(self.paper, self.problem, "algorithm", self.algorithm, self.seed, query)
+
+    def candidates(self, query: int) -> np.random.Generator:
+        """The stream of the candidates among which the ``query``-th query is chosen."""
+        return generator(self.paper, self.problem, "candidates", self.seed, query)
+
+    def surrogate_at(self, n: int) -> np.random.Generator:
+        """The stream of the fit of a surrogate to the first ``n`` observations (0: before any)."""
+        return generator(self.paper, self.problem, "surrogate", self.algorithm, self.seed, n)

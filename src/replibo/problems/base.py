@@ -52,6 +52,15 @@ class Problem(ABC):
     def evaluate_true(self, X: Array) -> Array:
         """The noise-free values ``f``, shape ``n``, at the native points ``X``, ``n x d``."""
 
+    def of_seed(self, seed: int) -> Problem:  # noqa: ARG002  a problem is the same for every seed
+        """The problem that the runs of ``seed`` optimise.
+
+        A family whose member the seed picks (the instances of a benchmark suite) overrides it; its
+        docstring says which axis the seed varies. Members share ``dim``, ``bounds``,
+        ``optimal_value`` and ``stand_in``.
+        """
+        return self
+
     def observe(self, x: Array, streams: RunStreams, query: int) -> Observation:
         """Query the native point ``x``, shape ``d``, as the ``query``-th (0, 1, …) of a run."""
         f = float(self.evaluate_true(x[None, :])[0])
