@@ -13,7 +13,7 @@ import numpy as np
 
 from replibo import traces
 from replibo.config.digest import run_identity
-from replibo.config.models import Config, PaperEntry, seed_list
+from replibo.config.models import Config, PaperEntry
 from replibo.config.workflow import run_files
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
@@ -254,10 +254,12 @@ class Runs:
         reasons = [] if self.scale == "paper" else [f"{self.scale} scale"]
         for problem in problems:
             settings = self.entry.settings("paper", problem)
-            full = len(seed_list(str(settings.seeds)))
-            counts = [len(self.seeds(problem, a)) for a in self.algorithms(problem, algorithms)]
-            if counts and min(counts) < full:
-                reasons.append(f"{min(counts)} of {full} seeds")
+            counts = [
+                (len(self.seeds(problem, a)), len(self.entry.seeds("paper", problem, a)))
+                for a in self.algorithms(problem, algorithms)
+            ]
+            if fewer := [(n, full) for n, full in counts if n < full]:
+                reasons.append("{} of {} seeds".format(*min(fewer, key=lambda c: c[0] / c[1])))
             if self.horizon(problem) < (settings.horizon or 0):
                 reasons.append(f"T = {self.horizon(problem)} of {settings.horizon}")
             if self.stand_in(problem):

@@ -44,6 +44,6 @@ def test_the_answer_is_a_function_of_the_length_and_never_older_than_the_growth(
 @pytest.mark.parametrize("growth", [-0.1, float("nan"), float("inf")])
 def test_what_is_not_allowed_is_said(growth):
     with pytest.raises(
-        RepliboError, match="refit_growth: .* is not allowed; a finite number >= 0 is"
+        RepliboError, match=r"refit_growth: .* is not allowed; a finite number >= 0 is"
     ):
         RefitSchedule(growth)

@@ -263,16 +263,22 @@ class PaperEntry(Model):
         result = entry.problems.get(problem, RunSettings()).over(entry.defaults)
         return result.over(self.problems[problem]).over(self.defaults)
 
+    def seeds(self, scale: str, problem: str, algorithm: str) -> list[int]:
+        """The seeds of one problem and algorithm: the scale's for the algorithm, else the problem's."""
+        own = self.scales[scale].algorithms.get(algorithm, AlgorithmSettings())  # type: ignore[index]
+        return seed_list(own.seeds or str(self.settings(scale, problem).seeds))
+
     def blocks(self, scale: str, problem: str, algorithm: str) -> list[str]:
         """The blocks of seeds that the jobs of one problem and algorithm run: ``["0-24", …]``."""
-        settings = self.settings(scale, problem)
         own = self.scales[scale].algorithms.get(algorithm, AlgorithmSettings())  # type: ignore[index]
         # The scale's word goes before the algorithm's own, and that before the problem's.
         size = (
-            own.seeds_per_job or self.algorithms[algorithm].seeds_per_job or settings.seeds_per_job
+            own.seeds_per_job
+            or self.algorithms[algorithm].seeds_per_job
+            or self.settings(scale, problem).seeds_per_job
         )
-        assert size is not None and settings.seeds is not None
-        seeds = seed_list(own.seeds or settings.seeds)
+        assert size is not None
+        seeds = self.seeds(scale, problem, algorithm)
         return [block_name(seeds[i : i + size]) for i in range(0, len(seeds), size)]
 
 
