@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from replibo.algorithms.base import History, Space
-from replibo.algorithms.candidates import LOCAL_SD, Candidates
+from replibo.algorithms.candidates import HIGHEST_LOCAL_SD, LOWEST_LOCAL_SD, Candidates
 from replibo.errors import RepliboError
 from replibo.streams import RunStreams
 
@@ -52,7 +52,7 @@ def test_uniform_candidates_are_uniform_and_local_ones_are_near_the_incumbent():
     for column in uniform.T:
         assert stats.kstest(column, "uniform").pvalue > 1e-3
     # a scale mixture of normals: E s² of a log-uniform s is (b² - a²) / (2 ln(b / a))
-    a, b = LOCAL_SD
+    a, b = LOWEST_LOCAL_SD, HIGHEST_LOCAL_SD
     expected = (b**2 - a**2) / (2 * np.log(b / a))
     steps = local - 0.5
     assert np.mean(steps**2) == pytest.approx(expected, rel=0.1)

@@ -20,7 +20,7 @@ from replibo.problems.base import Array
 from replibo.streams import RunStreams
 
 # Standard deviations of the local perturbations, in units of the cube's edge: log-uniform between.
-LOCAL_SD = (1e-3, 1e-1)
+LOWEST_LOCAL_SD, HIGHEST_LOCAL_SD = 1e-3, 1e-1
 
 
 class Candidates:
@@ -28,9 +28,9 @@ class Candidates:
 
     On the cube: ``count`` points, of which a share ``local_fraction`` are the incumbent (the point of
     largest y so far, of equal ones the first) plus Gaussian steps, each of a standard deviation
-    log-uniform on `LOCAL_SD`, clipped to the cube; the rest are uniform. With ``local_fraction`` 0 all
-    are uniform. On a finite problem: ``count`` different rows of the pool (all of them, in the pool's
-    order, where it has no more).
+    log-uniform between `LOWEST_LOCAL_SD` and `HIGHEST_LOCAL_SD`, clipped to the cube; the rest are
+    uniform. With ``local_fraction`` 0 all are uniform. On a finite problem: ``count`` different rows
+    of the pool (all of them, in the pool's order, where it has no more).
 
     The random numbers are of the stream ``candidates``, which does not know the algorithm: the uniform
     points, the rows and the steps are the same for every algorithm at the same seed and query.
@@ -84,7 +84,9 @@ class Candidates:
             return pool[rows], rows
         X = rng.uniform(size=(self.count, self.space.dim))
         if self.local and len(history):
-            log_sd = rng.uniform(*np.log(LOCAL_SD), size=(self.local, 1))
+            log_sd = rng.uniform(
+                math.log(LOWEST_LOCAL_SD), math.log(HIGHEST_LOCAL_SD), size=(self.local, 1)
+            )
             steps = np.exp(log_sd) * rng.standard_normal((self.local, self.space.dim))
             incumbent = history.X[int(np.argmax(history.y))]
             X[: self.local] = np.clip(incumbent + steps, 0.0, 1.0)
