@@ -1,0 +1,20 @@
+"""NeuralBO (Phan-Trong, Tran-The and Gupta 2023): its figures, tables and claims from traces.
+
+A table of contents: what the config names, and where it stands.
+"""
+
+from replibo.papers.neuralbo_claims import normally_distributed, pattern_of_table_2
+from replibo.papers.neuralbo_statistics import table_1, table_2, table_2_matrix
+from replibo.papers.neuralbo_synthetic import figure_1, final_values, literal_recipe, nu_grid
+
+__all__ = [
+    "figure_1",
+    "final_values",
+    "literal_recipe",
+    "normally_distributed",
+    "nu_grid",
+    "pattern_of_table_2",
+    "table_1",
+    "table_2",
+    "table_2_matrix",
+]

@@ -1,0 +1,754 @@
+"""The outputs and measures of NeuralBO's synthetic study, on traces whose values are known."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.figure import Figure
+from scipy import stats
+
+from replibo import claims, plotting, tables
+from replibo.claims import Claim, MissingRunsError
+from replibo.config.models import AlgorithmEntry, FigureEntry, PaperEntry
+from replibo.errors import RepliboError
+from replibo.papers import neuralbo_claims as measures
+from replibo.papers import neuralbo_statistics as study
+from replibo.papers import neuralbo_synthetic as synthetic
+from replibo.papers.neuralbo_printed import BASELINES, KS_P_VALUES, T_TESTS
+from replibo.runs import Runs
+from replibo.statistics import benjamini_hochberg_rejections
+from replibo.tables import Table
+
+HORIZON = 6
+DIMS = (10, 20, 50, 100)
+PROBLEMS = {f"{function}_{d}": d for function in synthetic.FUNCTIONS for d in DIMS}
+OTHER = {"bbob_2d": 2}  # of the same paper, and none of this study's
+
+# name: label, colour, ν
+ALGORITHMS: dict[str, tuple[str, str, float | None]] = {
+    "neural_bo": ("NeuralBO", "blue", 1.0),
+    "neural_bo_released": ("NeuralBO, as released", "sky_blue", None),
+    "neural_greedy": ("NeuralGreedy", "green", None),
+    "gp_ucb": ("GP-UCB", "vermillion", None),
+    "gp_ts": ("GP-TS", "purple", None),
+    "gp_ei": ("GP-EI", "orange", None),
+    "dngo": ("DNGO", "black", None),
+    "random_forest": ("RF", "yellow", None),
+    "random_search": ("Random search", "grey", None),
+    "neural_bo_nu_01": ("ν = 0.1", "blue", 0.1),
+    "neural_bo_nu_1": ("ν = 1", "blue", 1.0),
+    "neural_bo_nu_10": ("ν = 10", "blue", 10.0),
+}
+SEVEN = ("neural_bo", *BASELINES)
+
+
+def made_entry() -> PaperEntry:
+    """With random search's class for all: these tests need no algorithm, and no other has to exist."""
+    entry = PaperEntry.model_validate(
+        {
+            "title": "t",
+            "reference": "r",
+            "first_round": "search",
+            "defaults": {
+                "horizon": HORIZON,
+                "initial_points": 3,
+                "seeds": "0-9",
+                "seeds_per_job": 1,
+                "algorithms": list(ALGORITHMS),
+            },
+            "problems": {
+                problem: {
+                    "type": "synthetic.Synthetic",
+                    "label": f"{problem.partition('_')[0].title()} ({d})",
+                    "parameters": {"function": "Ackley", "dim": d},
+                }
+                for problem, d in (PROBLEMS | OTHER).items()
+            },
+            "algorithms": {
+                name: {"type": "random_search.RandomSearch", "label": label, "color": color}
+                for name, (label, color, _) in ALGORITHMS.items()
+            },
+            "scales": {"paper": {}, "quick": {}, "smoke": {}},
+            "figures": {},
+            "tables": {},
+        }
+    )
+    with_nu = {
+        name: AlgorithmEntry(
+            type="neural_bo.NeuralBO",
+            label=label,
+            color=color,  # type: ignore[arg-type]
+            parameters={} if nu is None else {"nu": nu},
+        )
+        for name, (label, color, nu) in ALGORITHMS.items()
+    }
+    return entry.model_copy(update={"algorithms": with_nu})
+
+
+ENTRY = made_entry()
+INITIAL = 3
+Values = Mapping[str, Mapping[str, np.ndarray]]
+
+
+def made_runs(
+    values: Values,
+    *,
+    scale: str = "paper",
+    diverged: Mapping[str, np.ndarray] | None = None,
+    timings: Mapping[str, float] | None = None,
+    first_seed: Mapping[str, int] | None = None,
+    **facts: Any,
+) -> Runs:
+    """Runs with the given values in the paper's sense (to be minimised), ``seeds x queries``.
+
+    Args:
+        diverged: of an algorithm, ``seeds x rounds``.
+        timings: CPU seconds of one run of an algorithm.
+        first_seed: of an algorithm, where it is not 0.
+    """
+    parts, times = [], {}
+    for problem, algorithms in values.items():
+        for name, value in algorithms.items():
+            seeds, queries = value.shape
+            columns: dict[str, Any] = {
+                "problem": [problem] * value.size,
+                "algorithm": [name] * value.size,
+                "seed": np.repeat(np.arange(seeds) + (first_seed or {}).get(name, 0), queries),
+                "t": np.tile(np.arange(1 - INITIAL, queries - INITIAL + 1), seeds),
+                "f": -value.ravel(),
+            }
+            if diverged and name in diverged:
+                column = [[None] * INITIAL + [float(d) for d in row] for row in diverged[name]]
+                columns["diverged"] = pa.array([d for row in column for d in row], pa.float64())
+            parts.append(pa.table(columns))
+            if timings and name in timings:
+                times[f"{problem}/{name}"] = {
+                    "runs": seeds,
+                    "queries": value.size,
+                    "cpu_seconds": timings[name] * seeds,
+                }
+    known = {"initial_points": INITIAL, "horizon": HORIZON, "stand_in": "", "optimal_value": None}
+    dims = PROBLEMS | OTHER
+    metadata = {
+        "scale": scale,
+        "problems": {p: {"dim": dims[p], **known, **facts} for p in values},
+        "timings": times,
+    }
+    return Runs(ENTRY, metadata, pa.concat_tables(parts, promote_options="default"))
+
+
+def ending_in(finals: np.ndarray) -> np.ndarray:
+    """Values of runs that end in ``finals`` (one per seed): ``seeds x (INITIAL + HORIZON)``."""
+    steps = np.linspace(10.0, 0.0, INITIAL + HORIZON)
+    return np.asarray(finals, dtype=float)[:, None] + steps
+
+
+def around(mean: float, seeds: int = 10, sd: float = 0.1, key: int = 0) -> np.ndarray:
+    """Runs whose final values are normally distributed."""
+    return ending_in(mean + sd * np.random.default_rng(key).standard_normal(seeds))
+
+
+def study_runs(seeds: int = 10, problems: Any = PROBLEMS, **means: float) -> Runs:
+    """NeuralBO at 0, the baselines at 1, or at ``means``."""
+    values = {
+        problem: {
+            name: around(means.get(name, float(name != "neural_bo")), seeds, key=100 * i + k)
+            for k, name in enumerate(SEVEN)
+        }
+        for i, problem in enumerate(problems)
+    }
+    return made_runs(values)
+
+
+def partial_runs() -> Runs:
+    """One problem of the study, NeuralBO and one baseline, a single seed, no timings."""
+    values = {"neural_bo": around(0.0, 1), "gp_ts": around(1.0, 1)}
+    return made_runs({"levy_20": values}, scale="smoke")
+
+
+def no_synthetic_runs() -> Runs:
+    return made_runs({"bbob_2d": {"neural_bo": around(0.0), "gp_ts": around(1.0)}})
+
+
+def full_runs() -> Runs:
+    """Everything: all methods, the grid on seeds of its own, some of them diverged, timings."""
+    values: dict[str, dict[str, np.ndarray]] = {
+        problem: {
+            name: around(0.1 * k, 3 if "_nu_" in name else 10, key=100 * i + k)
+            for k, name in enumerate(ALGORITHMS)
+        }
+        for i, problem in enumerate([*PROBLEMS, *OTHER])
+    }
+    return made_runs(
+        values,
+        diverged={"neural_bo": np.zeros((10, HORIZON)), "neural_bo_nu_10": np.ones((3, HORIZON))},
+        timings=dict.fromkeys(ALGORITHMS, 12.0),
+        first_seed=dict.fromkeys(synthetic.NU_GRID, 1000),
+    )
+
+
+INPUTS = {"full": full_runs, "partial": partial_runs, "none": no_synthetic_runs}
+
+
+def output(**options: Any) -> FigureEntry:
+    return FigureEntry(caption="Made up.", **options)
+
+
+def rows(table: Table, **wanted: Any) -> list[dict[str, Any]]:
+    found = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    return [row for row in found if all(row[key] == value for key, value in wanted.items())]
+
+
+# The paper's printed tables
+
+
+def test_a_family_for_each_function_reproduces_every_printed_outcome() -> None:
+    for function in synthetic.FUNCTIONS:
+        cells = [T_TESTS[f"{function}_{d}"][name] for d in DIMS for name in BASELINES]
+        p_values, printed = zip(*cells, strict=True)
+        assert len(cells) == 24
+        np.testing.assert_array_equal(benjamini_hochberg_rejections(p_values), printed)
+
+
+@pytest.mark.parametrize(
+    ("family", "reproduces"),
+    [
+        ((), True),  # each test alone: no correction at all
+        ((1,), True),
+        ((2,), True),
+        ((1, 2), True),  # the one that is taken
+        ((0,), False),
+        ((0, 1), False),
+        ((0, 2), False),
+        ((0, 1, 2), False),  # all 72
+    ],
+)
+def test_families_across_functions_do_not_reproduce_them(
+    family: tuple[int, ...], reproduces: bool
+) -> None:
+    """The axes are functions, dimensions, baselines. A single cell tells the families apart, p = .0467
+    with a T (NeuralGreedy on Ackley, D = 50): they have to stay within a function, and more than that
+    the printed table does not say."""
+    shape = (3, len(DIMS), len(BASELINES))
+    cells = [T_TESTS[problem][name] for problem in PROBLEMS for name in BASELINES]
+    p_values, printed = (np.array(values).reshape(shape) for values in zip(*cells, strict=True))
+    kept = [axis for axis in range(3) if axis not in family]
+    found = np.zeros(shape, dtype=bool)
+    for index in np.ndindex(*(shape[axis] for axis in kept)):
+        place: list[Any] = [slice(None)] * 3
+        for axis, i in zip(kept, index, strict=True):
+            place[axis] = i
+        found[tuple(place)] = benjamini_hochberg_rejections(p_values[tuple(place)])
+    different = np.argwhere(found != printed).tolist()
+    assert different == ([] if reproduces else [[0, 2, 0]])
+
+
+def test_the_printed_tables_are_whole() -> None:
+    assert set(KS_P_VALUES) == set(T_TESTS) == set(PROBLEMS)
+    assert all(set(row) == set(SEVEN) for row in KS_P_VALUES.values())
+    assert min(p for row in KS_P_VALUES.values() for p in row.values()) == 0.23  # all exceed .05
+    assert sum(rejected for row in T_TESTS.values() for _, rejected in row.values()) == 65
+
+
+# What is read from the traces
+
+
+def test_the_smallest_value_by_hand() -> None:
+    values = np.array([[9, 4, 6, 8, 5, 3, 7, -2, 0], [1, 5, 5, 5, 5, 5, 5, 5, 5]], dtype=float)
+    found = made_runs({"levy_10": {"gp_ts": values}})
+    t, smallest = synthetic.smallest_value(found, "levy_10", "gp_ts")
+    np.testing.assert_array_equal(t, np.arange(HORIZON + 1))
+    np.testing.assert_array_equal(smallest, [[4, 4, 4, 3, 3, -2, -2], [1] * 7])
+    np.testing.assert_array_equal(synthetic.final_values_of(found, "levy_10", "gp_ts"), [-2, 1])
+    with pytest.raises(MissingRunsError, match="dngo was not run on levy_10"):
+        synthetic.smallest_value(found, "levy_10", "dngo")
+
+
+# All outputs on all kinds of runs
+
+OUTPUTS: dict[str, Callable[..., Table]] = {
+    "table_1": study.table_1,
+    "table_2": study.table_2,
+    "table_2_matrix": study.table_2_matrix,
+    "final_values": synthetic.final_values,
+    "nu_grid": synthetic.nu_grid,
+    "literal_recipe": synthetic.literal_recipe,
+}
+
+
+@pytest.mark.parametrize("runs_of", INPUTS.values(), ids=INPUTS)
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_every_table_is_written(name: str, runs_of: Callable[[], Runs], tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table = OUTPUTS[name](runs_of(), output())
+        tables.save(table, [tmp_path / f"t.{s}" for s in ("csv", "md", "tex", "html")])
+    assert len(set(table.columns)) == len(table.columns)
+    assert table.caption.startswith("Made up.") and "Scale: " in table.caption
+    assert "nan" not in (tmp_path / "t.csv").read_text()
+    assert not any("bbob" in str(cell).lower() for row in table.rows for cell in row)
+
+
+# Figure 1
+
+
+def drawn(figure: Figure, folder: Path) -> Figure:
+    """The figure, after it was really drawn."""
+    plotting.save(figure, [folder / "figure.png", folder / "figure.pdf"])
+    plt.close(figure)
+    return figure
+
+
+def caption_of(figure: Figure) -> str:
+    return " ".join(str(figure._supxlabel.get_text()).split())  # type: ignore[attr-defined]
+
+
+def test_figure_1_shows_mean_and_deviation(tmp_path: Path) -> None:
+    first = ending_in(np.array([1.0, 3.0]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = made_runs({"levy_20": {"gp_ts": first, "dngo": first + 1}})
+        figure = drawn(synthetic.figure_1(found, output(algorithms=["gp_ts"])), tmp_path)
+    (ax,) = figure.axes
+    assert ax.get_title() == "Levy (20)" and ax.get_xlabel() and ax.get_ylabel()
+    (line,) = ax.lines  # DNGO is not asked for
+    np.testing.assert_array_equal(line.get_xdata(), np.arange(HORIZON + 1))
+    shown = np.asarray(line.get_ydata())
+    assert shown[0] == pytest.approx(2 + 7.5) and shown[-1] == pytest.approx(2)
+    edges = np.asarray(ax.collections[0].get_paths()[0].vertices)[:, 1]
+    assert edges.min() == pytest.approx(2 - 2**0.5) and edges.max() == pytest.approx(9.5 + 2**0.5)
+    assert "A reduced run, not the paper's size: 2 of 10 seeds." in caption_of(figure)
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["GP-TS"]
+
+
+@pytest.mark.parametrize(
+    ("problems", "shape"),
+    [
+        (list(PROBLEMS), (3, 4)),
+        (["ackley_10", "levy_10", "michalewicz_10"], (1, 3)),
+        (["ackley_10", "ackley_20", "levy_10", "michalewicz_10"], (2, 3)),
+        (["levy_50"], (1, 1)),
+        (["levy_10", "levy_20", "levy_50"], (1, 3)),
+    ],
+)
+def test_figure_1_is_drawn_for_any_subset(
+    problems: list[str], shape: tuple[int, int], tmp_path: Path
+) -> None:
+    runs = study_runs(2, problems)
+    figure = drawn(synthetic.figure_1(runs, output()), tmp_path)
+    assert {ax.get_title() for ax in figure.axes} == {ENTRY.problems[p].label for p in problems}
+    assert len(figure.axes) == len(problems)
+    for ax in figure.axes:
+        place = ax.get_subplotspec()
+        assert place is not None and place.get_gridspec().get_geometry() == shape
+        assert len(ax.lines) == len(SEVEN)
+
+
+def test_figure_1_puts_functions_and_dimensions_in_order() -> None:
+    figure = synthetic.figure_1(study_runs(2), output())
+    grid = {}
+    for ax in figure.axes:
+        place = ax.get_subplotspec()
+        assert place is not None
+        grid[place.rowspan.start, place.colspan.start] = ax.get_title()
+    for i, function in enumerate(synthetic.FUNCTIONS.values()):
+        assert [grid[i, k] for k in range(4)] == [f"{function} ({d})" for d in DIMS]
+    plt.close(figure)
+
+
+def test_figure_1_of_a_single_seed_has_no_band(tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figure = drawn(synthetic.figure_1(partial_runs(), output()), tmp_path)
+    (ax,) = figure.axes
+    assert len(ax.lines) == 2 and not ax.collections
+    assert "none of a single seed" in caption_of(figure)
+    with pytest.raises(RepliboError, match="no runs on the synthetic functions; one of dngo"):
+        synthetic.figure_1(partial_runs(), output(algorithms=["dngo"]))
+    with pytest.raises(RepliboError, match="no runs on the synthetic functions"):
+        synthetic.figure_1(no_synthetic_runs(), output())
+
+
+# Table 1
+
+
+def test_table_1_has_ours_beside_the_papers() -> None:
+    runs = study_runs(problems=["levy_10", "ackley_50"])
+    table = study.table_1(runs, output())
+    assert len(table.rows) == 14
+    (row,) = rows(table, function="Ackley", D=50, method="GP-EI")
+    values = synthetic.final_values_of(runs, "ackley_50", "gp_ei")
+    scaled = (values - values.mean()) / values.std(ddof=1)
+    expected = stats.kstest(scaled, stats.norm.cdf)
+    assert row["p, ours"] == pytest.approx(expected.pvalue)
+    assert row["KS distance"] == pytest.approx(expected.statistic)
+    assert (row["seeds"], row["p, paper"]) == (10, 0.52)
+    assert "14 of 14 p-values exceed 0.05" in table.caption
+
+
+def test_table_1_without_runs_or_spread_has_empty_cells() -> None:
+    runs = made_runs({"levy_10": {"neural_bo": ending_in(np.ones(5)), "gp_ts": around(1.0, 1)}})
+    table = study.table_1(runs, output())
+    for method, seeds in (("NeuralBO", 5), ("GP-TS", 1), ("RF", 0)):
+        (row,) = rows(table, method=method)
+        assert (row["seeds"], row["KS distance"], row["p, ours"]) == (seeds, None, None)
+        assert row["p, paper"] is not None
+    assert "0 of 0 p-values" in table.caption
+    # the released variant stands beside the paper's NeuralBO
+    released = study.table_1(runs, output(), algorithm="neural_bo_released")
+    assert rows(released)[0]["p, paper"] == KS_P_VALUES["levy_10"]["neural_bo"]
+
+
+# Table 2
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_table_2_is_scipys_tests_with_the_correction_within_a_function(pooled: bool) -> None:
+    means = {"neural_greedy": -0.05, "dngo": 0.1, "gp_ei": 0.06, "random_forest": 0.02}
+    problems = ["levy_10", "levy_20", "ackley_10"]
+    runs = study_runs(7, problems, **means)
+    table = study.table_2(runs, output(), pooled=pooled)
+    for function, dims in (("Levy", (10, 20)), ("Ackley", (10,))):
+        family, samples = {}, {}
+        for d in dims:
+            own = synthetic.final_values_of(runs, f"{function.lower()}_{d}", "neural_bo")
+            for name in BASELINES:
+                other = synthetic.final_values_of(runs, f"{function.lower()}_{d}", name)
+                test = stats.ttest_ind(other, own, equal_var=pooled, alternative="greater")
+                family[d, name], samples[d, name] = test.pvalue, (other, own)
+        adjusted = stats.false_discovery_control(list(family.values()))
+        for (d, name), q in zip(family, adjusted, strict=True):
+            (row,) = rows(table, function=function, D=d, baseline=ALGORITHMS[name][0])
+            other, own = samples[d, name]
+            pooled_sd = ((other.var(ddof=1) + own.var(ddof=1)) / 2) ** 0.5
+            assert row["p, ours"] == pytest.approx(family[d, name])
+            assert row["adjusted p, ours"] == pytest.approx(q)
+            assert row["ours"] == ("T" if q <= 0.05 else "F")
+            assert row["baseline - NeuralBO"] == pytest.approx(other.mean() - own.mean())
+            assert row["effect size d"] == pytest.approx((other.mean() - own.mean()) / pooled_sd)
+            p, rejected = T_TESTS[f"{function.lower()}_{d}"][name]
+            assert (row["p, paper"], row["paper"]) == (p, "T" if rejected else "F")
+            assert row["agree"] == ("yes" if row["ours"] == row["paper"] else "no")
+    assert {row["ours"] for row in rows(table)} == {"T", "F"}  # both were tested
+    assert "Ackley 6, Levy 12 tests (24 each in the paper)" in table.caption
+    assert ("Student's t-test" if pooled else "Welch's t-test") in table.caption
+    agreeing = len(rows(table, agree="yes"))
+    assert f"{agreeing} of 18 cells have the paper's T or F" in table.caption
+
+
+def test_the_family_decides() -> None:
+    """p = .03 alone is rejected; among 23 tests that show nothing it is not."""
+    sd, n = 1.0, 10
+    shape = np.linspace(-1, 1, n)
+    shape = sd * (shape - shape.mean()) / shape.std(ddof=1)
+    # the difference at which the test of these two samples has p = .03
+    difference = stats.t.isf(0.03, 2 * n - 2) * sd * (2 / n) ** 0.5
+    values = {f"levy_{d}": {name: ending_in(shape + 5) for name in SEVEN} for d in DIMS}
+    values["levy_10"]["gp_ts"] = ending_in(shape + 5 + difference)
+
+    def cell(wanted: Values, baselines: tuple[str, ...]) -> study.Cell:
+        cells = study.compare(made_runs(wanted), list(wanted), baselines=baselines)
+        return next(c for c in cells if (c.problem, c.baseline) == ("levy_10", "gp_ts"))
+
+    alone = cell({"levy_10": values["levy_10"]}, ("gp_ts",))
+    assert alone.p == alone.adjusted == pytest.approx(0.03) and alone.rejected
+    among = cell(values, BASELINES)
+    assert among.p == pytest.approx(0.03) and among.adjusted == pytest.approx(0.5)
+    assert among.rejected is False
+    # another function's tests are none of its family
+    other = {f"ackley_{d}": dict.fromkeys(SEVEN, ending_in(shape + 5)) for d in DIMS}
+    assert cell({"levy_10": values["levy_10"], **other}, ("gp_ts",)).rejected
+
+
+def test_a_large_family_is_said_to_be_the_papers() -> None:
+    table = study.table_2(study_runs(), output())
+    assert "Ackley 24, Levy 24, Michalewicz 24 tests (as in the paper)" in table.caption
+    assert "65 of 72 cells have the paper's T or F" in table.caption
+
+
+def test_cells_without_a_test_are_empty_and_no_part_of_the_family() -> None:
+    runs = made_runs(
+        {"levy_10": {"neural_bo": around(0.0, 5), "gp_ts": around(1.0, 1), "dngo": around(1.0, 5)}}
+    )
+    table = study.table_2(runs, output())
+    assert len(table.rows) == 6 and "Levy 1 tests" in table.caption
+    for name, seeds in (("GP-TS", 1), ("RF", 0)):
+        (row,) = rows(table, baseline=name)
+        assert (row["seeds, baseline"], row["p, ours"], row["ours"]) == (seeds, None, None)
+        assert row["paper"] in "TF" and row["agree"] is None
+        assert row["baseline - NeuralBO"] is None and row["effect size d"] is None
+    (row,) = rows(table, baseline="DNGO")
+    assert row["ours"] == "T" and row["p, ours"] == row["adjusted p, ours"]
+    matrix = study.table_2_matrix(runs, output())
+    (row,) = rows(matrix, function="Levy")
+    assert (row["GP-TS"], row["RF"], row["DNGO"]) == ("– / T", "– / T", "T / T")
+    assert row["agree"] == "1 of 1"
+    (total,) = rows(matrix, function="all")
+    assert (total["DNGO"], total["GP-TS"], total["agree"]) == ("1 of 1", "0 of 0", "1 of 1")
+    # no NeuralBO at all
+    cells = study.compare(made_runs({"levy_10": {"gp_ts": around(1.0)}}), ["levy_10"])
+    assert [cell.rejected for cell in cells] == [None] * 6 and cells[1].seeds == (0, 0)
+
+
+def test_samples_without_spread() -> None:
+    same = {name: ending_in(np.full(4, 2.0)) for name in SEVEN}
+    same["gp_ts"] = ending_in(np.full(4, 3.0))
+    runs = made_runs({"michalewicz_10": same})
+    table = study.table_2(runs, output())
+    (row,) = rows(table, baseline="GP-TS")
+    assert (row["p, ours"], row["ours"], row["effect size d"]) == (0.0, "T", np.inf)
+    (row,) = rows(table, baseline="DNGO")
+    assert (row["p, ours"], row["ours"], row["effect size d"]) == (1.0, "F", None)
+
+
+def test_the_matrix_counts_by_row_and_column() -> None:
+    # NeuralGreedy is better than NeuralBO everywhere: F, which the paper has in four cells of 12
+    table = study.table_2_matrix(study_runs(neural_greedy=-1.0), output())
+    printed = [T_TESTS[p]["neural_greedy"][1] for p in PROBLEMS]
+    (total,) = rows(table, function="all")
+    assert total["NeuralGreedy"] == f"{printed.count(False)} of 12"
+    (row,) = rows(table, function="Levy", D=20)
+    assert row["NeuralGreedy"] == "F / F" and row["agree"] == "6 of 6"
+    (row,) = rows(table, function="Ackley", D=20)
+    assert row["NeuralGreedy"] == "F / T" and row["agree"] == "5 of 6"
+    assert table.columns[2:8] == tuple(ALGORITHMS[name][0] for name in BASELINES)
+
+
+def test_the_released_variant_has_the_same_tables() -> None:
+    values = {
+        name: around(float(name != "neural_bo_released"), key=k)
+        for k, name in enumerate((*SEVEN, "neural_bo_released"))
+    }
+    runs = made_runs({"levy_10": values})
+    table = study.table_2(runs, output(), algorithm="neural_bo_released")
+    assert {row["ours"] for row in rows(table)} == {"T"}
+    assert "NeuralBO, as released" in table.caption
+    assert {row["ours"] for row in rows(study.table_2(runs, output()))} == {"F"}
+    # the methods compared are the config's, where it names them
+    named = study.table_2(runs, output(algorithms=["neural_bo", "gp_ts", "random_forest"]))
+    assert [row["baseline"] for row in rows(named)] == ["GP-TS", "RF"]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(2, 6), st.floats(-3, 3), st.integers(0, 1000))
+def test_both_directions_are_never_shown(seeds: int, mean: float, key: int) -> None:
+    rng = np.random.default_rng(key)
+    values = {
+        name: ending_in(rng.standard_normal(seeds) + mean * k) for k, name in enumerate(SEVEN)
+    }
+    for cell in study.compare(made_runs({"levy_50": values}), ["levy_50"]):
+        assert not (cell.rejected and cell.contrary)
+        assert cell.p + cell.worse == pytest.approx(1)
+        assert cell.adjusted >= cell.p and cell.worse_adjusted >= cell.worse
+        assert np.sign(cell.effect_size) == np.sign(cell.difference)
+
+
+# Final values
+
+
+def test_final_values_by_hand() -> None:
+    finals = np.array([1.0, 2.0, 6.0])
+    values = {"gp_ts": ending_in(finals), "dngo": ending_in(finals[:1])}
+    runs = made_runs({"levy_10": values}, timings={"gp_ts": 12.0})
+    table = synthetic.final_values(runs, output())
+    (row,) = rows(table, algorithm="GP-TS")
+    assert (row["seeds"], row["T"], row["smallest value, mean"]) == (3, HORIZON, 3.0)
+    assert row["standard deviation"] == pytest.approx(7**0.5)
+    low, high = stats.t.interval(0.95, 2, loc=3, scale=stats.sem(finals))
+    assert row["95 % interval, low"] == pytest.approx(low)
+    assert row["95 % interval, high"] == pytest.approx(high)
+    assert row["CPU s a query"] == pytest.approx(12 / HORIZON)
+    (row,) = rows(table, algorithm="DNGO")
+    assert (row["smallest value, mean"], row["standard deviation"]) == (1.0, None)
+    assert row["95 % interval, low"] is None and row["CPU s a query"] is None
+
+
+# The grid search for ν
+
+
+def grid_runs(first_seed: int = 1000, **finals: tuple[float, float, float]) -> Runs:
+    values: dict[str, dict[str, np.ndarray]] = {
+        problem: {
+            name: around(mean, 3, sd=1e-3, key=k)
+            for k, (name, mean) in enumerate(zip(synthetic.NU_GRID, means, strict=True))
+        }
+        | {"neural_bo": around(1.0, 2)}
+        for problem, means in finals.items()
+    }
+    times = dict(zip(synthetic.NU_GRID, (1.0, 2.0, 4.0), strict=True))
+    seeds = dict.fromkeys(synthetic.NU_GRID, first_seed)
+    return made_runs(values, timings=times, first_seed=seeds)
+
+
+def test_one_nu_is_chosen_by_its_mean_rank() -> None:
+    # ν = 10 has the smallest mean over the problems, in units that cannot be compared
+    runs = grid_runs(levy_10=(500.0, 400.0, 90.0), ackley_10=(3.0, 1.0, 2.0), ackley_20=(3, 1, 2.0))
+    problems = ["levy_10", "ackley_10", "ackley_20"]
+    np.testing.assert_allclose(synthetic.nu_mean_ranks(runs, problems), [3, 4 / 3, 5 / 3])
+    assert synthetic.chosen_nu(runs, problems) == "neural_bo_nu_1"
+    table = synthetic.nu_grid(runs, output())
+    chosen = [(row["problem"], row["ν"]) for row in rows(table, chosen="yes")]
+    assert chosen == [
+        ("Ackley (10)", 1),
+        ("Ackley (20)", 1),
+        ("Levy (10)", 10),
+        ("all, mean rank", 1),
+    ]
+    (row,) = rows(table, problem="all, mean rank", ν=0.1)
+    assert row["rank"] == 3 and row["CPU s"] == pytest.approx(3 * 3 * 1.0)
+    assert "runs with ν = 1, which is the choice of these runs." in table.caption
+    assert "Seeds 1000 to 1002, which no reported run uses." in table.caption
+    assert "The grid cost 63 CPU s." in table.caption
+
+
+def test_a_choice_that_the_config_does_not_have_is_said() -> None:
+    table = synthetic.nu_grid(grid_runs(levy_10=(1.0, 2.0, 3.0), first_seed=1), output())
+    assert "Chosen for all problems: ν = 0.1" in table.caption
+    assert "runs with ν = 1, which is not the choice of these runs." in table.caption
+    assert "Seeds 1 to 3; 1 of them are those of reported runs, too." in table.caption
+
+
+def test_a_grid_with_holes() -> None:
+    values = {"neural_bo_nu_1": around(1.0, 1), "neural_bo_nu_10": around(2.0, 1)}
+    runs = made_runs({"levy_10": values})
+    table = synthetic.nu_grid(runs, output())
+    assert synthetic.chosen_nu(runs, ["levy_10"]) is None
+    assert "No problem was run with every ν" in table.caption and "cost" not in table.caption
+    assert not rows(table, chosen="yes") and len(rows(table, problem="Levy (10)")) == 2
+    with pytest.raises(RepliboError, match=r"algorithms\.gp_ts\.parameters\.nu: not in the config"):
+        synthetic.nu_grid(runs, output(), algorithm="gp_ts")
+
+
+# What the printed recipe does
+
+
+def test_the_share_of_diverged_rounds() -> None:
+    diverged = np.zeros((2, HORIZON))
+    diverged[1, 2:] = 1
+    values = {"neural_bo": around(0.0, 2), "gp_ts": around(1.0, 2)}
+    runs = made_runs({"levy_10": values}, diverged={"neural_bo": diverged})
+    (row,) = rows(synthetic.literal_recipe(runs, output()))  # GP-TS records none
+    assert row["algorithm"] == "NeuralBO" and (row["seeds"], row["rounds"]) == (2, 2 * HORIZON)
+    assert row["rounds diverged (share)"] == pytest.approx(4 / (2 * HORIZON))
+    assert (row["seeds with such rounds"], row["first such round"]) == (1, 3)
+    runs = made_runs({"levy_10": values}, diverged={"neural_bo": 0 * diverged})
+    (row,) = rows(synthetic.literal_recipe(runs, output()))
+    assert row["rounds diverged (share)"] == 0 and row["first such round"] is None
+
+
+# Claims
+
+
+def claim(measure: str, problems: list[str], **options: Any) -> Claim:
+    return Claim(
+        paper="neuralbo",
+        where="w",
+        statement="s",
+        paper_value="v",
+        measure=measure,
+        options={"problems": problems, **options},
+        problems=problems,
+        algorithms=list(SEVEN),
+        seeds=10,
+        horizon=HORIZON,
+        rule="r",
+    )
+
+
+def outcomes(comparisons: list[claims.Comparison]) -> dict[str, str]:
+    return {comparison.outcome: comparison.ours for comparison in comparisons}
+
+
+def test_the_pattern_of_table_2() -> None:
+    """Printed for Levy (20): F for NeuralGreedy, T for the others."""
+    levy = ["levy_20"]
+    found = outcomes(
+        measures.pattern_of_table_2(study_runs(problems=levy, neural_greedy=0.0), problems=levy)
+    )
+    assert list(found) == ["supported"]
+    assert found["supported"].startswith("6 of 6 cells supported: Levy (20): NeuralGreedy F (p 0.")
+    # NeuralGreedy worse after all, GP-TS better, and DNGO the same
+    runs = study_runs(problems=levy, gp_ts=-1.0, dngo=0.0)
+    found = outcomes(measures.pattern_of_table_2(runs, problems=levy))
+    assert list(found) == ["supported", "contradicted", "open"]
+    assert found["supported"].startswith("3 of 6 cells supported: Levy (20): GP-UCB T (p < 0.0001)")
+    assert found["contradicted"] == (
+        "2 of 6 cells contradicted: Levy (20): NeuralGreedy F (p < 0.0001), "
+        "GP-TS T (NeuralBO is worse, p < 0.0001)"
+    )
+    assert found["open"].startswith("1 of 6 cells open: Levy (20): DNGO T (p ")
+    # a single seed shows nothing
+    runs = study_runs(1, levy)
+    assert list(outcomes(measures.pattern_of_table_2(runs, problems=levy))) == ["open"]
+
+
+def test_the_cells_of_a_claim_are_those_of_the_table() -> None:
+    """A claim about one dimension is judged within the function's family of all dimensions."""
+    means = {name: 0.09 for name in BASELINES}
+    runs = study_runs(10, ["levy_10", "levy_20", "levy_50"], **means)
+    table = study.table_2(runs, output())
+    comparisons = measures.pattern_of_table_2(runs, problems=["levy_10", "levy_20"])
+    text = " ".join(c.ours for c in comparisons)
+    for row in [*rows(table, D=10), *rows(table, D=20)]:
+        if row["ours"] == "T" or row["agree"] == "yes":
+            q = tables.p_value(row["adjusted p, ours"])
+            assert f"{row['baseline']} {row['paper']} (p {q})" in text
+    alone = study.compare(study_runs(10, ["levy_10"], **means), ["levy_10"])
+    assert all(  # judged by itself a cell has another p
+        tables.p_value(cell.adjusted) not in text for cell in alone if cell.adjusted > 1e-4
+    )
+    assert sum(int(c.ours.split()[0]) for c in comparisons) == 12
+    assert "Levy (50)" not in text
+
+
+def test_normally_distributed() -> None:
+    levy = ["levy_20"]
+    runs = study_runs(problems=levy)
+    found = outcomes(measures.normally_distributed(runs, problems=levy, algorithms=SEVEN))
+    assert list(found) == ["supported"] and found["supported"].startswith("7 of 7 cells supported")
+    skewed = np.full(10, 1.0)
+    skewed[0] = 100.0
+    values = {
+        "neural_bo": around(0.0),
+        "gp_ts": ending_in(skewed),
+        "dngo": ending_in(np.ones(10)),
+    }
+    runs = made_runs({"levy_20": values})
+    found = outcomes(measures.normally_distributed(runs, problems=levy, algorithms=list(values)))
+    assert found["contradicted"].startswith("1 of 3 cells contradicted: Levy (20): GP-TS p 0.0044")
+    assert found["open"] == "1 of 3 cells open: Levy (20): DNGO no test"
+
+
+def test_the_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "replibo.papers.neuralbo", measures)
+    ackley = [f"ackley_{d}" for d in DIMS]
+    pattern = claim("pattern_of_table_2", ackley)
+    assert claims.verdict("c", pattern, study_runs(problems=ackley)).verdict == "replicated"
+    found = claims.verdict("c", pattern, study_runs(6, problems=ackley))
+    assert found.verdict == "holds (6 of 10 seeds)" and found.seeds == 6
+    found = claims.verdict("c", pattern, study_runs(10, ackley, **dict.fromkeys(BASELINES, -1.0)))
+    assert found.verdict == "not replicated"
+    found = claims.verdict("c", pattern, study_runs(problems=ackley[:2]))
+    assert found.verdict == "not run" and "neural_bo on ackley_50" in found.ours
+    normal = claim("normally_distributed", ackley, algorithms=list(SEVEN))
+    assert claims.verdict("c", normal, study_runs(problems=ackley)).verdict == "replicated"
+
+
+def test_missing_runs_are_no_verdict() -> None:
+    runs = made_runs({"levy_10": {"neural_bo": around(0.0), "gp_ts": around(1.0)}})
+    with pytest.raises(MissingRunsError, match="no runs of neural_greedy on levy_10, gp_ucb on"):
+        measures.pattern_of_table_2(runs, problems=["levy_10"])
+    with pytest.raises(MissingRunsError, match="no runs of gp_ts on levy_20"):
+        measures.normally_distributed(runs, problems=["levy_20"], algorithms=["gp_ts"])
