@@ -1,0 +1,154 @@
+"""DNGO: Bayesian linear regression on a network's last layer; a baseline of the NeuralBO paper.
+
+Snoek et al. (2015), as pybnn sets it, which the NeuralBO paper uses "with default settings"
+(Phan-Trong, Tran-The and Gupta 2023, section 7).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from replibo.algorithms.acquisition_functions import log_expected_improvement
+from replibo.algorithms.base import Algorithm, History, Proposal, Space
+from replibo.algorithms.candidates import Candidates
+from replibo.algorithms.devices import torch_device
+from replibo.algorithms.refit import RefitSchedule
+from replibo.errors import RepliboError
+from replibo.streams import RunStreams
+from replibo.surrogates.bayesian_linear_regression import BayesianLinearRegression
+from replibo.surrogates.standardise import standardise
+
+if TYPE_CHECKING:
+    from replibo.surrogates.tanh_network import TanhNetwork
+
+
+class Dngo(Algorithm):
+    """DNGO (Snoek et al. 2015, section 3).
+
+    - At the sizes n' of `RefitSchedule` a network of three layers of 50 tanh units is trained from
+      scratch on the first n' observations (`replibo.surrogates.tanh_network`); its initial weights
+      and the orders of its batches are of the stream ``surrogate_at(n')``.
+    - At each query the features φ of all n observations are computed anew, y is standardised, and
+      the Bayesian linear regression of y on φ is made again, α and β included
+      (`replibo.surrogates.bayesian_linear_regression`): between two trainings only the features stay.
+    - x = argmax EI over the shared candidates, EI of f (not of an observation: pybnn's variance
+      holds the noise 1/β as well) over the best observation so far plus ξ.
+
+    Where training diverged (a weight or the loss is not a finite number), x is a candidate at random
+    until the next training, and ``diverged`` says so.
+
+    Args:
+        epochs, batch_size, learning_rate: of the training by Adam.
+        xi: ξ, in units of the standardised y.
+        device: where the network is trained: ``cpu`` or ``cuda``; the regression (50 features) is
+            made on the CPU.
+        candidates, local_fraction: how many, and which share of them near the incumbent
+            (`replibo.algorithms.candidates`).
+        refit_growth: by what share the history grows between two trainings
+            (`replibo.algorithms.refit`).
+
+    Raises:
+        RepliboError: a setting is not allowed.
+    """
+
+    diagnostics: ClassVar[dict[str, str]] = {
+        "mean": "posterior mean of f at the choice, standardised y; nan where training diverged",
+        "sd": "posterior standard deviation of f at the choice, likewise",
+        "alpha": "α, the weights' prior precision, by marginal likelihood; likewise",
+        "beta": "β, the noise's precision, by marginal likelihood; likewise",
+        "training_loss": "mean squared error of the network at the end of its training",
+        "diverged": "1 where the network's training diverged and the choice is at random, else 0",
+    }
+    late_imports: ClassVar[tuple[str, ...]] = ("torch", "replibo.surrogates.tanh_network")
+
+    def __init__(
+        self,
+        space: Space,
+        streams: RunStreams,
+        *,
+        epochs: int = 500,
+        batch_size: int = 10,
+        learning_rate: float = 0.01,
+        xi: float = 0.01,
+        device: str = "cpu",
+        candidates: int = 512,
+        local_fraction: float = 0.5,
+        refit_growth: float = 0.05,
+    ) -> None:
+        super().__init__(space, streams)
+        for name, count in (("epochs", epochs), ("batch_size", batch_size)):
+            if count < 1:
+                raise RepliboError(f"{name}: {count} is not allowed; an integer >= 1 is")
+        if not (math.isfinite(learning_rate) and learning_rate > 0):
+            raise RepliboError(
+                f"learning_rate: {learning_rate} is not allowed; a finite number > 0 is"
+            )
+        if not (math.isfinite(xi) and xi >= 0):
+            raise RepliboError(f"xi: {xi} is not allowed; a finite number >= 0 is")
+        self.epochs, self.batch_size, self.learning_rate = epochs, batch_size, learning_rate
+        self.xi = xi
+        self.device = torch_device(device)
+        self.candidates = Candidates(
+            space,
+            streams,
+            count=candidates,
+            local_fraction=local_fraction,
+            # inputs twice, and 51 numbers for each of three layers and for the features thrice
+            bytes_per_candidate=8.0 * (2 * space.dim + 6 * 51),
+        )
+        self.schedule = RefitSchedule(refit_growth)
+        self._fit: tuple[bytes, TanhNetwork] | None = None  # a cache
+
+    def ask(self, history: History, t: int) -> Proposal:
+        if len(history) == 0:
+            raise RepliboError("dngo.Dngo needs data; allowed: 1 or more initial points")
+        network = self._network(history)
+        X, rows = self.candidates.draw(history)
+        if network.diverged:
+            i = int(self.streams.algorithm_at(len(history)).integers(len(X)))
+            unknown = dict.fromkeys(self.diagnostics, math.nan)
+            return Proposal(X[i], int(rows[i]), unknown | {"diverged": 1.0})
+        y, _, _ = standardise(history.y)
+        regression = BayesianLinearRegression(network.features(history.X), y)
+        mean, variance = regression.posterior(network.features(X))
+        sd = np.sqrt(variance)
+        # EI's logarithm: the same maximiser, also where EI underflows
+        acquisition = log_expected_improvement(mean, sd, float(y.max()), self.xi)
+        best = int(np.argmax(acquisition))
+        return self.candidates.best(
+            X,
+            rows,
+            acquisition,
+            {
+                "mean": float(mean[best]),
+                "sd": float(sd[best]),
+                "alpha": regression.alpha,
+                "beta": regression.beta,
+                "training_loss": network.training_loss,
+                "diverged": 0.0,
+            },
+        )
+
+    def _network(self, history: History) -> TanhNetwork:
+        """The network in force: trained on the first n' observations."""
+        size = self.schedule.in_force(len(history), history.n_initial)
+        X, y = history.X[:size], history.y[:size]
+        data = X.tobytes() + y.tobytes()
+        if self._fit is None or self._fit[0] != data:
+            from replibo.surrogates.tanh_network import TanhNetwork
+
+            rng = self.streams.surrogate_at(size)
+            network = TanhNetwork(self.space.dim, rng, device=self.device)
+            network.train(
+                X,
+                standardise(y)[0],
+                rng,
+                epochs=self.epochs,
+                batch_size=self.batch_size,
+                learning_rate=self.learning_rate,
+            )
+            self._fit = data, network
+        return self._fit[1]

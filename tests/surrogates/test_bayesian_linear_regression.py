@@ -1,0 +1,150 @@
+"""Bayesian linear regression: direct inversion, GPyTorch's linear kernel, SciPy's normal density."""
+
+from __future__ import annotations
+
+import math
+
+import gpytorch
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.stats import multivariate_normal
+
+from replibo.surrogates.bayesian_linear_regression import (
+    LOG_PRECISIONS,
+    BayesianLinearRegression,
+)
+
+LOWEST, HIGHEST = math.exp(LOG_PRECISIONS[0]), math.exp(LOG_PRECISIONS[1])
+# fewer data than features, as many, more; one datum, one feature
+SIZES = [(1, 1), (1, 6), (4, 6), (6, 6), (7, 6), (40, 6), (40, 1), (200, 50)]
+
+
+def data(n: int, k: int, seed: int = 0, noise: float = 0.3) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng([seed, n, k])
+    Phi = np.tanh(rng.standard_normal((n, k)))
+    return Phi, Phi @ rng.standard_normal(k) + noise * rng.standard_normal(n)
+
+
+def evidence(Phi: np.ndarray, y: np.ndarray, log_alpha: float, log_beta: float) -> float:
+    """ln N(y; 0, β⁻¹I + α⁻¹ΦΦᵀ), by SciPy."""
+    C = np.eye(len(y)) / math.exp(log_beta) + Phi @ Phi.T / math.exp(log_alpha)
+    return float(multivariate_normal(np.zeros(len(y)), C, allow_singular=True).logpdf(y))
+
+
+@pytest.mark.parametrize(("n", "k"), SIZES)
+def test_posterior_is_the_closed_form(n: int, k: int) -> None:
+    Phi, y = data(n, k)
+    Phi_new, _ = data(9, k, seed=1)
+    blr = BayesianLinearRegression(Phi, y)
+    A = blr.alpha * np.eye(k) + blr.beta * Phi.T @ Phi
+    S = np.linalg.inv(A)
+    mean, variance = blr.posterior(Phi_new)
+    np.testing.assert_allclose(mean, Phi_new @ (blr.beta * S @ Phi.T @ y), rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(variance, np.sum(Phi_new @ S * Phi_new, axis=1), rtol=1e-7)
+    assert mean.shape == variance.shape == (9,)
+
+
+def test_posterior_is_that_of_a_gp_with_linear_kernel() -> None:
+    Phi, y = data(30, 6)
+    Phi_new, _ = data(9, 6, seed=1)
+    blr = BayesianLinearRegression(Phi, y)
+
+    class Linear(gpytorch.models.ExactGP):
+        def __init__(self, likelihood: gpytorch.likelihoods.GaussianLikelihood) -> None:
+            super().__init__(torch.tensor(Phi), torch.tensor(y), likelihood)
+            self.mean_module = gpytorch.means.ZeroMean()
+            self.covar_module = gpytorch.kernels.LinearKernel()
+
+        def forward(self, x: torch.Tensor) -> gpytorch.distributions.MultivariateNormal:
+            return gpytorch.distributions.MultivariateNormal(
+                self.mean_module(x), self.covar_module(x)
+            )
+
+    model = Linear(gpytorch.likelihoods.GaussianLikelihood()).double().eval()
+    model.covar_module.variance = 1 / blr.alpha
+    model.likelihood.noise = 1 / blr.beta
+    with torch.no_grad():
+        posterior = model(torch.tensor(Phi_new))
+    mean, variance = blr.posterior(Phi_new)
+    np.testing.assert_allclose(mean, posterior.mean.numpy(), rtol=1e-7)
+    np.testing.assert_allclose(variance, posterior.variance.numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("n", "k"), SIZES)
+def test_evidence_is_the_normal_density(n: int, k: int) -> None:
+    Phi, y = data(n, k)
+    blr = BayesianLinearRegression(Phi, y)
+    expected = evidence(Phi, y, math.log(blr.alpha), math.log(blr.beta))
+    assert blr.log_evidence == pytest.approx(expected, rel=1e-8, abs=1e-6)
+
+
+@settings(deadline=None, derandomize=True, max_examples=25)
+@given(
+    n=st.integers(1, 30),
+    k=st.integers(1, 8),
+    seed=st.integers(0, 100),
+    noise=st.sampled_from([0.0, 0.1, 3.0]),
+)
+def test_evidence_is_the_largest_of_the_square(n: int, k: int, seed: int, noise: float) -> None:
+    Phi, y = data(n, k, seed, noise)
+    blr = BayesianLinearRegression(Phi, y)
+    assert LOWEST * (1 - 1e-9) <= blr.alpha <= HIGHEST * (1 + 1e-9)
+    assert LOWEST * (1 - 1e-9) <= blr.beta <= HIGHEST * (1 + 1e-9)
+    axis = np.linspace(*LOG_PRECISIONS, 21)
+    values = [(evidence(Phi, y, a, b), a, b) for a in axis for b in axis]
+    best = max(values)
+    assert blr.log_evidence >= best[0] - 1e-6
+    polished = minimize(
+        lambda p: -evidence(Phi, y, *p), best[1:], method="L-BFGS-B", bounds=[LOG_PRECISIONS] * 2
+    )
+    assert blr.log_evidence == pytest.approx(-polished.fun, rel=1e-5, abs=1e-4)
+
+
+def test_true_precisions_are_found() -> None:
+    """α = 4, β = 25 of 2,000 data and 50 features: within a few of their standard errors."""
+    rng = np.random.default_rng(0)
+    Phi = rng.standard_normal((2000, 50))
+    y = Phi @ (rng.standard_normal(50) / 2) + rng.standard_normal(2000) / 5
+    blr = BayesianLinearRegression(Phi, y)
+    assert blr.beta == pytest.approx(25, rel=4 * math.sqrt(2 / 1950))
+    assert blr.alpha == pytest.approx(4, rel=4 * math.sqrt(2 / 50))
+
+
+def test_units_of_y_do_not_matter() -> None:
+    Phi, y = data(40, 6)
+    Phi_new, _ = data(9, 6, seed=1)
+    one, two = BayesianLinearRegression(Phi, y), BayesianLinearRegression(Phi, 3.0 * y)
+    assert two.beta == pytest.approx(one.beta / 9, rel=1e-4)
+    mean_1, variance_1 = one.posterior(Phi_new)
+    mean_2, variance_2 = two.posterior(Phi_new)
+    np.testing.assert_allclose(mean_2, 3 * mean_1, rtol=1e-4)
+    np.testing.assert_allclose(variance_2, 9 * variance_1, rtol=1e-4)
+
+
+@pytest.mark.parametrize("n", [1, 5, 30])
+def test_equal_observations(n: int) -> None:
+    """Standardised, they are zeros: the likelihood has no maximum but at the corner."""
+    Phi, _ = data(n, 6)
+    blr = BayesianLinearRegression(Phi, np.zeros(n))
+    assert (blr.alpha, blr.beta) == (pytest.approx(HIGHEST), pytest.approx(HIGHEST))
+    mean, variance = blr.posterior(Phi)
+    np.testing.assert_array_equal(mean, 0.0)
+    assert np.all(variance > 0)
+
+
+def test_repeated_and_empty_features() -> None:
+    """A repeated point, a repeated feature and one that is always zero: still the closed form."""
+    Phi, y = data(20, 4)
+    Phi = np.column_stack([Phi, Phi[:, 0], np.zeros(20)])
+    Phi[7:10] = Phi[6]
+    blr = BayesianLinearRegression(Phi, y)
+    S = np.linalg.inv(blr.alpha * np.eye(6) + blr.beta * Phi.T @ Phi)
+    mean, variance = blr.posterior(Phi)
+    np.testing.assert_allclose(mean, Phi @ (blr.beta * S @ Phi.T @ y), rtol=1e-7)
+    np.testing.assert_allclose(variance, np.sum(Phi @ S * Phi, axis=1), rtol=1e-7)
+    new = np.eye(6)[[5]]  # what no datum has told anything about: the prior
+    assert blr.posterior(new)[1] == pytest.approx(1 / blr.alpha)

@@ -1,0 +1,164 @@
+"""DNGO's network: its fused steps against torch's autograd and torch's Adam."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+
+from replibo.surrogates.tanh_network import UNITS, TanhNetwork
+
+
+def data(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng([seed, n, d])
+    X = rng.random((n, d))
+    y = np.sin(5 * X.sum(axis=1)) + 0.1 * rng.standard_normal(n)
+    return X, (y - y.mean()) / max(y.std(), 1e-8)
+
+
+def as_module(network: TanhNetwork, dim: int, units: tuple[int, ...]) -> torch.nn.Sequential:
+    """The same network by torch, with the weights that ``network`` has now."""
+    layers: list[torch.nn.Module] = []
+    flat, start = network.parameters.clone(), 0
+    widths = (dim, *units, 1)
+    for inputs, outputs in pairwise(widths):
+        W = flat[start : start + outputs * (inputs + 1)].view(outputs, inputs + 1)
+        start += W.numel()
+        linear = torch.nn.Linear(inputs, outputs, dtype=W.dtype)
+        linear.weight.data, linear.bias.data = W[:, :-1].clone(), W[:, -1].clone()
+        layers += [linear, torch.nn.Tanh()]
+    assert start == len(flat)
+    return torch.nn.Sequential(*layers[:-1])
+
+
+def flattened(module: torch.nn.Sequential) -> np.ndarray:
+    return np.concatenate(
+        [
+            torch.cat([layer.weight, layer.bias[:, None]], dim=1).detach().numpy().ravel()
+            for layer in module
+            if isinstance(layer, torch.nn.Linear)
+        ]
+    )
+
+
+def standardised(X: np.ndarray) -> np.ndarray:
+    sd = X.std(axis=0)
+    return (X - X.mean(axis=0)) / np.where(sd > 0, sd, 1.0)
+
+
+def train_by_torch(
+    module: torch.nn.Sequential, X: np.ndarray, y: np.ndarray, rng: np.random.Generator, epochs: int
+) -> None:
+    """pybnn's loop: a new order each epoch, what does not fill a batch of 10 is left out."""
+    optimizer = torch.optim.Adam(module.parameters(), lr=0.01)
+    dtype = module[0].weight.dtype
+    inputs, targets = torch.tensor(standardised(X), dtype=dtype), torch.tensor(y, dtype=dtype)
+    batch = min(10, len(X))
+    for _ in range(epochs):
+        order = rng.permutation(len(X))
+        for start in range(0, len(X) - batch + 1, batch):
+            rows = order[start : start + batch]
+            optimizer.zero_grad()
+            torch.nn.functional.mse_loss(module(inputs[rows])[:, 0], targets[rows]).backward()
+            optimizer.step()
+
+
+@pytest.mark.parametrize(("n", "d"), [(37, 5), (10, 3), (4, 2), (1, 1), (60, 20)])
+@pytest.mark.parametrize("units", [UNITS, (7, 5), (4,)])
+def test_training_is_torchs(n: int, d: int, units: tuple[int, ...]) -> None:
+    X, y = data(n, d)
+    network = TanhNetwork(d, np.random.default_rng(1), units=units, dtype=torch.float64)
+    module = as_module(network, d, units)
+    np.testing.assert_array_equal(network.parameters.numpy(), flattened(module))
+    epochs = -(-60 // max(n // 10, 1))  # 60 steps or a few more
+    network.train(X, y, np.random.default_rng(2), epochs=epochs)
+    train_by_torch(module, X, y, np.random.default_rng(2), epochs)
+    np.testing.assert_allclose(network.parameters.numpy(), flattened(module), rtol=0, atol=1e-10)
+    inputs = torch.tensor(standardised(X))
+    with torch.no_grad():
+        loss = torch.mean((module(inputs)[:, 0] - torch.tensor(y)) ** 2)
+        features = module[:-1](inputs)
+    assert network.training_loss == pytest.approx(float(loss), rel=1e-8, abs=1e-12)
+    np.testing.assert_allclose(network.features(X), features.numpy(), rtol=0, atol=1e-9)
+    assert network.features(X).shape == (n, units[-1])
+    assert not network.diverged
+
+
+def test_single_precision_too() -> None:
+    X, y = data(40, 5)
+    network = TanhNetwork(5, np.random.default_rng(1))
+    assert network.parameters.dtype == torch.float32
+    module = as_module(network, 5, UNITS)
+    network.train(X, y, np.random.default_rng(2), epochs=5)
+    train_by_torch(module, X, y, np.random.default_rng(2), 5)
+    np.testing.assert_allclose(network.parameters.numpy(), flattened(module), rtol=0, atol=1e-4)
+    features = network.features(X)
+    assert features.dtype == np.float64 and features.flags.c_contiguous
+
+
+def test_initial_weights() -> None:
+    """Uniform on ±1/√(inputs), biases too, as torch's own layers are; different seeds differ."""
+    network = TanhNetwork(20, np.random.default_rng(0), dtype=torch.float64)
+    for layer in as_module(network, 20, UNITS)[::2]:
+        own = torch.cat([layer.weight, layer.bias[:, None]], dim=1).detach().numpy()
+        reference = torch.nn.Linear(layer.in_features, 5000)
+        bound = 1 / np.sqrt(layer.in_features)
+        assert np.abs(own).max() <= bound
+        if own.size > 500:
+            assert np.abs(own).max() > 0.99 * bound
+            assert own.std() == pytest.approx(float(reference.weight.std().detach()), rel=0.05)
+            assert own[:, -1].std() == pytest.approx(float(reference.bias.std().detach()), rel=0.3)
+    again = TanhNetwork(20, np.random.default_rng(0), dtype=torch.float64)
+    other = TanhNetwork(20, np.random.default_rng(1), dtype=torch.float64)
+    assert torch.equal(network.parameters, again.parameters)
+    assert not torch.equal(network.parameters, other.parameters)
+
+
+def test_it_learns() -> None:
+    X, y = data(100, 2)
+    network = TanhNetwork(2, np.random.default_rng(0))
+    network.train(X, y, np.random.default_rng(1), epochs=200)
+    assert network.training_loss < 0.1  # the constant's is 1
+
+
+def test_global_generators_are_left_alone() -> None:
+    X, y = data(20, 2)
+    torch.manual_seed(0)
+    before, numpy_before = torch.get_rng_state(), np.random.get_state()[1].copy()
+    network = TanhNetwork(2, np.random.default_rng(0))
+    network.train(X, y, np.random.default_rng(1), epochs=3)
+    assert torch.equal(before, torch.get_rng_state())
+    np.testing.assert_array_equal(numpy_before, np.random.get_state()[1])
+
+
+def test_inputs_are_standardised_by_the_training_data() -> None:
+    """So that shifted and stretched inputs give the same features."""
+    X, y = data(30, 3)
+    new, _ = data(8, 3, seed=1)
+    features = []
+    for scale, shift in ((1.0, 0.0), (8.0, -4.0)):
+        network = TanhNetwork(3, np.random.default_rng(0), dtype=torch.float64)
+        network.train(scale * X + shift, y, np.random.default_rng(1), epochs=5)
+        features.append(network.features(scale * new + shift))
+    np.testing.assert_allclose(features[0], features[1], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [np.full((1, 1), 0.3), np.full((12, 2), 0.3), np.array([[0.1, 0.5], [0.9, 0.5], [0.9, 0.5]])],
+    ids=["one point", "one point twelve times", "a constant column"],
+)
+def test_degenerate_data(X: np.ndarray) -> None:
+    network = TanhNetwork(X.shape[1], np.random.default_rng(0))
+    network.train(X, np.zeros(len(X)), np.random.default_rng(1), epochs=50)
+    assert not network.diverged
+    assert np.all(np.isfinite(network.features(X)))
+
+
+def test_divergence_is_a_flag() -> None:
+    X, y = data(20, 2)
+    network = TanhNetwork(2, np.random.default_rng(0))
+    network.train(X, y, np.random.default_rng(1), epochs=20, learning_rate=1e38)
+    assert network.diverged
