@@ -1,0 +1,113 @@
+"""The bbob suite of COCO: 24 noiseless functions in many instances (NeuralBO, section 7.1, Figure 2).
+
+The functions are those of ``coco-experiment`` (Hansen et al., "COCO: a platform for comparing
+continuous optimizers in a black-box setting", 2021).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from replibo.errors import RepliboError
+from replibo.problems.base import Array, Problem
+
+if TYPE_CHECKING:
+    from cocoex import BareProblem
+
+SUITE = "bbob"
+FUNCTIONS = 24
+INSTANCES = 15  # of each function, in the paper
+DIMENSIONS = (2, 3, 5, 10, 20, 40)
+
+# The suite's own five groups of functions: first and last of each.
+GROUPS = {
+    "separable": (1, 5),
+    "moderate conditioning": (6, 9),
+    "high conditioning, unimodal": (10, 14),
+    "multimodal, strong structure": (15, 19),
+    "multimodal, weak structure": (20, 24),
+}
+
+# Successive seeds take functions that are so far apart: one of each group in five seeds. 5 and 24
+# have no common divisor, so 24 successive seeds from a multiple of 24 take every function once.
+_STRIDE = 5
+_INVERSE_STRIDE = pow(_STRIDE, -1, FUNCTIONS)
+
+
+def member(seed: int) -> tuple[int, int]:
+    """The (function, instance) that the runs of ``seed`` optimise, both counted from 1.
+
+    Seeds 0 … 359 are the 24 functions in 15 instances; seeds 0 … 4 are f1, f6, f11, f16 and f21, one
+    of each group; more seeds are more instances.
+
+    Raises:
+        RepliboError: the seed is negative.
+    """
+    if seed < 0:
+        raise RepliboError(f"seed: {seed} is not allowed; an integer >= 0 is")
+    return 1 + _STRIDE * seed % FUNCTIONS, 1 + seed // FUNCTIONS
+
+
+def seed_of(function: int, instance: int) -> int:
+    """The seed whose runs optimise this member: the inverse of `member`.
+
+    Raises:
+        RepliboError: the suite has no such member.
+    """
+    if not 1 <= function <= FUNCTIONS:
+        raise RepliboError(f"function: {function} is not allowed; an integer from 1 to 24 is")
+    if instance < 1:
+        raise RepliboError(f"instance: {instance} is not allowed; an integer >= 1 is")
+    return FUNCTIONS * (instance - 1) + _INVERSE_STRIDE * (function - 1) % FUNCTIONS
+
+
+class Bbob(Problem):
+    """The bbob suite in one dimension; the seed varies the function and its instance (`member`).
+
+    ``f`` is f_opt - f_bbob, so that each member's maximum is 0 and COCO's precision, f_bbob - f_opt,
+    is the regret. Near the optimum it may exceed 0 by round-off (measured: 4e-15). The domain is
+    [-5, 5]^d, without noise.
+
+    f_opt is the documented ``best_value`` of ``cocoex.BareProblem``, which computes it in memory: no
+    file is written and nothing is shared between processes.
+
+    Args:
+        dim: d; one of `DIMENSIONS`, those of the suite.
+
+    Attributes:
+        function: 1 … 24; of the object itself, before `of_seed`, that of seed 0.
+        instance: 1, 2, …; likewise.
+        f_opt: the member's minimum as COCO has it.
+        optimizers: ``1 x d``, the native point at which the member's maximum is reached.
+    """
+
+    optimizers: Array
+
+    def __init__(self, *, dim: int) -> None:
+        if dim not in DIMENSIONS:
+            raise RepliboError(f"dim: {dim!r} is not allowed; 2, 3, 5, 10, 20 or 40 is")
+        self.dim = int(dim)
+        self.bounds = np.array([[-5.0] * self.dim, [5.0] * self.dim])
+        self.optimal_value = 0.0
+        self._take(*member(0))
+
+    def of_seed(self, seed: int) -> Bbob:
+        """The member of ``seed``: its function and instance (`member`)."""
+        made = Bbob(dim=self.dim)
+        made._take(*member(seed))
+        return made
+
+    def _take(self, function: int, instance: int) -> None:
+        from cocoex import BareProblem
+
+        self.function, self.instance = function, instance
+        self._bare: BareProblem = BareProblem(SUITE, function, self.dim, instance)
+        self.f_opt: float = self._bare.best_value()
+        self.optimizers = np.array([self._bare.best_parameter()])
+
+    def evaluate_true(self, X: Array) -> Array:
+        """f_opt - f_bbob, shape ``n``, at the native points ``X``, ``n x d``."""
+        f: Array = self._bare(np.ascontiguousarray(X, dtype=np.float64))
+        return self.f_opt - f

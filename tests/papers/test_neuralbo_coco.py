@@ -1,0 +1,344 @@
+"""Figure 2 of NeuralBO on traces whose share of reached targets is known."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+from replibo import claims, plotting, tables
+from replibo.claims import MissingRunsError
+from replibo.config.models import COLORS, FigureEntry, PaperEntry
+from replibo.errors import RepliboError
+from replibo.papers import neuralbo_coco as paper
+from replibo.papers.neuralbo_coco import TARGETS, coverage, evaluations_to_target, shares_reached
+from replibo.problems.coco import member
+from replibo.runs import Runs
+
+DIMS = {"bbob_2d": 2, "bbob_3d": 3, "bbob_5d": 5, "bbob_10d": 10}
+ALGORITHMS = {"neural_bo": "blue", "gp_ucb": "orange", "random_search": "grey"}
+SETTINGS = {"horizon": 40, "initial_points": 3, "seeds": "0-359", "seeds_per_job": 1}
+ENTRY = PaperEntry.model_validate(
+    {
+        "title": "t",
+        "reference": "r",
+        "first_round": "initial",
+        "defaults": {**SETTINGS, "algorithms": list(ALGORITHMS)},
+        "problems": {
+            name: {"type": "coco.Bbob", "label": f"{dim}-D", "parameters": {"dim": dim}}
+            for name, dim in DIMS.items()
+        },
+        "algorithms": {
+            name: {"type": "random_search.RandomSearch", "label": name.upper(), "color": color}
+            for name, color in ALGORITHMS.items()
+        },
+        "scales": {"paper": {}, "quick": {}, "smoke": {}},
+        "figures": {},
+        "tables": {},
+    }
+)
+FIGURE = FigureEntry(caption="The caption.")
+SEEDS = list(range(24))
+
+
+def made_runs(gaps, seeds=SEEDS, scale="paper"):
+    """Runs from (problem, algorithm) → f_opt - f, ``seeds x evaluations``; or with seeds of its own."""
+    parts = []
+    for (problem, algorithm), found in gaps.items():
+        gap, own = found if isinstance(found, tuple) else (found, seeds)
+        n, evaluations = gap.shape
+        assert n == len(own)
+        columns = {
+            "problem": [problem] * gap.size,
+            "algorithm": [algorithm] * gap.size,
+            "seed": np.repeat(own, evaluations),
+            "t": np.tile(np.arange(1, evaluations + 1), n),
+            "f": -gap.ravel(),
+        }
+        parts.append(pa.table(columns))
+    facts = {"optimal_value": 0.0, "initial_points": 3, "horizon": 40, "stand_in": ""}
+    problems = {p: {**facts, "dim": DIMS[p]} for p, _ in gaps}
+    return Runs(ENTRY, {"scale": scale, "problems": problems}, pa.concat_tables(parts))
+
+
+def steps(share, n=24, evaluations=40):
+    """Gaps of which the ``share`` largest targets are reached from evaluation 10 on, none before."""
+    gap = np.full((n, evaluations), 1e5)
+    count = np.broadcast_to(np.round(np.asarray(share) * 51).astype(int), n)
+    gap[:, 9:] = np.where(count > 0, TARGETS[np.maximum(count, 1) - 1], 1e5)[:, None]
+    return gap
+
+
+# The measure
+
+
+def test_the_targets_are_the_papers():
+    assert len(TARGETS) == 51
+    np.testing.assert_allclose(np.log10(TARGETS), np.linspace(2, -8, 51), atol=1e-12)
+    assert (TARGETS[0], TARGETS[10], TARGETS[-1]) == (100.0, 1.0, 1e-8)
+
+
+def test_evaluations_to_target_by_hand():
+    f = -np.array([[1e3, 100.0, 50.0, 1.0, 1e-9, 7.0], [1e9] * 6, [0.0, 1e3, 5.0, 0.0, 0.0, 0.0]])
+    found = evaluations_to_target(f, 0.0)
+    assert found.shape == (3, 51)
+    # 10^2 at the second evaluation, 10^1.8 = 63.1 at the third, from 10^1.6 to 1 at the fourth
+    assert found[0].tolist() == [2, 3] + [4] * 9 + [5] * 40
+    assert np.all(np.isinf(found[1]))
+    assert np.all(found[2] == 1)
+    # the same at another optimum (1 is a target's edge: not the same bits after the shift)
+    off = np.delete(evaluations_to_target(f + 3.5, 3.5), 10, axis=1)
+    np.testing.assert_array_equal(off, np.delete(found, 10, axis=1))
+
+
+GAPS = arrays(
+    float,
+    array_shapes(min_dims=2, max_dims=2, max_side=12),
+    elements=st.one_of(st.floats(-9, 4).map(lambda e: 10**e), st.sampled_from([*TARGETS, 0.0])),
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(GAPS)
+def test_evaluations_to_target_by_its_definition(gap):
+    found = evaluations_to_target(-gap, 0.0)
+    for row, hits in zip(gap, found, strict=True):
+        for target, hit in zip(TARGETS, hits, strict=True):
+            within = [n for n, value in enumerate(row, start=1) if value <= target]
+            assert hit == (within[0] if within else np.inf)
+
+
+@settings(deadline=None, max_examples=60)
+@given(GAPS)
+def test_shares_reached_by_counting(gap):
+    shares = shares_reached(-gap, 0.0)
+    assert shares.shape == gap.shape
+    for row, share in zip(gap, shares, strict=True):
+        counts = [sum(min(row[: n + 1]) <= target for target in TARGETS) for n in range(len(row))]
+        np.testing.assert_allclose(share, np.array(counts) / 51, rtol=1e-15)
+
+
+def test_the_bootstrap_interval():
+    values = np.random.default_rng(0).normal(2.0, 3.0, size=(400, 2))
+    interval = paper.bootstrap_interval(values, "bbob_2d")
+    np.testing.assert_allclose(interval.mean, values.mean(axis=0))
+    half = 1.96 * values.std(axis=0) / 20  # of a mean of 400, by the normal distribution
+    np.testing.assert_allclose(interval.high - interval.mean, half, rtol=0.1)
+    np.testing.assert_allclose(interval.mean - interval.low, half, rtol=0.1)
+    again = paper.bootstrap_interval(values[:, 0], "bbob_2d")  # same resamples, column by column
+    assert (again.low, again.high) == pytest.approx((interval.low[0], interval.high[0]), rel=1e-12)
+    assert paper.bootstrap_interval(values[:, 0], "bbob_3d").low != again.low
+    same = paper.bootstrap_interval(np.full(5, 0.25), "bbob_2d")
+    np.testing.assert_allclose([same.low, same.mean, same.high], 0.25, rtol=1e-12)
+    one = paper.bootstrap_interval(np.array([0.25]), "bbob_2d")
+    assert one.mean == 0.25 and np.isnan(one.low) and np.isnan(one.high)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "text"),
+    [
+        (range(360), "24 of 24 functions, 15 of 15 instances each"),
+        (range(24, 48), "24 of 24 functions, 1 of 15 instances each"),
+        (range(30), "24 of 24 functions, 1 to 2 of 15 instances each"),
+        (range(5), "5 of 24 functions (f1, f6, f11, f16, f21), 1 of 15 instances each"),
+        ([0, 24, 48], "1 of 24 functions (f1), 3 of 15 instances each"),
+    ],
+)
+def test_coverage(seeds, text):
+    assert coverage(seeds) == text
+
+
+# Figure and table
+
+
+def test_the_curves_of_the_figure():
+    rng = np.random.default_rng(0)
+    gaps = {
+        (problem, name): 10 ** rng.uniform(-3, 4, size=(24, 20 * dim + 7))
+        for problem, dim in DIMS.items()
+        for name in ALGORITHMS
+    }
+    runs = made_runs(gaps, scale="quick")
+    figure = paper.figure_2(runs, FIGURE)
+    assert [ax.get_title() for ax in figure.axes] == ["2-D", "3-D", "5-D", "10-D"]
+    for ax, (problem, dim) in zip(figure.axes, DIMS.items(), strict=True):
+        *curves, initial = ax.get_lines()
+        assert [curve.get_label() for curve in curves] == ["NEURAL_BO", "GP_UCB", "RANDOM_SEARCH"]
+        for curve, name in zip(curves, ALGORITHMS, strict=True):
+            best = np.minimum.accumulate(gaps[problem, name][:, : 20 * dim], axis=1)
+            ecdf = [np.mean(best[:, n, None] <= TARGETS) for n in range(20 * dim)]
+            np.testing.assert_allclose(curve.get_ydata(), ecdf, rtol=1e-12)
+            x = np.log10(np.arange(1, 20 * dim + 1) / dim)
+            np.testing.assert_allclose(curve.get_xdata(), x)
+            assert curve.get_color() == COLORS[ALGORITHMS[name]]
+        assert len(ax.collections) == 3
+        assert initial.get_xdata()[0] == pytest.approx(np.log10(3 / dim))
+    caption = figure.get_supxlabel().replace("\n", " ")
+    for words in (
+        "The caption. Share of",
+        "95 % percentile intervals of a bootstrap over the (function, instance) pairs",
+        "24 of 24 functions, 1 of 15 instances each",
+        "up to 20 D evaluations",
+        "Scale: quick, 24 seeds. A reduced run",
+        "24 of 360 seeds",
+    ):
+        assert words in caption
+    plt.close(figure)
+
+
+def test_what_was_not_run_is_not_drawn(tmp_path):
+    runs = made_runs(
+        {
+            ("bbob_2d", "neural_bo"): steps(0.5),
+            ("bbob_3d", "gp_ucb"): steps(0.2),
+            ("bbob_10d", "gp_ucb"): (steps(0.3, n=1), [7]),
+        }
+    )
+    figure = paper.figure_2(runs, FIGURE)
+    assert [ax.get_title() for ax in figure.axes if ax.get_visible()] == ["2-D", "3-D", "10-D"]
+    caption = figure.get_supxlabel().replace("\n", " ")
+    assert f"10-D 1 of 24 functions (f{member(7)[0]}), 1 of 15 instances each." in caption
+    assert "2-D 24 of 24 functions" in caption
+    plotting.save(figure, [tmp_path / "figure_2.pdf", tmp_path / "figure_2.png"])
+    plt.close(figure)
+
+    def only(name):
+        return FIGURE.model_copy(update={"algorithms": [name]})
+
+    assert [row[0] for row in paper.coco_final(runs, only("gp_ucb")).rows] == ["3-D", "10-D"]
+    for make in (paper.figure_2, paper.coco_final):
+        with pytest.raises(RepliboError, match="no runs on the bbob suite"):
+            make(runs, only("random_search"))
+
+
+def test_only_the_pairs_that_all_methods_ran_are_compared():
+    runs = made_runs(
+        {
+            ("bbob_2d", "neural_bo"): (steps([0.2] * 5 + [1.0] * 19), SEEDS),
+            ("bbob_2d", "gp_ucb"): (steps(0.6, n=5), SEEDS[:5]),
+        }
+    )
+    table = paper.coco_final(runs, FIGURE)
+    assert [row[2] for row in table.rows] == [5, 5]
+    assert [row[4] for row in table.rows] == pytest.approx([10 / 51, 31 / 51])
+    assert "Run by all methods shown: 5 of 24 functions (f1, f6, f11, f16, f21)" in table.caption
+    figure = paper.figure_2(runs, FIGURE)
+    assert figure.axes[0].get_lines()[0].get_ydata()[-1] == pytest.approx(10 / 51)
+    plt.close(figure)
+    alone = paper.coco_final(runs, FIGURE.model_copy(update={"algorithms": ["neural_bo"]}))
+    assert alone.rows[0][2:5] == (24, 40, pytest.approx((5 * 10 + 19 * 51) / 24 / 51))
+
+    apart = made_runs(
+        {
+            ("bbob_2d", "neural_bo"): (steps(0.2, n=2), [0, 1]),
+            ("bbob_2d", "gp_ucb"): (steps(0.2, n=2), [2, 3]),
+        }
+    )
+    with pytest.raises(RepliboError, match=r"bbob_2d: no .function, instance. was run by all of"):
+        paper.figure_2(apart, FIGURE)
+
+
+def test_the_table(tmp_path):
+    groups = np.searchsorted([5, 9, 14, 19], [member(seed)[0] for seed in SEEDS])
+    share = np.array([1.0, 0.8, 0.4, 0.2, 0.0])[groups]
+    late = steps(1.0, n=3)
+    late[:, 9:] = 1e5
+    late[:, 39] = 1.0  # the last evaluation counts
+    over = np.concatenate([late, np.zeros((3, 5))], axis=1)  # those beyond 20 D do not
+    runs = made_runs(
+        {
+            ("bbob_2d", "neural_bo"): steps(share),
+            ("bbob_5d", "gp_ucb"): (over, [0, 24, 48]),
+            ("bbob_2d", "gp_ucb"): over[[0] * 24],
+        }
+    )
+    table = paper.coco_final(runs, FIGURE)
+    assert len({len(row) for row in table.rows} | {len(table.columns)}) == 1
+    first, second, third = table.rows
+    assert first[:4] == ("2-D", "NEURAL_BO", 24, 40)
+    reached = np.round(np.array([1.0, 0.8, 0.4, 0.2, 0.0]) * 51) / 51
+    np.testing.assert_allclose(first[7:], reached)
+    sizes = np.bincount(groups)
+    assert first[4] == pytest.approx(reached @ sizes / 24)
+    assert first[5] < first[4] < first[6]
+    assert second[:5] == ("2-D", "GP_UCB", 24, 40, pytest.approx(11 / 51))
+    assert third[:5] == ("5-D", "GP_UCB", 3, 45, 1.0)  # 45 are fewer than 20 D
+    assert third[7:] == (1.0, None, None, None, None)  # f1 alone
+    tables.save(table, [tmp_path / f"coco_final.{suffix}" for suffix in ("csv", "md", "tex")])
+
+
+# The claim
+
+
+def compare(gaps, baselines=("gp_ucb",), problems=("bbob_2d",)):
+    runs = made_runs(gaps)
+    options = {"problems": problems, "algorithm": "neural_bo", "baselines": baselines}
+    return paper.highest_ecdf_at_budget(runs, **options)
+
+
+def test_the_three_outcomes():
+    spread = np.linspace(0.1, 0.9, 24)
+    own = ("bbob_2d", "neural_bo")
+    for shift, outcome in ((-0.1, "supported"), (0.1, "contradicted"), (0.0, "open")):
+        # paired: a small difference shows though the functions differ much
+        other = {("bbob_2d", "gp_ucb"): steps(spread + shift)}
+        (found,) = compare({own: steps(spread), **other})
+        assert found.outcome == outcome
+        assert claims.judge([found]) in ("replicated", "not replicated", "inconclusive")
+    (found,) = compare({own: steps(spread), ("bbob_2d", "gp_ucb"): steps(spread[::-1])})
+    assert found.outcome == "open"
+
+
+def test_the_numbers_of_the_claim():
+    found = compare(
+        {
+            (problem, name): steps(share)
+            for problem in ("bbob_2d", "bbob_3d")
+            for name, share in (("neural_bo", 30 / 51), ("gp_ucb", 0.0), ("random_search", 1.0))
+        },
+        baselines=("gp_ucb", "random_search"),
+        problems=("bbob_2d", "bbob_3d"),
+    )
+    assert [c.outcome for c in found] == ["supported", "contradicted"] * 2
+    assert found[0].ours == (
+        "2-D: NEURAL_BO 0.588, GP_UCB 0.000, difference +0.588 [+0.588, +0.588] "
+        "(24 of 24 functions, 1 of 15 instances each)"
+    )
+    assert found[3].ours == (
+        "3-D: NEURAL_BO 0.588, RANDOM_SEARCH 1.000, difference -0.412 [-0.412, -0.412]"
+    )
+
+
+def test_only_common_seeds_are_paired_and_the_coverage_is_said():
+    found = compare(
+        {
+            ("bbob_2d", "neural_bo"): (steps([0.2, 0.2, 1.0, 1.0], n=4), [0, 1, 2, 3]),
+            ("bbob_2d", "gp_ucb"): (steps([0.6, 0.6, 0.0], n=3), [0, 1, 9]),
+            ("bbob_2d", "random_search"): (steps([0.6, 0.6], n=2), [2, 3]),
+        },
+        baselines=("gp_ucb", "random_search"),
+    )
+    assert [c.outcome for c in found] == ["contradicted", "supported"]
+    assert "2 of 24 functions (f1, f6), 1 of 15 instances each" in found[0].ours
+    assert "2 of 24 functions (f11, f16)" in found[1].ours
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({}, "gp_ucb was not run on bbob_2d"),
+        (
+            {("bbob_2d", "gp_ucb"): (steps(0.5, n=1), [3])},
+            "a single .function, instance. in common",
+        ),
+        (
+            {("bbob_2d", "gp_ucb"): (steps(0.5, n=2), [90, 91])},
+            "no .function, instance. was run by",
+        ),
+    ],
+)
+def test_missing_runs_are_said(other, message):
+    with pytest.raises(MissingRunsError, match=message):
+        compare({("bbob_2d", "neural_bo"): steps(0.5), **other})

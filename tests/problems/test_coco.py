@@ -1,0 +1,139 @@
+"""The bbob suite: which member a seed takes, its values against the suite itself, its optimum."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replibo.config import registry
+from replibo.errors import RepliboError
+from replibo.problems import coco
+from replibo.problems.coco import Bbob, member, seed_of
+
+
+def test_seeds_0_to_359_are_24_functions_in_15_instances():
+    found = [member(seed) for seed in range(360)]
+    assert sorted(found) == [(f, i) for f in range(1, 25) for i in range(1, 16)]
+    for first in range(0, 360, 24):  # any whole block holds every function once
+        assert {f for f, _ in found[first : first + 24]} == set(range(1, 25))
+
+
+@given(st.integers(0, 2**31 - 1))
+def test_seed_of_is_the_inverse_of_member(seed):
+    assert seed_of(*member(seed)) == seed
+
+
+@given(st.integers(1, 24), st.integers(1, 10**6))
+def test_member_is_the_inverse_of_seed_of(function, instance):
+    assert member(seed_of(function, instance)) == (function, instance)
+
+
+def test_the_first_seeds_spread_over_the_groups():
+    assert [member(seed) for seed in range(5)] == [(1, 1), (6, 1), (11, 1), (16, 1), (21, 1)]
+    ends = list(coco.GROUPS.values())
+    assert [first for first, _ in ends] == [1, *(last + 1 for _, last in ends[:-1])]
+    assert ends[-1][1] == 24
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: member(-1), "seed: -1 is not allowed"),
+        (lambda: Bbob(dim=2).of_seed(-1), "seed: -1 is not allowed"),
+        (lambda: seed_of(25, 1), "function: 25 is not allowed"),
+        (lambda: seed_of(0, 1), "function: 0 is not allowed"),
+        (lambda: seed_of(1, 0), "instance: 0 is not allowed"),
+        *((lambda d=d: Bbob(dim=d), f"dim: {d} is not allowed; 2") for d in (0, 1, 4, 41, True)),
+    ],
+)
+def test_bad_settings_are_one_line(call, message):
+    with pytest.raises(RepliboError, match=message) as error:
+        call()
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("dim", coco.DIMENSIONS)
+def test_each_member_is_the_suites_own_problem(dim):
+    import cocoex
+
+    suite = cocoex.Suite("bbob", "instances:1-15", f"dimensions:{dim}")
+    X = np.random.default_rng(dim).uniform(-5, 5, size=(3, dim))
+    for theirs in suite:
+        function, _, instance = theirs.id_triple
+        ours = Bbob(dim=dim).of_seed(seed_of(function, instance))
+        assert (ours.function, ours.instance) == (function, instance)
+        np.testing.assert_array_equal(ours.bounds, [theirs.lower_bounds, theirs.upper_bounds])
+        np.testing.assert_array_equal(
+            ours.evaluate_true(X), [ours.f_opt - theirs(x) for x in X], strict=True
+        )
+
+
+@pytest.mark.parametrize("dim", coco.DIMENSIONS)
+def test_each_members_maximum_is_0_at_its_optimizer(dim):
+    rng = np.random.default_rng(dim)
+    family = Bbob(dim=dim)
+    for seed in range(360):
+        problem = family.of_seed(seed)
+        x = problem.optimizers[0]
+        assert np.all(np.abs(x) <= 5)
+        assert abs(problem.evaluate_true(problem.optimizers)[0]) < 1e-13
+        # nothing is higher, near or far, and the points around the optimum are lower
+        near = np.clip(x + rng.normal(scale=1e-3, size=(20, dim)), -5, 5)
+        far = rng.uniform(-5, 5, size=(50, dim))
+        assert problem.evaluate_true(near).max() <= 1e-13
+        assert problem.evaluate_true(far).max() < 0
+
+
+def test_values_by_formulas_of_their_own():
+    X = np.random.default_rng(0).uniform(-5, 5, size=(20, 5))
+    for instance in (1, 7):
+        sphere = Bbob(dim=5).of_seed(seed_of(1, instance))
+        by_formula = -np.sum((X - sphere.optimizers) ** 2, axis=1)
+        np.testing.assert_allclose(sphere.evaluate_true(X), by_formula, rtol=1e-11)
+        # f5, the linear slope: 10^(i/(d-1)) against the side on which the optimum lies
+        slope = Bbob(dim=5).of_seed(seed_of(5, instance))
+        s = 10 ** (np.arange(5) / 4)
+        by_formula = -np.sum(s * (5 - np.sign(slope.optimizers) * X), axis=1)
+        np.testing.assert_allclose(slope.evaluate_true(X), by_formula, rtol=1e-11)
+
+
+def test_the_family_is_the_member_of_seed_0_and_stays_it():
+    family = Bbob(dim=3)
+    X = np.random.default_rng(0).uniform(-5, 5, size=(9, 3))
+    before = family.evaluate_true(X)
+    other = family.of_seed(13)
+    assert not np.array_equal(other.evaluate_true(X), before)
+    np.testing.assert_array_equal(family.evaluate_true(X), before)
+    np.testing.assert_array_equal(family.of_seed(0).evaluate_true(X), before)
+    assert (family.dim, family.noise_std, family.optimal_value) == (3, 0.0, 0.0)
+    np.testing.assert_array_equal(family.evaluate_true(np.asfortranarray(X)), before)
+
+
+ALL_MEMBERS = """
+import hashlib
+import numpy as np
+from replibo.problems.coco import Bbob
+X = np.random.default_rng(0).uniform(-5, 5, size=(2, 5))
+sha = hashlib.sha256()
+for seed in range(360):
+    problem = Bbob(dim=5).of_seed(seed)
+    sha.update(problem.evaluate_true(X).tobytes() + problem.optimizers.tobytes())
+print(sha.hexdigest())
+"""
+
+
+def test_two_processes_in_one_folder_agree_and_write_no_file(tmp_path):
+    command = [sys.executable, "-c", ALL_MEMBERS]
+    both = [subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE) for _ in range(2)]
+    first, second = (process.communicate()[0] for process in both)
+    assert first == second and len(first.strip()) == 64
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_config_knows_it_and_cocoex_is_imported_late():
+    assert registry.parameters("problems", "coco.Bbob") == ("dim",)
+    code = "import sys, replibo.problems.coco; sys.exit('cocoex' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
