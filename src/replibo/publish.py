@@ -30,6 +30,7 @@ KEPT_DIAGNOSTICS = (
     "fit_collapsed",
     "fit_converged",
     "fit_at_bound",
+    "diverged",
 )
 
 

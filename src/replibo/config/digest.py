@@ -128,6 +128,7 @@ LIBRARIES = (
     "pyro-ppl",
     "scikit-learn",
     "scikit-optimize",
+    "coco-experiment",
 )
 
 
