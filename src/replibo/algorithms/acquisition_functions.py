@@ -27,9 +27,9 @@ def upper_confidence_bound(mean: Array, sd: Array, beta: float) -> Array:
 def expected_improvement(mean: ArrayLike, sd: ArrayLike, best: float, xi: float = 0.0) -> Array:
     """EI = E[max(f - best - ξ, 0)] for f ~ N(mean, sd²), shape ``m`` (Jones et al. 1998, eq. 15).
 
-    With z = (mean - best - ξ)/sd it is sd (z Φ(z) + φ(z)); where ``sd`` is 0 it is
-    max(mean - best - ξ, 0). Never negative. Below z = -38.5 it underflows to 0: to compare points
-    there use `log_expected_improvement`, which has the same maximiser.
+    With z = (mean - best - ξ)/sd it is sd (z Φ(z) + φ(z)), which is max(mean - best - ξ, 0) plus the
+    same at -|z|; where ``sd`` is 0, that maximum alone. Never negative. Below z = -38.5 it underflows to
+    0: to compare points there use `log_expected_improvement`, which has the same maximiser.
 
     Args:
         mean, sd: ``m`` each (or a scalar), in one unit; sd ≥ 0.
@@ -37,10 +37,7 @@ def expected_improvement(mean: ArrayLike, sd: ArrayLike, best: float, xi: float 
         xi: ξ, what counts as an improvement at least, in the same unit.
     """
     gain, sd, z = _standardised(mean, sd, best, xi)
-    certain = np.maximum(gain, 0.0)
-    # z Φ(z) + φ(z) tends to z for large z and need not be computed beyond it
-    uncertain = sd * (np.maximum(z, 0.0) + _tail(-np.abs(z)))
-    return np.where(sd > 0, uncertain, certain)
+    return np.asarray(np.maximum(gain, 0.0) + sd * _tail(-np.abs(z)))
 
 
 def log_expected_improvement(mean: ArrayLike, sd: ArrayLike, best: float, xi: float = 0.0) -> Array:
@@ -50,14 +47,16 @@ def log_expected_improvement(mean: ArrayLike, sd: ArrayLike, best: float, xi: fl
     apart (as Ament et al. 2023 do). -inf where EI is 0: sd = 0 and no improvement.
     """
     gain, sd, z = _standardised(mean, sd, best, xi)
-    low = np.minimum(z, 0.0)
-    # log(z Φ(z) + φ(z)): by its logarithm below 0, as it stands above
-    below = -0.5 * low**2 - 0.5 * math.log(2 * math.pi) + np.log(_tail_over_density(low))
-    above = np.log(np.maximum(z, 0.0) + _tail(-np.maximum(z, 0.0)))
+    below = np.minimum(z, 0.0)
     with np.errstate(divide="ignore"):
-        certain = np.log(np.maximum(gain, 0.0))
-        uncertain = np.log(sd) + np.where(z < 0, below, above)
-    return np.where(sd > 0, uncertain, certain)
+        hopeless = (
+            np.log(sd)
+            - 0.5 * below**2
+            - 0.5 * math.log(2 * math.pi)
+            + np.log(_tail_over_density(below))
+        )
+        hopeful = np.log(np.maximum(gain, 0.0) + sd * _tail(-np.maximum(z, 0.0)))
+    return np.where((sd > 0) & (z < 0), hopeless, hopeful)
 
 
 def _standardised(
