@@ -1,0 +1,130 @@
+"""CPU time of NeuralBO's parts, and of whole runs.
+
+``python benchmarks/neural_bo.py [--dim 20] [--queries 500] [--parts] [--algorithms neural_bo …]``
+
+``--parts``: σ for 512 candidates, one appended row, one training, at that many observations. Otherwise
+whole runs on Ackley with the default settings: seconds of CPU time of ask and tell, the largest f, and
+what random search reaches. Imports are not counted. Set OMP_NUM_THREADS=1: the workflow's runs take one
+thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from replibo.algorithms.base import Algorithm
+from replibo.algorithms.network_inputs import network_inputs
+from replibo.algorithms.neural_bo import NeuralBO
+from replibo.algorithms.neural_bo_released import NeuralBOReleased
+from replibo.algorithms.neural_greedy import NeuralGreedy
+from replibo.algorithms.random_search import RandomSearch
+from replibo.loop import Experiment, run_block
+from replibo.problems.synthetic import Synthetic
+from replibo.surrogates.tangent_kernel import DualVariance, TangentKernel
+from replibo.surrogates.two_layer_network import (
+    TwoLayerNetwork,
+    draw_weights,
+    train_adam,
+    train_sgd,
+)
+
+ALGORITHMS: dict[str, type[Algorithm]] = {
+    "neural_bo": NeuralBO,
+    "neural_bo_released": NeuralBOReleased,
+    "neural_greedy": NeuralGreedy,
+    "random_search": RandomSearch,
+}
+WIDTH, CANDIDATES, REGULARIZER = 500, 512, 0.01
+
+
+def parts(dim: int, n: int) -> None:
+    """Milliseconds of the parts at ``n`` observations, the best of some repetitions."""
+    rng = np.random.default_rng(0)
+    X, C = (network_inputs(rng.uniform(size=(k, dim)), "fixed") for k in (n, CANDIDATES))
+    y = rng.standard_normal(n)
+    weights = draw_weights(rng, dim + 1, WIDTH, "section_7")
+    variance = DualVariance(TangentKernel(*weights), REGULARIZER)
+    start = time.process_time()
+    for x in X:
+        variance.append(x)
+    print(f"all {n} rows appended: {time.process_time() - start:.2f} s")
+    print(f"σ for {CANDIDATES} candidates: {_best(lambda: variance.variance(C)):.4f} s")
+    print(f"held by σ: {variance.bytes() / 1e6:.0f} MB")
+    precisions: tuple[Literal["float32", "float64"], ...] = ("float32", "float64")
+    for precision in precisions:
+        network = TwoLayerNetwork(*weights, precision=precision)
+        setting: dict[str, Any] = {"learning_rate": 0.001, "epochs": 50}
+        sgd = _best(
+            partial(
+                train_sgd,
+                network,
+                X,
+                y,
+                rng=rng,
+                batch_size=50,
+                regularizer=REGULARIZER,
+                **setting,
+            )
+        )
+        adam = _best(partial(train_adam, network, X, y, **setting))
+        print(f"a training, {precision}: SGD {sgd:.3f} s, Adam {adam:.3f} s")
+
+
+def _best(work: Callable[[], object], repetitions: int = 5) -> float:
+    """CPU seconds of the quickest repetition, after one that is not counted."""
+    seconds = []
+    for _ in range(repetitions + 1):
+        start = time.process_time()
+        work()
+        seconds.append(time.process_time() - start)
+    return min(seconds[1:])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--dim", type=int, default=20, help="d (default: 20)")
+    parser.add_argument("--queries", type=int, default=500, help="in all (default: 500)")
+    parser.add_argument("--seeds", type=int, default=1, help="number of seeds (default: 1)")
+    parser.add_argument("--parts", action="store_true", help="the parts only")
+    parser.add_argument("--algorithms", nargs="+", default=list(ALGORITHMS), choices=ALGORITHMS)
+    options = parser.parse_args()
+    if options.parts:
+        return parts(options.dim, options.queries)
+    problem = Synthetic(function="Ackley", dim=options.dim)
+    print(f"Ackley, d = {options.dim}, {options.queries} queries, {options.seeds} seeds")
+    for name in options.algorithms:
+        cls = ALGORITHMS[name]
+        for module in cls.late_imports:
+            importlib.import_module(module)
+        job = Experiment(
+            "neuralbo",
+            f"ackley_{options.dim}",
+            name,
+            problem,
+            cls,
+            options.queries,
+            options.dim + 1,
+            "initial",
+        )
+        runs = run_block(job, range(options.seeds))
+        seconds = [np.sum(np.array(run.seconds)[:, :2]) for run in runs]
+        best = [np.max(run.f) for run in runs]
+        diverged = sum(d.get("diverged", 0.0) for run in runs for d in run.diagnostics)
+        print(
+            f"{name:<20} {np.mean(seconds):7.1f} s a run; largest f {np.mean(best):.3f} ± "
+            f"{np.std(best):.3f}; {diverged:.0f} queries of diverged trainings",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""GP-UCB with the confidence parameter of Srinivas et al.: a baseline of the NeuralBO paper."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from replibo.algorithms.acquisition_functions import upper_confidence_bound
+from replibo.algorithms.base import History, Space
+from replibo.algorithms.gp_sampled import Scores, _GpSampled
+from replibo.errors import RepliboError
+from replibo.problems.base import Array
+from replibo.streams import RunStreams
+from replibo.surrogates.gp_regression import GpRegression
+
+
+def srinivas_beta(t: int, dim: int, length_scale: float, delta: float) -> float:
+    """β_t of Srinivas et al. (2010), Theorem 2, on the unit cube (r = 1), with a = 1:
+
+        β_t = 2 ln(2π²t²/(3δ)) + 2d ln(t² d b r √(ln(4da/δ)))
+            = (4d + 4) ln t + 2 ln(2π²/(3δ)) + 2d ln(d b r √(ln(4da/δ))),   b = 1/(√2 ℓ).
+
+    The second term counts the points of a discretisation of the cube, (t² d b r √…)^d of them. For
+    long length scales and small t that is less than one point; the term is then 0 and β_t that of a
+    single point, never negative. (The inner logarithm is above ln 4, as δ < 1 ≤ d.)
+
+    Args:
+        t: the round, 1, 2, …; the theorem's t of the present round, not the horizon T.
+        dim: d.
+        length_scale: ℓ, in units of the cube.
+        delta: δ, between 0 and 1: the probability that the bounds fail.
+    """
+    b, r, a = 1.0 / (math.sqrt(2.0) * length_scale), 1.0, 1.0
+    points = t**2 * dim * b * r * math.sqrt(math.log(4 * dim * a / delta))
+    return 2 * math.log(2 * math.pi**2 * t**2 / (3 * delta)) + 2 * dim * max(math.log(points), 0.0)
+
+
+class GpUcb(_GpSampled):
+    """GP-UCB (Srinivas et al. 2010): the candidate of largest μ(x) + √β_t σ(x).
+
+    Args:
+        beta: β itself, the same at every round; None: β_t of Theorem 2 (`srinivas_beta`), with the
+            length scale of the fit in force and the rounds counted by the paper (t = 1 is the first
+            query after the initial points; where initial points are rounds too, it starts behind
+            them).
+        delta: δ of the theorem; used where ``beta`` is None.
+        settings: of `replibo.algorithms.gp_sampled`.
+    """
+
+    diagnostics: ClassVar[dict[str, str]] = {
+        **_GpSampled.diagnostics,
+        "beta": "β_t; the standard deviation is multiplied by its root",
+    }
+
+    def __init__(
+        self,
+        space: Space,
+        streams: RunStreams,
+        *,
+        beta: float | None = None,
+        delta: float = 0.05,
+        **settings: Any,
+    ) -> None:
+        super().__init__(space, streams, **settings)
+        if beta is not None and not (math.isfinite(beta) and beta >= 0):
+            raise RepliboError(f"beta: {beta} is not allowed; a finite number >= 0 or null is")
+        if not 0 < delta < 1:
+            raise RepliboError(f"delta: {delta} is not allowed; a number between 0 and 1 is")
+        self.beta, self.delta = beta, delta
+
+    def scores(self, gp: GpRegression, X: Array, history: History, t: int) -> Scores:
+        beta = self.beta
+        if beta is None:
+            length_scale = gp.fitted.hyperparameters.length_scale
+            beta = srinivas_beta(max(t, 1), self.space.dim, length_scale, self.delta)
+        mean, sd = gp.posterior(X)
+        return Scores(upper_confidence_bound(mean, sd, beta), mean, sd, {"beta": beta})

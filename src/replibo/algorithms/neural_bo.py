@@ -1,0 +1,86 @@
+"""NeuralBO as printed: Algorithm 1 of Phan-Trong, Tran-The and Gupta (2023), set as in section 7."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from replibo.algorithms.base import History, Proposal, Space
+from replibo.algorithms.neural_surrogate import NeuralSurrogate, ObservedVariance, choose
+from replibo.errors import RepliboError
+from replibo.problems.base import Array
+from replibo.streams import RunStreams
+from replibo.surrogates.tangent_kernel import TangentKernel
+
+
+class NeuralBO(NeuralSurrogate):
+    """Thompson sampling with a network's mean and its tangent kernel's variance.
+
+    Each round: σ_t² from all observations at the fixed features g(·; θ₀) (lines 3 and 7), a sample
+    f̃(x) ~ N(h(x; θ), ν² σ_t²(x)) (line 4), its maximum over the candidates (line 5), TrainNN (line 6).
+    The sample is fresh at each round and independent from candidate to candidate, as line 4 has it.
+
+    Departures from the print, without which it does not work: the inputs (`network_inputs`) and
+    standardised y, in whose units h and σ are. Everything is maximised.
+
+    Args:
+        space, streams: the run's.
+        nu: ν ≥ 0; section 7 searches {0.1, 1, 10}.
+        settings: those of `NeuralSurrogate`.
+
+    Raises:
+        RepliboError: a setting is not allowed.
+    """
+
+    diagnostics: ClassVar[dict[str, str]] = {
+        "mean": "h at the query, in units of y (mean of the observations where it has diverged)",
+        "sigma": "σ_t at the query, before ν, in units of y",
+        "training_loss": "mean squared residual after the training in force, of standardised y",
+        "diverged": "1 where the training in force ended in weights that are not numbers, else 0",
+        "trained_on": "number of observations that the training in force was made on",
+    }
+
+    def __init__(
+        self, space: Space, streams: RunStreams, *, nu: float = 1.0, **settings: Any
+    ) -> None:
+        super().__init__(space, streams, **settings)
+        if not (math.isfinite(nu) and nu >= 0):
+            raise RepliboError(f"nu: {nu} is not allowed; a finite number >= 0 is")
+        self.nu = nu
+        self._variance = ObservedVariance(
+            lambda: TangentKernel(*self.start_weights, device=self.device),
+            self.inputs,
+            self.regularizer,
+        )
+
+    def targets(self, y: Array, rng: np.random.Generator) -> Array:
+        return y
+
+    def tell(self, history: History) -> None:
+        """Append the observations to σ's factor (`ask` would do it, too)."""
+        self._variance.after(history)
+
+    def ask(self, history: History, t: int) -> Proposal:
+        fit = self.fit(history)
+        X, rows = self.candidates.draw(history)
+        rng = self.streams.algorithm_at(len(history))
+        h = self.prediction(X, fit)
+        sigma = self._variance.after(history).variance(self.inputs(X)) ** 0.5
+        sample = h + self.nu * sigma * rng.standard_normal(len(X))
+        if fit.training.diverged:
+            sample = rng.uniform(size=len(X))  # a candidate at random
+        return choose(
+            self.candidates,
+            X,
+            rows,
+            sample,
+            {
+                "mean": fit.mean + fit.sd * h,
+                "sigma": fit.sd * sigma,
+                "training_loss": fit.training.loss,
+                "diverged": fit.training.diverged,
+                "trained_on": len(fit.seen),
+            },
+        )

@@ -1,0 +1,80 @@
+"""NeuralGreedy (Paria et al. 2022), as NeuralBO's paper (section 7) describes its baseline."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from replibo.algorithms.base import History, Proposal, Space
+from replibo.algorithms.neural_surrogate import NeuralSurrogate, choose
+from replibo.errors import RepliboError
+from replibo.problems.base import Array
+from replibo.streams import RunStreams
+
+
+class NeuralGreedy(NeuralSurrogate):
+    """The network fitted to perturbed observations; the query is its maximum over the candidates.
+
+    The paper refers to an appendix of Paria et al. for network and perturbation and states neither.
+    Read here: NeuralBO's own network and training, so that the two differ in how they explore only, and
+    independent normal numbers added to the standardised observations, drawn anew for each training.
+    Their standard deviation is √λ by default, 0.1 at λ = 0.01: λ is the noise variance in NeuralBO's σ,
+    and a fit to observations perturbed by as much as their noise is how a posterior sample of a linear
+    model is made.
+
+    Args:
+        space, streams: the run's.
+        perturbation_sd: ≥ 0, in units of standardised y.
+        settings: those of `NeuralSurrogate`.
+
+    Raises:
+        RepliboError: a setting is not allowed.
+    """
+
+    diagnostics: ClassVar[dict[str, str]] = {
+        "mean": "h at the query, in units of y (mean of the observations where it has diverged)",
+        "training_loss": "mean squared residual after the training in force, of perturbed "
+        "standardised y",
+        "diverged": "1 where the training in force ended in weights that are not numbers, else 0",
+        "trained_on": "number of observations that the training in force was made on",
+    }
+
+    def __init__(
+        self,
+        space: Space,
+        streams: RunStreams,
+        *,
+        perturbation_sd: float = 0.1,
+        **settings: Any,
+    ) -> None:
+        super().__init__(space, streams, **settings)
+        if not (math.isfinite(perturbation_sd) and perturbation_sd >= 0):
+            raise RepliboError(
+                f"perturbation_sd: {perturbation_sd} is not allowed; a finite number >= 0 is"
+            )
+        self.perturbation_sd = perturbation_sd
+
+    def targets(self, y: Array, rng: np.random.Generator) -> Array:
+        return y + self.perturbation_sd * rng.standard_normal(len(y))
+
+    def ask(self, history: History, t: int) -> Proposal:
+        fit = self.fit(history)
+        X, rows = self.candidates.draw(history)
+        h = self.prediction(X, fit)
+        acquisition = h
+        if fit.training.diverged:  # a candidate at random
+            acquisition = self.streams.algorithm_at(len(history)).uniform(size=len(X))
+        return choose(
+            self.candidates,
+            X,
+            rows,
+            acquisition,
+            {
+                "mean": fit.mean + fit.sd * h,
+                "training_loss": fit.training.loss,
+                "diverged": fit.training.diverged,
+                "trained_on": len(fit.seen),
+            },
+        )

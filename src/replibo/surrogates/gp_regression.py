@@ -1,0 +1,374 @@
+"""Exact Gaussian-process regression with an RBF kernel, its hyperparameters by marginal likelihood.
+
+The surrogate of the GP baselines of the NeuralBO paper (Phan-Trong, Tran-The and Gupta 2023, section 7:
+"the common Squared Exponential (SE) Kernel", GPyTorch and BoTorch). The model is that of BoTorch's
+``SingleTaskGP(X, y, covar_module=ScaleKernel(RBFKernel()))``, on standardised y:
+
+    y = c + f(x) + ε,   f ~ GP(0, s exp(-‖x - x'‖²/(2ℓ²))),   ε ~ N(0, σ²),
+
+with one length scale ℓ for all dimensions. `fit` maximises what ``fit_gpytorch_mll`` maximises, the log
+marginal likelihood plus the log density of BoTorch's prior of the noise variance, log σ² ~ N(-4, 1)
+with σ² ≥ 1e-4. (The other three have no prior.) The prior and the bound are kept, as they are what
+"BoTorch" means, keep K + σ²I regular whatever points are repeated, and weigh less than one
+observation.
+
+It is written out with its gradient, one Cholesky factor and one inverse for each evaluation, because
+that takes a fraction of the time of GPyTorch's automatic differentiation (`benchmarks/gp_regression.py`);
+the tests hold it to BoTorch's optimum.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from replibo.errors import RepliboError
+from replibo.problems.base import Array
+from replibo.surrogates.standardise import standardise
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+# BoTorch 0.17's prior and bound of the noise variance (`get_gaussian_likelihood_with_lognormal_prior`).
+NOISE_PRIOR_LOG_MEAN, NOISE_PRIOR_LOG_SD, SMALLEST_NOISE = -4.0, 1.0, 1e-4
+
+# BoTorch's starting point: 0 for c, GPyTorch's softplus(0) for s and ℓ, the prior's mode for σ².
+START = (0.0, math.log(2.0), math.log(2.0), math.exp(NOISE_PRIOR_LOG_MEAN - NOISE_PRIOR_LOG_SD**2))
+
+# Where s and ℓ are looked for. BoTorch sets no bounds; these are wide enough not to matter, and with
+# them and the noise's K + σ²I has a condition number below 1e12 with 10,000 points.
+OUTPUTSCALES, LENGTH_SCALES = (1e-8, 1e4), (1e-4, 1e3)
+
+# Added to the diagonal of a posterior covariance, in units of s, until it has a Cholesky factor.
+JITTERS = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """Of the model above: ``mean`` c, ``outputscale`` s and ``noise_variance`` σ² in units of the
+    standardised y, ``length_scale`` ℓ in units of the cube."""
+
+    mean: float
+    outputscale: float
+    length_scale: float
+    noise_variance: float
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What `fit` found.
+
+    Attributes:
+        hyperparameters: the maximiser.
+        log_posterior: log marginal likelihood plus log prior of σ², nats, all n observations together
+            (GPyTorch divides it by n); not a number where nothing was fitted.
+        converged: whether L-BFGS-B ended by a tolerance; false too where nothing was fitted.
+        evaluations: of the log posterior, over all starts.
+    """
+
+    hyperparameters: Hyperparameters
+    log_posterior: float
+    converged: bool
+    evaluations: int
+
+
+def fit(X: Tensor, y: Tensor, *, starts: Literal["multi", "single"] = "multi") -> Fit:
+    """The hyperparameters of largest marginal likelihood (times the prior of the noise).
+
+    L-BFGS-B with SciPy's tolerances, from fixed starts (not from the last fit, so that a fit depends on
+    its data alone), over BoTorch's own parameters: c, softplus⁻¹(s), softplus⁻¹(ℓ) and σ². Where the
+    likelihood has several maxima, these and the start decide which is found: with few points there is
+    often one at ℓ → 0, which reads all data as white noise.
+
+    BoTorch's start, ℓ = 0.69, is a sixth of the distance of two random points of a 100-D cube: there
+    the kernel matrix is the identity, its derivative in ℓ is 0, and the fit ends where it began. So
+    "multi" adds a start with ℓ longer by √d and keeps the better end; in one dimension the two are one.
+
+    One observation, or constant ones, say nothing of s, ℓ and σ²: all four stay at BoTorch's start, as
+    they do should K + σ²I have no Cholesky factor on the way from every start.
+
+    Args:
+        X: ``n x d``, unit cube.
+        y: ``n``, standardised.
+        starts: "multi", or "single" for BoTorch's start alone.
+    """
+    objective = _LogPosterior(X, y)
+    mean, outputscale, length_scale, noise = START
+    beginnings = [START]
+    if starts == "multi" and X.shape[1] > 1:
+        beginnings.append((mean, outputscale, length_scale * math.sqrt(X.shape[1]), noise))
+    if float((y - y[0]).abs().max()) == 0.0:
+        beginnings = []
+    best = None
+    for beginning in beginnings:
+        try:
+            found = minimize(
+                objective.negative,
+                _unconstrained(beginning),
+                jac=True,
+                method="L-BFGS-B",
+                # With all of them bounded, L-BFGS-B would not shorten its first step (as it does for
+                # BoTorch), and would often end in the maximum at ℓ → 0.
+                bounds=[
+                    (None, None),
+                    tuple(_inverse_softplus(v) for v in OUTPUTSCALES),
+                    tuple(_inverse_softplus(v) for v in LENGTH_SCALES),
+                    (SMALLEST_NOISE, None),
+                ],
+            )
+        except np.linalg.LinAlgError:
+            continue
+        if best is None or found.fun < best.fun:
+            best = found
+    if best is None:
+        return Fit(Hyperparameters(*START), math.nan, False, objective.evaluations)
+    return Fit(
+        _hyperparameters(best.x),
+        -float(best.fun) * len(y),
+        bool(best.success),
+        objective.evaluations,
+    )
+
+
+class _LogPosterior:
+    """The log posterior of θ = (c, softplus⁻¹(s), softplus⁻¹(ℓ), σ²) and its gradient (Rasmussen and
+    Williams 2006, eqs. 2.30 and 5.9)."""
+
+    def __init__(self, X: Tensor, y: Tensor) -> None:
+        self.y = y
+        self.squared = squared_distances(X, X)
+        self.evaluations = 0
+
+    def negative(self, theta: Array) -> tuple[float, Array]:
+        """What L-BFGS-B minimises: the negative log posterior divided by n, and its gradient in θ."""
+        import torch
+
+        self.evaluations += 1
+        h, n = _hyperparameters(theta), len(self.y)
+        K = rbf(self.squared, h.outputscale, h.length_scale)
+        weighted = K * self.squared  # ℓ³ ∂K/∂ℓ; the noise on the diagonal is no part of it
+        L = cholesky(K, h.noise_variance)
+        inverse = torch.cholesky_inverse(L)
+        rest = self.y - h.mean
+        alpha = inverse @ rest
+        fit, square = float(alpha @ rest), float(alpha @ alpha)
+        trace = float(inverse.diagonal().sum())
+        log_likelihood = -0.5 * (fit + n * math.log(2 * math.pi)) - float(L.diagonal().log().sum())
+        z = (math.log(h.noise_variance) - NOISE_PRIOR_LOG_MEAN) / NOISE_PRIOR_LOG_SD
+        log_prior = -0.5 * z * z - math.log(
+            h.noise_variance * NOISE_PRIOR_LOG_SD * math.sqrt(2 * math.pi)
+        )
+        slope = float(alpha @ (weighted @ alpha) - weighted.mul_(inverse.T).sum())
+        gradient = np.array(
+            [
+                float(alpha.sum()),
+                # s ∂K/∂s = K - σ²I, whose products with α and K⁻¹ are known
+                0.5 * (fit - n - h.noise_variance * (square - trace)) / h.outputscale,
+                0.5 * slope / h.length_scale**3,
+                0.5 * (square - trace) - (1.0 + z / NOISE_PRIOR_LOG_SD) / h.noise_variance,
+            ]
+        )
+        gradient[1:3] *= expit(theta[1:3])  # the derivative of softplus
+        return -(log_likelihood + log_prior) / n, -gradient / n
+
+
+def _hyperparameters(theta: Array) -> Hyperparameters:
+    mean, outputscale, length_scale, noise = (float(v) for v in theta)
+    return Hyperparameters(
+        mean, float(np.logaddexp(0, outputscale)), float(np.logaddexp(0, length_scale)), noise
+    )
+
+
+def _unconstrained(values: tuple[float, float, float, float]) -> Array:
+    mean, outputscale, length_scale, noise = values
+    return np.array([mean, _inverse_softplus(outputscale), _inverse_softplus(length_scale), noise])
+
+
+def _inverse_softplus(value: float) -> float:
+    """x with log(1 + eˣ) = ``value``."""
+    return value + math.log(-math.expm1(-value))
+
+
+def squared_distances(X1: Tensor, X2: Tensor) -> Tensor:
+    """‖x - x'‖², ``n1 x n2``, of points of the unit cube, to an absolute error of about 1e-15 d.
+
+    By ‖a‖² + ‖b‖² - 2ab, about the cube's centre: an error that matters only below distances of 1e-7,
+    where the kernel is 1 either way.
+    """
+    import torch
+
+    A, B = X1 - 0.5, X2 - 0.5
+    products = torch.addmm(A.square().sum(1, keepdim=True), A, B.T, alpha=-2.0)
+    return products.add_(B.square().sum(1)).clamp_min_(0.0)
+
+
+def rbf(squared: Tensor, outputscale: float, length_scale: float) -> Tensor:
+    """s exp(-‖x - x'‖²/(2ℓ²)), shape of ``squared``."""
+    return squared.mul(-0.5 / length_scale**2).exp_().mul_(outputscale)
+
+
+def cholesky(K: Tensor, added: float) -> Tensor:
+    """The lower factor of K + ``added`` I; K is changed in place.
+
+    Raises:
+        numpy.linalg.LinAlgError: there is none.
+    """
+    import torch
+
+    K.diagonal().add_(added)
+    L, failed = torch.linalg.cholesky_ex(K)
+    if failed:
+        raise np.linalg.LinAlgError("not positive definite")
+    return L
+
+
+class GpRegression:
+    """A Gaussian process fitted to the first observations, which takes in more of them one by one.
+
+    The hyperparameters are those of the fit, in units of y standardised by the mean and deviation of
+    the observations *of the fit*: so all observations up to the next fit condition one and the same
+    prior. Appended rows depend on the order of the observations and on nothing else: an object made of
+    the same data and ``capacity`` has the same bits.
+
+    Args:
+        X: ``n x d``, unit cube, the observations to fit.
+        y: ``n``, in their own units.
+        device: where the tensors are held (float64).
+        capacity: number of observations that there is to be room for; at least n.
+        starts: of `fit`.
+
+    Attributes:
+        fitted: what `fit` found.
+        fitted_at: number of observations it was fitted to.
+        centre, scale: mean and deviation by which y is standardised.
+    """
+
+    def __init__(
+        self,
+        X: Array,
+        y: Array,
+        *,
+        device: torch.device,
+        capacity: int,
+        starts: Literal["multi", "single"] = "multi",
+    ) -> None:
+        import torch
+
+        n = len(y)
+        standard, self.centre, self.scale = standardise(y)
+        self._X = torch.empty(capacity, X.shape[1], dtype=torch.float64, device=device)
+        self._y = self._X.new_empty(capacity)
+        self._L = self._X.new_zeros(capacity, capacity)
+        self._X[:n], self._y[:n] = self._tensor(X), self._tensor(standard)
+        self._n = self.fitted_at = n
+        self.fitted = fit(self._X[:n], self._y[:n], starts=starts)
+        self._L[:n, :n] = cholesky(self._prior(self._X[:n], self._X[:n]), self._noise)
+        self._alpha: Tensor | None = None
+
+    def __len__(self) -> int:
+        return self._n
+
+    def append(self, x: Array, y: float) -> None:
+        """Take in the observation ``y`` at ``x`` (``d``): one row of the Cholesky factor, O(n²)."""
+        n, s = self._n, self.fitted.hyperparameters.outputscale
+        self._X[n] = self._tensor(x)
+        self._y[n] = (y - self.centre) / self.scale
+        k = self._prior(self._X[:n], self._X[n : n + 1])
+        row = self._L[n, :n]
+        row.copy_(self._solve(k)[:, 0])
+        # s - ‖row‖² is the posterior variance, which rounding can make negative
+        self._L[n, n] = ((s - row.dot(row)).clamp_min(0.0) + self._noise).sqrt()
+        self._n, self._alpha = n + 1, None
+
+    def posterior(self, X: Array) -> tuple[Array, Array]:
+        """Posterior mean and standard deviation of f, ``m`` each, in standardised units, at ``X``
+        (``m x d``)."""
+        mean, V = self._conditioned(self._tensor(X))
+        s = self.fitted.hyperparameters.outputscale
+        sd = (s - V.square_().sum(0)).clamp_min_(0.0).sqrt_()
+        return np.asarray(mean.cpu()), np.asarray(sd.cpu())
+
+    def sample(self, X: Array, normals: Array) -> tuple[Array, Array, Array]:
+        """A joint posterior sample of f at ``X`` (``m x d``), in standardised units.
+
+        Args:
+            X: ``m x d``.
+            normals: ``m`` standard normal numbers.
+
+        Returns:
+            The sample, the posterior mean and the standard deviation, ``m`` each.
+
+        Raises:
+            RepliboError: the covariance has no Cholesky factor even with the largest of `JITTERS`.
+        """
+        import torch
+
+        points = self._tensor(X)
+        mean, V = self._conditioned(points)
+        covariance = torch.addmm(self._prior(points, points), V.T, V, alpha=-1.0)
+        sd = covariance.diagonal().clamp_min(0.0).sqrt()
+        s, before = self.fitted.hyperparameters.outputscale, 0.0
+        for jitter in JITTERS:
+            try:
+                L = cholesky(covariance, (jitter - before) * s)
+            except np.linalg.LinAlgError:
+                before = jitter
+                continue
+            drawn = mean + L @ self._tensor(normals)
+            return np.asarray(drawn.cpu()), np.asarray(mean.cpu()), np.asarray(sd.cpu())
+        raise RepliboError("posterior covariance: no Cholesky factor, whatever is added to it")
+
+    def mean_at_data(self) -> Array:
+        """Posterior mean of f at the observed points, ``n``, in standardised units: y - σ²α."""
+        return np.asarray((self._y[: self._n] - self._noise * self._weights()).cpu())
+
+    def observed(self) -> Array:
+        """The observations, ``n``, in standardised units."""
+        return np.asarray(self._y[: self._n].cpu())
+
+    def bytes(self) -> int:
+        """Memory held by its tensors; room for observations to come is part of it."""
+        held = (self._X, self._y, self._L, *(() if self._alpha is None else (self._alpha,)))
+        return sum(tensor.numel() * tensor.element_size() for tensor in held)
+
+    @property
+    def _noise(self) -> float:
+        return self.fitted.hyperparameters.noise_variance
+
+    def _conditioned(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """Posterior mean, ``m``, and V = L⁻¹k(X, points), ``n x m``."""
+        k = self._prior(self._X[: self._n], points)
+        mean = self.fitted.hyperparameters.mean + k.T @ self._weights()
+        return mean, self._solve(k)
+
+    def _weights(self) -> Tensor:
+        """α = (K + σ²I)⁻¹(y - c), ``n``."""
+        import torch
+
+        if self._alpha is None:
+            rest = self._y[: self._n, None] - self.fitted.hyperparameters.mean
+            L = self._L[: self._n, : self._n]
+            self._alpha = torch.cholesky_solve(rest, L)[:, 0]
+        return self._alpha
+
+    def _solve(self, k: Tensor) -> Tensor:
+        """L⁻¹k; k (``n x m``) is overwritten."""
+        import torch
+
+        L = self._L[: self._n, : self._n]
+        return torch.linalg.solve_triangular(L, k, upper=False, out=k)
+
+    def _prior(self, X1: Tensor, X2: Tensor) -> Tensor:
+        h = self.fitted.hyperparameters
+        return rbf(squared_distances(X1, X2), h.outputscale, h.length_scale)
+
+    def _tensor(self, values: Array) -> Tensor:
+        """A copy on the device: NumPy's memory is not aligned alike in every process, and the order of
+        a sum depends on the alignment."""
+        return self._X.new_tensor(values)

@@ -1,0 +1,261 @@
+"""The empirical tangent kernel of a two-layer ReLU network, and the variance that NeuralBO takes from it.
+
+NeuralBO (Phan-Trong, Tran-The and Gupta 2023), Algorithm 1. The network is h(x; θ) = √m W₂ relu(W₁ x)
+(section 7) and g(x) = ∇_θ h(x; θ₀), with the √m in it:
+
+    ∂h/∂W₂,j = √m relu(w₁,j·x)        ∂h/∂w₁,j = √m W₂,j 1[w₁,j·x > 0] x
+
+Lines 1, 3 and 7: U_t = λI + Σ_i g(x_i) g(x_i)ᵀ/m and σ²(x) = λ g(x)ᵀ U⁻¹ g(x)/m. With φ = g/√m the √m
+cancels: no power of m is left in the kernel
+
+    k(x, x') = φ(x)·φ(x') = relu(W₁x)·relu(W₁x') + (x·x') Σ_j W₂,j² 1[w₁,j·x > 0] 1[w₁,j·x' > 0]
+
+and, by Woodbury's identity, σ²(x) = k(x, x) − k_t(x)ᵀ (λI + K_t)⁻¹ k_t(x). U is p × p, p = m(d + 1):
+20 GB at d = 100; K_t is t × t. `DualVariance` is the second form, `PrimalVariance` the printed one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from replibo.problems.base import Array
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+# Rows that the factor's buffers begin with; they double when full. Fixed, because the alignment of a
+# row may decide its last bits: an object that is rebuilt row by row passes through the same buffers.
+FIRST_CAPACITY = 64
+
+BLOCK = 256
+
+
+@dataclass(frozen=True)
+class Features:
+    """What the kernel needs of ``n`` points; φ itself would be ``n x p``.
+
+    Attributes:
+        inputs: ``n x d``, x.
+        active: ``n x m``, relu(W₁x).
+        gates: ``n x m``, W₂,j 1[w₁,j·x > 0].
+    """
+
+    inputs: Tensor
+    active: Tensor
+    gates: Tensor
+
+
+class TangentKernel:
+    """k(x, x') at the weights θ₀; float64.
+
+    Args:
+        hidden: ``m x d``, W₁.
+        output: ``m``, W₂.
+        output_bias: whether the network has an output bias too, h = √m (W₂ relu(W₁ x) + b₂); its
+            gradient √m adds 1 to the kernel. (A hidden bias is a constant input: W₁ holds it.)
+        device: ``cpu`` or ``cuda``.
+    """
+
+    def __init__(
+        self, hidden: Array, output: Array, *, output_bias: bool = False, device: str = "cpu"
+    ) -> None:
+        import torch
+
+        self.device = torch.device(device)
+        self.hidden = torch.tensor(hidden, dtype=torch.float64, device=self.device)
+        self.output = torch.tensor(output, dtype=torch.float64, device=self.device)
+        self.width, self.dim = self.hidden.shape
+        self.parameters = self.width * (self.dim + 1) + output_bias
+        self.constant = float(output_bias)
+
+    def features(self, X: Array) -> Features:
+        """The features of the points ``X``, ``n x d``."""
+        import torch
+
+        inputs = torch.tensor(X, dtype=torch.float64, device=self.device)
+        active = inputs @ self.hidden.T
+        gates = (active > 0) * self.output
+        return Features(inputs, active.relu_(), gates)
+
+    def diagonal(self, of: Features) -> Tensor:
+        """k(x, x), shape ``n``."""
+        squared_norms = of.inputs.square().sum(1)
+        squared_gates = of.gates.square().sum(1)
+        return of.active.square().sum(1) + squared_norms * squared_gates + self.constant
+
+    def matrix(self, left: Features, right: Features) -> Tensor:
+        """k between the points of ``left`` and of ``right``, ``n x m``."""
+        K = left.active @ right.active.T
+        K.addcmul_(left.inputs @ right.inputs.T, left.gates @ right.gates.T)
+        return K.add_(self.constant)
+
+    def gradients(self, of: Features) -> Tensor:
+        """g(x)/√m, ``n x p``: by W₁ row after row, by W₂, and by the output bias where there is one."""
+        import torch
+
+        by_hidden = (of.gates[:, :, None] * of.inputs[:, None, :]).flatten(1)
+        parts = [by_hidden, of.active]
+        if self.constant:
+            parts.append(torch.ones_like(of.inputs[:, :1]))
+        return torch.cat(parts, dim=1)
+
+    def tensors(self) -> list[Tensor]:
+        """What it holds."""
+        return [self.hidden, self.output]
+
+
+class Variance(Protocol):
+    """σ²(x) given the points observed so far, in either form."""
+
+    def __len__(self) -> int: ...
+
+    def append(self, x: Array) -> None:
+        """Take in the point ``x``, shape ``d`` (line 7)."""
+
+    def variance(self, X: Array) -> Array:
+        """σ²(x) at the points ``X``, ``n x d``: shape ``n``, not negative (line 3)."""
+
+    def bytes(self) -> int:
+        """Memory held by its tensors."""
+
+
+class DualVariance:
+    """σ² by the Cholesky factor L of λI + K_t, to which each observation appends a row.
+
+    Row t + 1 is (L⁻¹ k_t(x), sqrt(λ + k(x, x) − ‖L⁻¹ k_t(x)‖²)); what is under the root is λ + σ²(x),
+    so that a point may be observed again and again. A row depends on the order of the observations and
+    on nothing else: an object that takes in the same ones has the same bits.
+
+    O(t²) memory and time per row; σ² at n points takes n t (t + 2m) multiplications.
+
+    Args:
+        kernel: the tangent kernel at θ₀.
+        regularizer: λ > 0.
+    """
+
+    _factor: Tensor  # capacity x capacity, L in its lower triangle
+    _inputs: Tensor  # capacity x d; this and the next two: the features of the points observed
+    _active: Tensor  # capacity x m
+    _gates: Tensor  # capacity x m
+
+    def __init__(self, kernel: TangentKernel, regularizer: float) -> None:
+        self.kernel, self.regularizer = kernel, regularizer
+        self._n = 0
+        self._allocate(FIRST_CAPACITY)
+        self._work: list[Tensor] = []
+
+    def __len__(self) -> int:
+        return self._n
+
+    def append(self, x: Array) -> None:
+        if self._n == len(self._factor):
+            self._allocate(2 * self._n)
+        n, new = self._n, self.kernel.features(x[None, :])
+        row = self._factor[n, :n]
+        if n:
+            k = self.kernel.matrix(self._features(n), new)
+            row.copy_(self._solve(k)[:, 0])
+        rest = self.kernel.diagonal(new)[0] - row.dot(row)
+        self._factor[n, n] = (self.regularizer + rest.clamp_min(0.0)).sqrt()
+        self._inputs[n], self._active[n], self._gates[n] = (
+            new.inputs[0],
+            new.active[0],
+            new.gates[0],
+        )
+        self._n += 1
+
+    def variance(self, X: Array) -> Array:
+        import torch
+
+        n, new = self._n, self.kernel.features(X)
+        prior = self.kernel.diagonal(new)
+        if n == 0:
+            return np.asarray(prior.cpu())
+        # Buffers that are kept: the page faults of new ones would cost as much as a sixth of the rest.
+        if not self._work or self._work[0].shape != (len(self._factor), len(X)):
+            self._work = [prior.new_empty(len(self._factor), len(X)) for _ in range(2)]
+        K, products = (buffer[:n] for buffer in self._work)
+        seen = self._features(n)
+        torch.mm(seen.inputs, new.inputs.T, out=products)
+        torch.mm(seen.gates, new.gates.T, out=K)
+        products.mul_(K).add_(self.kernel.constant)
+        torch.addmm(products, seen.active, new.active.T, out=K)
+        explained = torch.mul(self._solve(K), K, out=products).sum(0)
+        return np.asarray((prior - explained).clamp_min_(0.0).cpu())
+
+    def bytes(self) -> int:
+        held = [self._factor, self._inputs, self._active, self._gates, *self._work]
+        return _bytes(held + self.kernel.tensors())
+
+    def _solve(self, K: Tensor) -> Tensor:
+        """L⁻¹ K in place, ``t x n``, by blocks of rows: PyTorch would copy the whole of L at each call,
+        for it is a part of a buffer, which took up to two thirds of an append."""
+        import torch
+
+        for first in range(0, len(K), BLOCK):
+            L, here = self._factor[first : first + BLOCK], K[first : first + BLOCK]
+            if first:
+                here.addmm_(L[: len(here), :first], K[:first], alpha=-1.0)
+            diagonal = L[: len(here), first : first + len(here)]
+            torch.linalg.solve_triangular(diagonal, here, upper=False, out=here)
+        return K
+
+    def _features(self, n: int) -> Features:
+        return Features(self._inputs[:n], self._active[:n], self._gates[:n])
+
+    def _allocate(self, capacity: int) -> None:
+        """Buffers of ``capacity`` rows that hold what the present ones hold."""
+        n, empty = self._n, self.kernel.hidden.new_zeros
+        old = (self._factor, self._inputs, self._active, self._gates) if n else ()
+        self._factor = empty(capacity, capacity)
+        self._inputs = empty(capacity, self.kernel.dim)
+        self._active = empty(capacity, self.kernel.width)
+        self._gates = empty(capacity, self.kernel.width)
+        new = (self._factor, self._inputs, self._active, self._gates)
+        for to, of in zip(new, old, strict=bool(n)):
+            to[:n, : of.shape[1]] = of[:n]
+        self._work = []
+
+
+class PrimalVariance:
+    """σ² as printed, by the p × p matrix U: for small p, to test against and to show its memory.
+
+    Args:
+        kernel: the tangent kernel at θ₀.
+        regularizer: λ > 0.
+    """
+
+    def __init__(self, kernel: TangentKernel, regularizer: float) -> None:
+        import torch
+
+        self.kernel, self.regularizer = kernel, regularizer
+        self._n = 0
+        self._U = torch.zeros(
+            kernel.parameters, kernel.parameters, dtype=torch.float64, device=kernel.device
+        )
+        self._U.diagonal().fill_(regularizer)
+
+    def __len__(self) -> int:
+        return self._n
+
+    def append(self, x: Array) -> None:
+        phi = self.kernel.gradients(self.kernel.features(x[None, :]))[0]
+        self._U.addr_(phi, phi)
+        self._n += 1
+
+    def variance(self, X: Array) -> Array:
+        import torch
+
+        phi = self.kernel.gradients(self.kernel.features(X))
+        whitened = torch.linalg.solve_triangular(torch.linalg.cholesky(self._U), phi.T, upper=False)
+        return np.asarray(self.regularizer * whitened.square().sum(0).cpu())
+
+    def bytes(self) -> int:
+        return _bytes([self._U, *self.kernel.tensors()])
+
+
+def _bytes(tensors: list[Tensor]) -> int:
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)

@@ -1,0 +1,305 @@
+"""GP-UCB, GP-TS and GP-EI on shared candidates: their choices, and their contract."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from scipy.stats import norm
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
+from replibo.algorithms.base import History, Proposal, Space
+from replibo.algorithms.candidates import Candidates
+from replibo.algorithms.gp_ei import GpEi
+from replibo.algorithms.gp_sampled import _GpSampled
+from replibo.algorithms.gp_ts import GpTs
+from replibo.algorithms.gp_ucb import GpUcb, srinivas_beta
+from replibo.config import registry
+from replibo.errors import RepliboError
+from replibo.streams import RunStreams
+
+ALGORITHMS: list[tuple[type[_GpSampled], dict[str, Any]]] = [
+    (GpUcb, {}),
+    (GpUcb, {"beta": 1.96}),
+    (GpTs, {}),
+    (GpEi, {}),
+    (GpEi, {"incumbent": "posterior_mean"}),
+]
+IDS = ["ucb", "ucb_constant", "ts", "ei", "ei_posterior_mean"]
+every_algorithm = pytest.mark.parametrize(("algorithm", "settings"), ALGORITHMS, ids=IDS)
+
+
+def streams(algorithm: type, seed: int = 0) -> RunStreams:
+    return RunStreams("neuralbo", "toy", algorithm.__name__, seed)
+
+
+def f(x: np.ndarray) -> float:
+    return float(np.sin(5 * x).sum() - 3 * x[0])
+
+
+def started(d: int, n_initial: int, seed: int = 0) -> History:
+    history, rng = History(d, n_initial, capacity=2), np.random.default_rng(seed)
+    for x in rng.random((n_initial, d)):
+        history.append(x, f(x) + 0.1 * rng.standard_normal())
+    return history
+
+
+def go_on(algorithm: _GpSampled, history: History, queries: int) -> list[Proposal]:
+    """Run it for so many queries; the history grows."""
+    proposals = []
+    for t in range(1, queries + 1):
+        proposal = algorithm.ask(history, t)
+        noise = algorithm.streams.noise(len(history)).standard_normal()
+        history.append(proposal.x, f(proposal.x) + 0.1 * noise, proposal.candidate)
+        proposals.append(proposal)
+    return proposals
+
+
+def first(history: History, n: int) -> History:
+    shorter = History(history.X.shape[1], history.n_initial)
+    for i in range(n):
+        shorter.append(history.X[i], history.y[i], int(history.candidate[i]))
+    return shorter
+
+
+# The confidence parameter
+
+
+def test_beta_of_theorem_2() -> None:
+    # t = 10, d = 2, ℓ = 0.2, δ = 0.05: 12 ln t = 27.6310, 2 ln(2π²/(3δ)) = 9.7595,
+    # and 4 ln(2 · 3.53553 · √5.07517) = 4 ln 15.9298 = 11.0728
+    assert srinivas_beta(10, 2, 0.2, 0.05) == pytest.approx(48.4633, abs=2e-4)
+    b, root = 1 / (math.sqrt(2) * 0.3), math.sqrt(math.log(4 * 5 / 0.1))
+    printed = 2 * math.log(7**2 * 2 * math.pi**2 / (3 * 0.1)) + 10 * math.log(7**2 * 5 * b * root)
+    assert srinivas_beta(7, 5, 0.3, 0.1) == pytest.approx(printed, rel=1e-12)
+
+
+@given(t=st.integers(1, 10_000), d=st.integers(1, 200), log_l=st.floats(-5, 5), delta=st.floats(1e-6, 0.999))  # fmt: skip
+def test_beta_is_never_negative_and_never_falls(t: int, d: int, log_l: float, delta: float) -> None:
+    length_scale = 10.0**log_l
+    beta = srinivas_beta(t, d, length_scale, delta)
+    assert 0 < 2 * math.log(2 * math.pi**2 * t**2 / (3 * delta)) <= beta
+    assert beta < srinivas_beta(t + 1, d, length_scale, delta)
+    assert beta >= srinivas_beta(t, d, 2 * length_scale, delta)
+
+
+def test_beta_for_a_long_length_scale_is_that_of_one_point() -> None:
+    expected = 2 * math.log(2 * math.pi**2 / 0.15)
+    assert srinivas_beta(1, 100, 1e4, 0.05) == pytest.approx(expected)
+
+
+# The choice
+
+
+def posterior(
+    history: History, n: int, proposal: Proposal, X: np.ndarray, mean: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and covariance by scikit-learn, in units of y standardised by the first n."""
+    d = proposal.diagnostics
+    y = (history.y - np.mean(history.y[:n])) / np.std(history.y[:n], ddof=1)
+    kernel = ConstantKernel(d["outputscale"]) * RBF(d["length_scale"])
+    gp = GaussianProcessRegressor(kernel, alpha=d["noise_variance"], optimizer=None)
+    at, covariance = gp.fit(history.X, y - mean).predict(X, return_cov=True)
+    return at + mean, covariance
+
+
+@every_algorithm
+@pytest.mark.parametrize("d", [1, 3])
+def test_the_query_maximises_the_acquisition_function_over_the_shared_candidates(
+    algorithm: type[_GpSampled], settings: dict[str, Any], d: int
+) -> None:
+    run = streams(algorithm)
+    space = Space(d)
+    # growth 10: the fit stays that of the 8 initial points
+    # few candidates for the joint sample: those of a nearly singular covariance have many factors
+    count = 6 if algorithm is GpTs else 64
+    asked = algorithm(space, run, candidates=count, refit_growth=10.0, **settings)
+    history = started(d, 8)
+    go_on(asked, history, 6)
+    proposal = asked.ask(history, 7)
+    X, _ = Candidates(space, run, count=count, local_fraction=0.5).draw(history)
+    centre, scale = np.mean(history.y[:8]), np.std(history.y[:8], ddof=1)
+    c = asked.surrogate(history).fitted.hyperparameters.mean
+    mean, covariance = posterior(history, 8, proposal, X, c)
+    sd = np.sqrt(covariance.diagonal())
+    if algorithm is GpUcb:
+        beta = settings.get("beta") or srinivas_beta(7, d, proposal.diagnostics["length_scale"], 0.05)  # fmt: skip
+        assert proposal.diagnostics["beta"] == beta
+        expected = mean + math.sqrt(beta) * sd
+    elif algorithm is GpEi:
+        if settings:
+            best = posterior(history, 8, proposal, history.X, c)[0].max()
+        else:
+            best = (history.y.max() - centre) / scale
+        z = (mean - best - 0.01) / sd
+        expected = sd * (z * norm.cdf(z) + norm.pdf(z))
+        assert proposal.diagnostics["incumbent"] == pytest.approx(centre + scale * best, rel=1e-5)
+        assert proposal.diagnostics["expected_improvement"] == pytest.approx(scale * expected.max(), rel=1e-4)  # fmt: skip
+    else:
+        normals = run.algorithm_at(len(history)).standard_normal(count)
+        expected = mean + np.linalg.cholesky(covariance) @ normals
+    chosen = int(np.argmax(expected))
+    assert_array_equal(proposal.x, X[chosen])
+    assert proposal.diagnostics["mean"] == pytest.approx(centre + scale * mean[chosen], rel=1e-5)
+    assert proposal.diagnostics["sd"] == pytest.approx(scale * sd[chosen], rel=1e-4)
+    assert proposal.diagnostics["fitted_on"] == 8
+    assert set(proposal.diagnostics) == set(algorithm.diagnostics)
+
+
+@pytest.mark.parametrize("algorithm", [GpUcb, GpTs, GpEi])
+def test_it_finds_the_maximum_of_a_smooth_function(algorithm: type[_GpSampled]) -> None:
+    history = started(1, 3)
+    go_on(algorithm(Space(1), streams(algorithm)), history, 15)
+    best = max(f(np.array([x])) for x in np.linspace(0, 1, 1001))
+    assert max(f(x) for x in history.X) > best - 0.02
+
+
+def test_thompson_samples_differ_from_seed_to_seed_and_query_to_query() -> None:
+    history = started(2, 6)
+    chosen = {tuple(GpTs(Space(2), streams(GpTs, seed)).ask(history, 1).x) for seed in range(5)}
+    assert len(chosen) == 5
+
+
+# The contract
+
+
+@every_algorithm
+@pytest.mark.parametrize("growth", [0.0, 0.3])
+def test_a_new_object_proposes_the_very_same_query_at_any_time(
+    algorithm: type[_GpSampled], settings: dict[str, Any], growth: float
+) -> None:
+    def new() -> _GpSampled:
+        return algorithm(Space(3), streams(algorithm), candidates=50, refit_growth=growth, **settings)  # fmt: skip
+
+    history = started(3, 4)
+    proposals = go_on(new(), history, 14)
+    for t in (1, 2, 6, 9, 14):
+        again = new().ask(first(history, 3 + t), t)
+        assert_array_equal(again.x, proposals[t - 1].x)
+        assert again.diagnostics == proposals[t - 1].diagnostics
+
+
+@every_algorithm
+def test_an_object_that_is_given_another_history_forgets_the_first(
+    algorithm: type[_GpSampled], settings: dict[str, Any]
+) -> None:
+    used = algorithm(Space(2), streams(algorithm), candidates=30, **settings)
+    go_on(used, started(2, 5), 4)
+    for other in (started(2, 5, seed=1), started(2, 9, seed=1), started(2, 5)):
+        expected = algorithm(Space(2), streams(algorithm), candidates=30, **settings).ask(other, 1)
+        found = used.ask(other, 1)
+        assert_array_equal(found.x, expected.x)
+        assert found.diagnostics == expected.diagnostics
+
+
+def test_the_fits_are_those_of_the_schedule() -> None:
+    asked = GpEi(Space(2), streams(GpEi), candidates=20, refit_growth=0.5)
+    fitted_on = [p.diagnostics["fitted_on"] for p in go_on(asked, started(2, 4), 12)]
+    assert fitted_on == [4, 4, 6, 6, 6, 9, 9, 9, 9, 9, 14, 14]
+
+
+def test_all_draw_the_same_candidates() -> None:
+    history = started(3, 5)
+    drawn = [
+        algorithm(Space(3), RunStreams("p", "q", name, 0), **settings).candidates.draw(history)[0]
+        for name, (algorithm, settings) in zip(IDS, ALGORITHMS, strict=True)
+    ]
+    for X in drawn:
+        assert_array_equal(X, drawn[0])
+    assert drawn[0].shape == (512, 3)
+
+
+def test_no_global_random_number_is_drawn() -> None:
+    torch.manual_seed(0)
+    np.random.seed(0)
+    before = torch.get_rng_state(), np.random.get_state()[1].copy()  # type: ignore[index]
+    for algorithm, settings in ALGORITHMS:
+        algorithm(Space(2), streams(algorithm), **settings).ask(started(2, 5), 1)
+    assert torch.equal(torch.get_rng_state(), before[0])
+    assert_array_equal(np.random.get_state()[1], before[1])  # type: ignore[index]
+
+
+# Corners
+
+
+@every_algorithm
+@pytest.mark.parametrize("count", [10, 500])
+def test_on_a_finite_problem_a_row_of_the_pool_is_asked(
+    algorithm: type[_GpSampled], settings: dict[str, Any], count: int
+) -> None:
+    pool = np.random.default_rng(0).random((25, 3))
+    history = History(3, 4)
+    for row in (3, 1, 4, 9):
+        history.append(pool[row], f(pool[row]), row)
+    asked = algorithm(Space(3, 0.0, pool), streams(algorithm), candidates=count, **settings)
+    for proposal in go_on(asked, history, 30):  # longer than the pool: points are asked again
+        assert_array_equal(proposal.x, pool[proposal.candidate])
+
+
+@every_algorithm
+@pytest.mark.parametrize("case", ["one", "constant", "the same point", "huge"])
+def test_it_goes_on_whatever_the_data(
+    algorithm: type[_GpSampled], settings: dict[str, Any], case: str
+) -> None:
+    n = 1 if case == "one" else 5
+    history = History(1, n)
+    for i in range(n):
+        x = 0.5 if case == "the same point" else i / 5
+        y = {"one": 2.0, "constant": -3.0, "the same point": float(i), "huge": 1e30 * math.sin(i)}
+        history.append(np.array([x]), y[case])
+    proposal = algorithm(Space(1), streams(algorithm), **settings).ask(history, 1)
+    assert 0 <= proposal.x[0] <= 1
+    assert np.all(np.isfinite(list(proposal.diagnostics.values())))
+
+
+@every_algorithm
+def test_one_candidate_is_the_query(algorithm: type[_GpSampled], settings: dict[str, Any]) -> None:
+    asked = algorithm(Space(2), streams(algorithm), candidates=1, **settings)
+    history = started(2, 3)
+    assert_array_equal(asked.ask(history, 1).x, asked.candidates.draw(history)[0][0])
+
+
+def test_without_data_it_says_so() -> None:
+    with pytest.raises(RepliboError, match="GpTs needs data"):
+        GpTs(Space(2), streams(GpTs)).ask(History(2, 0), 1)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "name", "value"),
+    [
+        (GpUcb, "beta", -1.0),
+        (GpUcb, "beta", math.inf),
+        (GpUcb, "delta", 0.0),
+        (GpUcb, "delta", 1.0),
+        (GpEi, "xi", -0.1),
+        (GpEi, "xi", math.nan),
+        (GpEi, "incumbent", "best"),
+        (GpTs, "length_scale_start", "both"),
+        (GpTs, "device", "tpu"),
+        (GpTs, "candidates", 0),
+        (GpTs, "candidates", 100_000_000),
+        (GpTs, "local_fraction", 1.5),
+        (GpTs, "refit_growth", -0.1),
+    ],
+)
+def test_settings_that_are_not_allowed(
+    algorithm: type[_GpSampled], name: str, value: object
+) -> None:
+    with pytest.raises(RepliboError, match=rf"^{name}: .*(allowed|machine)") as error:
+        algorithm(Space(2), streams(algorithm), **{name: value})
+    assert "\n" not in str(error.value)
+
+
+def test_the_config_knows_the_settings_and_not_the_base() -> None:
+    shared = ("length_scale_start", "device", "candidates", "local_fraction", "refit_growth")
+    assert registry.parameters("algorithms", "gp_ucb.GpUcb") == ("beta", "delta", *shared)
+    assert registry.parameters("algorithms", "gp_ts.GpTs") == shared
+    assert registry.parameters("algorithms", "gp_ei.GpEi") == ("xi", "incumbent", *shared)
+    assert not [name for name in registry.names("algorithms") if name.startswith("gp_sampled.")]

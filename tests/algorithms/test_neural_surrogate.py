@@ -1,0 +1,233 @@
+"""What NeuralBO, its released variant and NeuralGreedy have in common."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from replibo.algorithms.base import History, Space
+from replibo.algorithms.neural_bo import NeuralBO
+from replibo.algorithms.neural_bo_released import NeuralBOReleased
+from replibo.algorithms.neural_greedy import NeuralGreedy
+from replibo.errors import RepliboError
+from replibo.streams import RunStreams
+
+SMALL = {"width": 30, "epochs": 5, "candidates": 40}
+ALL = pytest.mark.parametrize("cls", [NeuralBO, NeuralBOReleased, NeuralGreedy])
+FROM_START = pytest.mark.parametrize("cls", [NeuralBO, NeuralGreedy])
+
+
+def streams(seed=0):
+    return RunStreams("neuralbo", "ackley_3", "a", seed)
+
+
+def history(n, dim=3, n_initial=4, y=None, seed=0):
+    rng = np.random.default_rng(seed)
+    made = History(dim, n_initial)
+    X, drawn = rng.uniform(size=(100, dim)), rng.standard_normal(100)
+    for i in range(n):
+        made.append(X[i], float(drawn[i] if y is None else y[i]))
+    return made
+
+
+def assert_equal(one, other):
+    assert one.x.tobytes() == other.x.tobytes() and one.candidate == other.candidate
+    assert one.diagnostics == other.diagnostics
+
+
+@ALL
+def test_a_new_object_at_any_history_proposes_the_same(cls):
+    growing, past = cls(Space(3), streams(), **SMALL), History(3, 4)
+    for i in range(30):
+        if i >= 4:
+            torch.manual_seed(i)
+            asked = growing.ask(past, i + 1)
+            torch.manual_seed(i + 1)
+            assert_equal(asked, growing.ask(past, i + 1))
+            fresh = cls(Space(3), streams(), **SMALL)
+            fresh.tell(past)
+            assert_equal(asked, fresh.ask(past, i + 1))
+            # told nothing, it finds out for itself
+            assert_equal(asked, cls(Space(3), streams(), **SMALL).ask(past, i + 1))
+            x = asked.x
+        else:
+            x = np.random.default_rng(i).uniform(size=3)
+        past.append(x, float(-np.sum((x - 0.4) ** 2)))
+        growing.tell(past)
+
+
+@ALL
+def test_an_object_handed_another_history_forgets_the_first(cls):
+    used = cls(Space(3), streams(), **SMALL)
+    used.tell(history(25))
+    used.ask(history(25), 26)
+    for other in (history(12), history(25, seed=1), history(30, seed=1), history(12, seed=2)):
+        expected = cls(Space(3), streams(), **SMALL).ask(other, len(other) + 1)
+        assert_equal(used.ask(other, len(other) + 1), expected)
+
+
+@ALL
+def test_another_seed_is_another_run(cls):
+    past = history(8)
+    one, other = (cls(Space(3), streams(seed), **SMALL).ask(past, 9) for seed in (0, 1))
+    assert not np.any(one.x == other.x)
+
+
+@ALL
+@pytest.mark.parametrize("m", [25, 300])
+def test_a_finite_problem_gets_rows_of_its_pool(cls, m):
+    pool = np.random.default_rng(3).uniform(size=(m, 3))
+    algorithm, past = cls(Space(3, candidates=pool), streams(), **SMALL), History(3, 2)
+    for n in range(6):
+        row = n
+        if n >= 2:
+            proposal = algorithm.ask(past, n + 1)
+            row = proposal.candidate
+            np.testing.assert_array_equal(proposal.x, pool[row])
+        past.append(pool[row], float(n), row)
+
+
+@ALL
+@pytest.mark.parametrize(
+    ("n", "dim", "y"),
+    [
+        (1, 3, [2.0]),
+        (1, 1, [-1.0]),
+        (9, 1, None),
+        (9, 3, [5.0] * 9),
+        (3, 2, [1e6, -1e6, 0.0]),
+        (5, 2, [1e-12, 0.0, 0.0, 0.0, 0.0]),
+    ],
+    ids=["one", "one 1-D", "1-D", "constant", "huge", "tiny"],
+)
+def test_numerics(cls, n, dim, y):
+    past = history(n, dim, n_initial=1, y=y)
+    proposal = cls(Space(dim), streams(), **{**SMALL, "width": 500, "epochs": 50}).ask(past, n + 1)
+    assert np.all((proposal.x >= 0) & (proposal.x <= 1))
+    assert set(proposal.diagnostics) == set(cls.diagnostics)
+    assert all(type(v) is float and not math.isnan(v) for v in proposal.diagnostics.values())
+    assert proposal.diagnostics["diverged"] == 0.0
+
+
+@ALL
+def test_one_point_observed_again_and_again(cls):
+    past = History(2, 1)
+    for i in range(60):
+        past.append(np.array([0.3, 0.5]), float(i % 3))
+    proposal = cls(Space(2), streams(), **SMALL).ask(past, 61)
+    assert np.all((proposal.x >= 0) & (proposal.x <= 1))
+
+
+@ALL
+def test_no_observation_is_an_error_in_one_line(cls):
+    with pytest.raises(RepliboError, match=r"^initial_points: 0 is not allowed; 1 or more"):
+        cls(Space(2), streams(), **SMALL).ask(History(2, 0), 1)
+
+
+@FROM_START
+def test_the_training_in_force_follows_the_schedule(cls):
+    algorithm = cls(Space(3), streams(), refit_growth=0.5, **SMALL)
+    on = [
+        algorithm.ask(history(n), n + 1).diagnostics["trained_on"] for n in (4, 5, 6, 8, 9, 13, 14)
+    ]
+    assert on == [4, 4, 6, 6, 9, 9, 14]
+
+
+@FROM_START
+@pytest.mark.parametrize("initialization", ["section_7", "section_4"])
+def test_every_training_starts_from_the_same_weights(cls, initialization):
+    """A training of no effect leaves h(·; θ₀), whatever the history."""
+    still = {**SMALL, "learning_rate": 1e-60, "initialization": initialization}
+    algorithm = cls(Space(3), streams(), **still)
+    X = np.random.default_rng(0).uniform(size=(5, 3))
+    first, second = (algorithm.prediction(X, algorithm.fit(history(n, seed=n))) for n in (4, 20))
+    np.testing.assert_array_equal(first, second)
+    assert np.any(first) == (initialization == "section_7")
+
+
+@FROM_START
+@pytest.mark.parametrize("scaling", ["fixed", "raw"])
+def test_the_literal_recipe_diverges_and_the_run_goes_on(cls, scaling):
+    """Inputs [−1, 1]^d at the paper's learning rate and width."""
+    algorithm = cls(Space(20), streams(), input_scaling=scaling, candidates=64)
+    past = History(20, 21)
+    for x in np.random.default_rng(0).uniform(size=(40, 20)):
+        past.append(x, float(-np.sum((x - 0.4) ** 2)))
+    chosen = []
+    for n in (40, 41, 42):
+        proposal = algorithm.ask(past, n + 1)
+        diverged = scaling == "raw"
+        assert proposal.diagnostics["diverged"] == diverged
+        assert (proposal.diagnostics["training_loss"] == math.inf) == diverged
+        assert all(not math.isnan(value) for value in proposal.diagnostics.values())
+        if diverged:
+            X, _ = algorithm.candidates.draw(past)
+            chosen.append(int(np.flatnonzero((proposal.x == X).all(axis=1))[0]))
+            assert proposal.diagnostics["mean"] == pytest.approx(algorithm.fit(past).mean)
+        past.append(proposal.x, 0.0)
+    assert len(set(chosen)) == len(chosen)  # at random, not always the first
+
+
+@pytest.mark.parametrize(
+    ("cls", "settings", "message"),
+    [
+        (cls, settings, message)
+        for settings, message in (
+            ({"width": 0}, "width: 0 is not allowed; an integer >= 1 is"),
+            ({"epochs": 0}, "epochs: 0 is not allowed; an integer >= 1 is"),
+            ({"learning_rate": 0.0}, "learning_rate: 0.0 is not allowed; a finite number > 0 is"),
+            ({"regularizer": -1.0}, "regularizer: -1.0 is not allowed; a finite number > 0 is"),
+            ({"candidates": 0}, "candidates: 0 is not allowed; an integer >= 1 is"),
+            ({"device": "tpu"}, "device: tpu is not allowed; cpu or cuda is"),
+        )
+        for cls in (NeuralBO, NeuralBOReleased, NeuralGreedy)
+    ]
+    + [
+        (cls, settings, message)
+        for settings, message in (
+            ({"batch_size": 0}, "batch_size: 0 is not allowed; an integer >= 1 is"),
+            ({"batch_loss": "max"}, "batch_loss: max is not allowed; sum or mean is"),
+            ({"input_scaling": "x"}, "input_scaling: x is not allowed; fixed or raw is"),
+            (
+                {"initialization": "x"},
+                "initialization: x is not allowed; section_7 or section_4 is",
+            ),
+            ({"refit_growth": -0.1}, "refit_growth: -0.1 is not allowed; a finite number >= 0 is"),
+        )
+        for cls in (NeuralBO, NeuralGreedy)
+    ]
+    + [
+        (NeuralBO, {"nu": -1.0}, "nu: -1.0 is not allowed; a finite number >= 0 is"),
+        (NeuralBO, {"nu": math.inf}, "nu: inf is not allowed; a finite number >= 0 is"),
+        (
+            NeuralGreedy,
+            {"perturbation_sd": math.nan},
+            "perturbation_sd: nan is not allowed; a finite number >= 0 is",
+        ),
+        (
+            NeuralBOReleased,
+            {"retrain_every": 0},
+            "retrain_every: 0 is not allowed; an integer >= 1 is",
+        ),
+    ],
+)
+def test_what_is_not_allowed_is_said_in_one_line(cls, settings, message):
+    with pytest.raises(RepliboError) as error:
+        cls(Space(2), streams(), **settings)
+    assert str(error.value) == message
+
+
+@ALL
+def test_more_candidates_than_memory_allows_are_refused(cls):
+    with pytest.raises(
+        RepliboError, match=r"^candidates: 10000000000 would need .*; allowed: at most"
+    ):
+        cls(Space(2), streams(), candidates=10**10)
+
+
+@ALL
+def test_a_gpu_where_there_is_none_is_refused(cls, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(RepliboError, match=r"^device: cuda is not allowed on this machine"):
+        cls(Space(2), streams(), device="cuda")

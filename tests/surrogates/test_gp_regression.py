@@ -1,0 +1,389 @@
+"""The GP surrogate against BoTorch, GPyTorch, scikit-learn and closed forms."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+from botorch.fit import fit_gpytorch_mll
+from botorch.models import SingleTaskGP
+from gpytorch.kernels import RBFKernel, ScaleKernel
+from gpytorch.mlls import ExactMarginalLogLikelihood
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import check_grad
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
+from replibo.errors import RepliboError
+from replibo.surrogates import gp_regression
+from replibo.surrogates.gp_regression import (
+    START,
+    Fit,
+    GpRegression,
+    Hyperparameters,
+    fit,
+    squared_distances,
+)
+from replibo.surrogates.standardise import standardise
+
+CPU = torch.device("cpu")
+
+
+def data(kind: str, d: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Noisy observations of a function of the given kind."""
+    rng = np.random.default_rng(0)
+    X = rng.random((n, d))
+    if kind == "local":
+        X[n // 2 :] = np.clip(X[0] + 0.05 * rng.standard_normal((n - n // 2, d)), 0, 1)
+    if kind == "duplicates":
+        X[n // 2 :] = X[: n - n // 2]
+    f = {
+        "ackley": 20 * np.exp(-13 * np.sqrt(((X - 0.5) ** 2).mean(1))),
+        "smooth": np.sin(3 * X).sum(1),
+        "linear": X.sum(1),
+        "local": -((X - 0.4) ** 2).sum(1),
+        "duplicates": np.sin(5 * X[:, 0]),
+    }[kind]
+    return X, 7.0 + f + 0.1 * f.std() * rng.standard_normal(n)
+
+
+def as_tensors(X: np.ndarray, y: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.tensor(X), torch.tensor(standardise(y)[0])
+
+
+def botorch_model(X: np.ndarray, y: np.ndarray) -> SingleTaskGP:
+    return SingleTaskGP(
+        torch.tensor(X), torch.tensor(y)[:, None], covar_module=ScaleKernel(RBFKernel())
+    )
+
+
+def log_posterior(model: SingleTaskGP) -> float:
+    """What BoTorch maximises, of all n observations together."""
+    mll = ExactMarginalLogLikelihood(model.likelihood, model)
+    model.train()
+    with torch.no_grad():
+        value = mll(model(*model.train_inputs), model.train_targets)
+    return float(value) * len(model.train_targets)
+
+
+def hyperparameters(model: SingleTaskGP) -> Hyperparameters:
+    return Hyperparameters(
+        mean=model.mean_module.constant.item(),
+        outputscale=model.covar_module.outputscale.item(),
+        length_scale=model.covar_module.base_kernel.lengthscale.item(),
+        noise_variance=model.likelihood.noise.item(),
+    )
+
+
+def at(X: np.ndarray, y: np.ndarray, h: Hyperparameters) -> SingleTaskGP:
+    """BoTorch's model with given hyperparameters."""
+    model = botorch_model(X, y)
+    # as tensors: GPyTorch would round numbers to float32
+    model.mean_module.constant = torch.tensor(h.mean, dtype=torch.float64)
+    model.covar_module.outputscale = torch.tensor(h.outputscale, dtype=torch.float64)
+    model.covar_module.base_kernel.lengthscale = torch.tensor(h.length_scale, dtype=torch.float64)
+    model.likelihood.noise = torch.tensor(h.noise_variance, dtype=torch.float64)
+    return model
+
+
+@cache
+def botorch_fit(kind: str, d: int, n: int) -> tuple[float, Hyperparameters]:
+    model = botorch_model(*data(kind, d, n))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+    return log_posterior(model), hyperparameters(model)
+
+
+# The objective
+
+
+def objective(X: np.ndarray, y: np.ndarray) -> gp_regression._LogPosterior:
+    return gp_regression._LogPosterior(*as_tensors(X, y))
+
+
+@pytest.mark.parametrize("kind", ["smooth", "duplicates"])
+def test_the_objective_is_botorchs(kind: str) -> None:
+    X, y = data(kind, 3, 25)
+    h = Hyperparameters(mean=-0.3, outputscale=2.5, length_scale=0.4, noise_variance=0.03)
+    theta = gp_regression._unconstrained((-0.3, 2.5, 0.4, 0.03))
+    ours = -25 * objective(X, y).negative(theta)[0]
+    assert ours == pytest.approx(log_posterior(at(X, y, h)), rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    "values", [START, (0.7, 5.0, 1.3, 0.2), (-2.0, 0.1, 0.05, 1e-3), (0.0, 300.0, 8.0, 0.05)]
+)
+def test_the_gradient_is_that_of_differences(values: tuple[float, float, float, float]) -> None:
+    of = objective(*data("smooth", 2, 20))
+    theta = gp_regression._unconstrained(values)
+    error = check_grad(
+        lambda x: of.negative(x)[0], lambda x: of.negative(x)[1], theta, epsilon=1e-7
+    )
+    assert error <= 1e-4 * np.linalg.norm(of.negative(theta)[1])
+
+
+# The fit
+
+
+DATA_SETS = [
+    ("smooth", 1, 10),
+    ("linear", 1, 10),
+    ("ackley", 1, 60),
+    ("duplicates", 1, 10),
+    ("smooth", 2, 60),
+    ("duplicates", 2, 60),
+    ("local", 2, 60),
+    ("ackley", 20, 200),
+    ("local", 20, 60),
+    ("local", 100, 60),
+]
+
+
+@pytest.mark.parametrize(("kind", "d", "n"), DATA_SETS)
+def test_a_single_start_finds_botorchs_optimum(kind: str, d: int, n: int) -> None:
+    value, expected = botorch_fit(kind, d, n)
+    found = fit(*as_tensors(*data(kind, d, n)), starts="single")
+    assert found.converged
+    assert found.log_posterior == pytest.approx(value, abs=1e-3)
+    for name in ("outputscale", "length_scale", "noise_variance"):
+        ours, theirs = getattr(found.hyperparameters, name), getattr(expected, name)
+        assert ours == pytest.approx(theirs, rel=0.02), name
+    sd = math.sqrt(expected.outputscale)
+    assert found.hyperparameters.mean == pytest.approx(expected.mean, abs=0.02 * sd)
+
+
+@pytest.mark.parametrize(("kind", "d", "n"), DATA_SETS)
+def test_several_starts_find_no_worse_optimum(kind: str, d: int, n: int) -> None:
+    X, y = as_tensors(*data(kind, d, n))
+    single, multi = fit(X, y, starts="single"), fit(X, y)
+    assert multi.log_posterior >= single.log_posterior
+    if d == 1:
+        assert multi == single
+
+
+def test_in_100_dimensions_botorchs_start_is_stuck_and_the_second_is_not() -> None:
+    value, stuck = botorch_fit("smooth", 100, 200)
+    assert stuck.length_scale == pytest.approx(math.log(2), rel=0.01)
+    X, y = data("smooth", 100, 200)
+    assert fit(*as_tensors(X, y), starts="single").log_posterior == pytest.approx(value, abs=1e-2)
+    multi = fit(*as_tensors(X, y))
+    assert multi.log_posterior > value + 5
+    # and it is a maximum of BoTorch's own objective
+    assert log_posterior(at(X, y, multi.hyperparameters)) == pytest.approx(multi.log_posterior)
+
+
+def test_the_log_posterior_is_that_of_the_hyperparameters() -> None:
+    X, y = data("ackley", 4, 30)
+    found = fit(*as_tensors(X, y))
+    assert log_posterior(at(X, y, found.hyperparameters)) == pytest.approx(found.log_posterior)
+
+
+def test_units_of_the_observations_do_not_matter() -> None:
+    X, y = data("smooth", 2, 30)
+    first, second = (
+        GpRegression(X, values, device=CPU, capacity=30) for values in (y, 1e6 * y - 3e7)
+    )
+    for one, other in zip(first.posterior(X[:5] + 0.01), second.posterior(X[:5] + 0.01), strict=True):  # fmt: skip
+        assert_allclose(one, other, rtol=1e-3, atol=1e-5)
+    assert second.scale == pytest.approx(1e6 * first.scale)
+    assert second.centre == pytest.approx(1e6 * first.centre - 3e7)
+
+
+# The posterior
+
+
+def sklearn_posterior(
+    X: np.ndarray, standard: np.ndarray, h: Hyperparameters, at: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and covariance by scikit-learn."""
+    kernel = ConstantKernel(h.outputscale) * RBF(h.length_scale)
+    model = GaussianProcessRegressor(kernel, alpha=h.noise_variance, optimizer=None)
+    mean, covariance = model.fit(X, standard - h.mean).predict(at, return_cov=True)
+    return mean + h.mean, covariance
+
+
+@pytest.mark.parametrize(("kind", "d", "n"), [("smooth", 1, 6), ("duplicates", 3, 40), ("local", 20, 60)])  # fmt: skip
+def test_the_posterior_with_appended_rows_is_that_of_all_the_data(
+    kind: str, d: int, n: int
+) -> None:
+    X, y = data(kind, d, n)
+    fitted_at = n // 2
+    gp = GpRegression(X[:fitted_at], y[:fitted_at], device=CPU, capacity=n)
+    for i in range(fitted_at, n):
+        gp.append(X[i], y[i])
+    assert (len(gp), gp.fitted_at) == (n, fitted_at)
+    # the hyperparameters and the units stay those of the fit
+    assert gp.fitted == fit(*as_tensors(X[:fitted_at], y[:fitted_at]))
+    standard = (y - np.mean(y[:fitted_at])) / np.std(y[:fitted_at], ddof=1)
+    assert_allclose(gp.observed(), standard, rtol=1e-12)
+    points = np.random.default_rng(5).random((9, d))
+    mean, sd = gp.posterior(points)
+    expected, covariance = sklearn_posterior(X, standard, gp.fitted.hyperparameters, points)
+    assert_allclose(mean, expected, rtol=1e-6, atol=1e-8)
+    assert_allclose(sd, np.sqrt(covariance.diagonal()), rtol=1e-6, atol=1e-7)
+    assert_allclose(gp.mean_at_data(), gp.posterior(X)[0], rtol=1e-6, atol=1e-8)
+
+
+def test_the_posterior_is_botorchs() -> None:
+    X, y = data("smooth", 2, 30)
+    gp = GpRegression(X, y, device=CPU, capacity=30)
+    model = at(X, y, gp.fitted.hyperparameters)
+    points = np.random.default_rng(5).random((7, 2))
+    with torch.no_grad():
+        posterior = model.posterior(torch.tensor(points))
+    mean, sd = gp.posterior(points)
+    assert_allclose(gp.centre + gp.scale * mean, posterior.mean[:, 0], rtol=1e-7)
+    assert_allclose((gp.scale * sd) ** 2, posterior.variance[:, 0], rtol=1e-5)
+
+
+def test_a_sample_has_the_posteriors_mean_and_covariance() -> None:
+    X, y = data("ackley", 3, 20)
+    gp = GpRegression(X, y, device=CPU, capacity=20)
+    points = np.random.default_rng(5).random((8, 3))
+    expected, covariance = sklearn_posterior(X, standardise(y)[0], gp.fitted.hyperparameters, points)  # fmt: skip
+    centre, mean, sd = gp.sample(points, np.zeros(8))
+    assert_array_equal(centre, mean)
+    assert_allclose(mean, expected, rtol=1e-8)
+    assert_allclose(sd, np.sqrt(covariance.diagonal()), rtol=1e-7)
+    # A sample is linear in the normals: L's columns are what unit vectors give.
+    L = np.stack([gp.sample(points, unit)[0] - mean for unit in np.eye(8)], axis=1)
+    assert_allclose(L @ L.T, covariance, atol=1e-9)
+
+
+def test_a_joint_sample_is_the_same_at_repeated_points() -> None:
+    X, y = data("smooth", 2, 20)
+    gp = GpRegression(X, y, device=CPU, capacity=20)
+    points = np.repeat(np.random.default_rng(5).random((40, 2)), 3, axis=0)
+    drawn, _, sd = gp.sample(points, np.random.default_rng(6).standard_normal(120))
+    triples = drawn.reshape(40, 3)
+    assert np.ptp(triples, axis=1).max() < 0.02
+    assert np.std(triples[:, 0] - gp.posterior(points[::3])[0]) > 0.2 * sd.mean()
+
+
+def test_a_covariance_that_cannot_be_factorised_is_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, y = data("smooth", 2, 10)
+    gp = GpRegression(X, y, device=CPU, capacity=10)
+    tried = []
+
+    def fails(K: torch.Tensor, added: float) -> torch.Tensor:
+        tried.append(K.diagonal().add_(added)[0].item())
+        raise np.linalg.LinAlgError
+
+    monkeypatch.setattr(gp_regression, "cholesky", fails)
+    with pytest.raises(RepliboError, match="no Cholesky factor"):
+        gp.sample(X[:1], np.zeros(1))
+    scale = gp.fitted.hyperparameters.outputscale
+    assert_allclose(np.array(tried) - tried[0], scale * np.array(gp_regression.JITTERS), rtol=1e-6)
+
+
+# Corners
+
+
+def test_one_observation_keeps_the_starting_hyperparameters() -> None:
+    gp = GpRegression(np.array([[0.3]]), np.array([5.0]), device=CPU, capacity=2)
+    assert not gp.fitted.converged
+    assert gp.fitted.hyperparameters == Hyperparameters(*START)
+    assert (gp.centre, gp.scale) == (5.0, 1.0)
+    mean, sd = gp.posterior(np.array([[0.3], [1.0]]))
+    s, noise = START[1], START[3]
+    assert_allclose(mean, 0.0, atol=1e-15)
+    assert_allclose(sd[0], math.sqrt(s - s * s / (s + noise)), rtol=1e-9)
+    assert sd[1] > sd[0]
+
+
+def test_constant_observations_keep_the_starting_hyperparameters() -> None:
+    X = np.random.default_rng(0).random((12, 3))
+    gp = GpRegression(X, np.full(12, -4.0), device=CPU, capacity=12)
+    assert (gp.fitted.hyperparameters, gp.fitted.evaluations) == (Hyperparameters(*START), 0)
+    mean, sd = gp.posterior(X)
+    assert_array_equal(gp.centre + gp.scale * mean, -4.0)
+    assert np.all(sd > 0)
+
+
+def test_the_same_point_again_and_again() -> None:
+    rng = np.random.default_rng(0)
+    X, y = np.full((30, 2), 0.5), rng.standard_normal(30)
+    gp = GpRegression(X[:10], y[:10], device=CPU, capacity=30)
+    for i in range(10, 30):
+        gp.append(X[i], y[i])
+    mean, sd = gp.posterior(np.array([[0.5, 0.5], [0.0, 1.0]]))
+    assert np.all(np.isfinite(mean)) and np.all(sd >= 0)
+    standard = gp.observed()
+    h = gp.fitted.hyperparameters
+    weight = h.outputscale / (h.outputscale + h.noise_variance / 30)
+    assert mean[0] == pytest.approx(h.mean + weight * (standard.mean() - h.mean), abs=1e-8)
+
+
+def test_a_fit_without_a_factor_keeps_the_starting_hyperparameters(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(K: torch.Tensor, added: float) -> torch.Tensor:
+        raise np.linalg.LinAlgError
+
+    monkeypatch.setattr(gp_regression, "cholesky", fails)
+    found = fit(*as_tensors(*data("smooth", 2, 10)))
+    assert math.isnan(found.log_posterior)
+    assert found == Fit(Hyperparameters(*START), found.log_posterior, False, 2)
+
+
+def test_one_start_that_fails_leaves_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = as_tensors(*data("smooth", 100, 200))
+    expected = fit(X, y).hyperparameters
+    real, calls = gp_regression.cholesky, []
+
+    def fails_once(K: torch.Tensor, added: float) -> torch.Tensor:
+        calls.append(added)
+        if len(calls) == 1:
+            raise np.linalg.LinAlgError
+        return real(K, added)
+
+    monkeypatch.setattr(gp_regression, "cholesky", fails_once)
+    assert fit(X, y).hyperparameters == expected
+
+
+def test_cholesky_says_that_there_is_none() -> None:
+    with pytest.raises(np.linalg.LinAlgError):
+        gp_regression.cholesky(torch.zeros(2, 2, dtype=torch.float64), -1.0)
+
+
+def test_squared_distances() -> None:
+    rng = np.random.default_rng(0)
+    A, B = rng.random((5, 100)), rng.random((7, 100))
+    B[0] = A[0]
+    expected = ((A[:, None] - B[None]) ** 2).sum(-1)
+    found = squared_distances(torch.tensor(A), torch.tensor(B)).numpy()
+    assert_allclose(found, expected, atol=1e-13)
+    assert np.all(found >= 0)
+
+
+# Memory, and the same bits
+
+
+def test_memory_is_that_of_the_tensors() -> None:
+    X, y = data("smooth", 3, 10)
+    gp = GpRegression(X, y, device=CPU, capacity=20)
+    gp.posterior(X)
+    assert gp.bytes() == 8 * (20 * 3 + 20 + 20 * 20 + 10)
+
+
+def test_grown_twice_it_has_the_same_bits() -> None:
+    X, y = data("ackley", 20, 60)
+
+    def grown(asked_on_the_way: bool) -> tuple[np.ndarray, ...]:
+        gp = GpRegression(X[:40], y[:40], device=CPU, capacity=60)
+        for i in range(40, 60):
+            if asked_on_the_way:
+                gp.posterior(X[: i - 30])
+                gp.mean_at_data()
+            gp.append(X[i].copy(), y[i])
+        return *gp.posterior(X[::7] + 0.01), gp.mean_at_data()
+
+    for one, other in zip(grown(True), grown(False), strict=True):
+        assert_array_equal(one, other)

@@ -1,0 +1,169 @@
+"""The tangent kernel against automatic differentiation, and σ² in its two forms."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from replibo.surrogates.tangent_kernel import (
+    BLOCK,
+    FIRST_CAPACITY,
+    DualVariance,
+    PrimalVariance,
+    TangentKernel,
+)
+
+
+def weights(rng, width, dim):
+    return rng.standard_normal((width, dim)) / math.sqrt(width), rng.standard_normal(
+        width
+    ) / math.sqrt(width)
+
+
+def gradients(X, hidden, output, bias):
+    """g(x; θ₀)/√m of h = √m (W₂ relu(W₁ x) + b₂) by automatic differentiation, ``n x p``."""
+    W1, w2, b2 = (
+        torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in (hidden, output, 0.3)
+    )
+    root = math.sqrt(len(output))
+    rows = []
+    for x in torch.tensor(X):
+        h = root * (w2 @ torch.relu(W1 @ x) + (b2 if bias else 0.0))
+        by = torch.autograd.grad(h, [W1, w2, b2] if bias else [W1, w2])
+        rows.append(torch.cat([g.reshape(-1) for g in by]) / root)
+    return torch.stack(rows).numpy()
+
+
+def dense_variance(phi, seen, regularizer):
+    """λ φ U⁻¹ φ with U = λI + Σ φ_i φ_iᵀ, by a general solver."""
+    U = regularizer * np.eye(phi.shape[1]) + seen.T @ seen
+    return regularizer * np.sum(phi * np.linalg.solve(U, phi.T).T, axis=1)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_kernel_is_the_inner_product_of_the_gradients(bias):
+    rng = np.random.default_rng(0)
+    hidden, output = weights(rng, 7, 3)
+    X, Z = rng.standard_normal((5, 3)), rng.standard_normal((4, 3))
+    kernel = TangentKernel(hidden, output, output_bias=bias)
+    left, right = kernel.features(X), kernel.features(Z)
+    of_X, of_Z = (gradients(points, hidden, output, bias) for points in (X, Z))
+    np.testing.assert_allclose(kernel.gradients(left), of_X, rtol=1e-13, atol=1e-14)
+    assert kernel.parameters == of_X.shape[1]
+    np.testing.assert_allclose(kernel.matrix(left, right), of_X @ of_Z.T, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(kernel.diagonal(left), np.sum(of_X**2, axis=1), rtol=1e-13)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.integers(0, 25),
+    st.integers(1, 4),
+    st.integers(1, 9),
+    st.floats(-3, 2),
+    st.booleans(),
+    st.booleans(),
+    st.integers(0, 2**32),
+)
+def test_dual_primal_and_dense_forms_agree(n, dim, width, log_lambda, bias, section_4, seed):
+    rng = np.random.default_rng(seed)
+    hidden, output = weights(rng, width, dim)
+    if section_4:
+        output = np.zeros(width)
+    X, Z = rng.uniform(-1, 1, (n, dim)), rng.uniform(-1, 1, (6, dim))
+    X[n // 2 :] = X[: n - n // 2]  # half of the points come again
+    if n:
+        Z[0] = X[0]
+    regularizer = 10.0**log_lambda
+    kernel = TangentKernel(hidden, output, output_bias=bias)
+    dual, primal = DualVariance(kernel, regularizer), PrimalVariance(kernel, regularizer)
+    for x in X:
+        dual.append(x)
+        primal.append(x)
+    assert len(dual) == len(primal) == n
+    expected = dense_variance(
+        gradients(Z, hidden, output, bias),
+        gradients(X, hidden, output, bias) if n else np.zeros((0, kernel.parameters)),
+        regularizer,
+    )
+    np.testing.assert_allclose(primal.variance(Z), expected, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(dual.variance(Z), expected, rtol=1e-9, atol=1e-10)
+
+
+def test_dual_form_beyond_its_first_buffers_and_blocks():
+    rng = np.random.default_rng(1)
+    n = 2 * BLOCK + 5
+    assert n > 2 * FIRST_CAPACITY
+    hidden, output = weights(rng, 10, 4)
+    X, Z = rng.uniform(-1, 1, (n, 4)), rng.uniform(-1, 1, (30, 4))
+    dual = DualVariance(TangentKernel(hidden, output), 0.01)
+    for x in X:
+        dual.append(x)
+    expected = dense_variance(
+        gradients(Z, hidden, output, False), gradients(X, hidden, output, False), 0.01
+    )
+    np.testing.assert_allclose(dual.variance(Z), expected, rtol=1e-8)
+
+
+def test_a_point_observed_again_and_again():
+    rng = np.random.default_rng(2)
+    kernel = TangentKernel(*weights(rng, 20, 3))
+    x, regularizer = rng.uniform(-1, 1, 3), 1e-6
+    k = float(kernel.diagonal(kernel.features(x[None, :]))[0])
+    dual = DualVariance(kernel, regularizer)
+    for n in range(1, 301):
+        dual.append(x)
+        # one feature, n observations of noise variance λ
+        if n in (1, 2, 50, 300):
+            expected = regularizer * k / (regularizer + n * k)
+            assert dual.variance(x[None, :])[0] == pytest.approx(expected, abs=1e-13)
+    assert dual.variance(rng.uniform(-1, 1, (50, 3))).min() >= 0.0
+
+
+def test_the_same_observations_give_the_same_bits_whatever_was_asked_between():
+    rng = np.random.default_rng(3)
+    kernel = TangentKernel(*weights(rng, 30, 5))
+    X, Z = rng.uniform(-1, 1, (150, 5)), rng.uniform(-1, 1, (40, 5))
+    asked, rebuilt = DualVariance(kernel, 0.01), DualVariance(kernel, 0.01)
+    for x in X:
+        asked.append(x)
+        asked.variance(Z[: 1 + len(asked) % 7])
+    for x in X:
+        rebuilt.append(x)
+    assert asked.variance(Z).tobytes() == rebuilt.variance(Z).tobytes()
+
+
+def test_an_observation_never_adds_to_the_variance():
+    rng = np.random.default_rng(4)
+    dual = DualVariance(TangentKernel(*weights(rng, 15, 2)), 0.1)
+    Z = rng.uniform(-1, 1, (20, 2))
+    before = dual.variance(Z)
+    for x in rng.uniform(-1, 1, (30, 2)):
+        dual.append(x)
+        after = dual.variance(Z)
+        assert np.all(after <= before + 1e-14)
+        before = after
+
+
+def test_memory_held_by_either_form():
+    rng = np.random.default_rng(5)
+    width, dim = 6, 3
+    kernel = TangentKernel(*weights(rng, width, dim))
+    held = 8 * width * (dim + 1)  # W₁ and W₂
+    primal = PrimalVariance(kernel, 0.1)
+    assert primal.bytes() == 8 * (width * (dim + 1)) ** 2 + held
+    dual = DualVariance(kernel, 0.1)
+
+    def rows(capacity):
+        return 8 * capacity * (capacity + dim + 2 * width) + held
+
+    assert dual.bytes() == rows(FIRST_CAPACITY)
+    for x in rng.uniform(-1, 1, (FIRST_CAPACITY + 1, dim)):
+        dual.append(x)
+        primal.append(x)
+    assert primal.bytes() == 8 * (width * (dim + 1)) ** 2 + held
+    assert dual.bytes() == rows(2 * FIRST_CAPACITY)
+    dual.variance(rng.uniform(-1, 1, (9, dim)))
+    assert dual.bytes() == rows(2 * FIRST_CAPACITY) + 2 * 8 * 2 * FIRST_CAPACITY * 9

@@ -1,0 +1,195 @@
+"""The network and its trainings against automatic differentiation and PyTorch's optimisers."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+from replibo.surrogates.two_layer_network import (
+    TwoLayerNetwork,
+    draw_weights,
+    train_adam,
+    train_sgd,
+)
+
+SGD = {"learning_rate": 0.001, "epochs": 5, "batch_size": 50, "regularizer": 0.01}
+
+
+def data(n, dim, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.uniform(-1, 1, (n, dim)) / math.sqrt(dim), rng.standard_normal(n)
+
+
+def network(width, dim, *, bias=False, initialization="section_7", precision="float64", seed=1):
+    rng = np.random.default_rng(seed)
+    hidden, output = draw_weights(rng, dim, width, initialization)
+    if bias:
+        output = np.append(output, 0.2)
+    return TwoLayerNetwork(hidden, output, precision=precision)
+
+
+def prediction(W1, w, X):
+    """h by PyTorch, with the output bias where ``w`` holds one."""
+    m = len(W1)
+    h = torch.relu(X @ W1.T) @ w[:m]
+    return math.sqrt(m) * (h + w[m] if len(w) > m else h)
+
+
+def test_prediction():
+    X, _ = data(9, 4)
+    for bias in (False, True):
+        net = network(6, 4, bias=bias)
+        expected = prediction(net.hidden, net.output, torch.tensor(X))
+        np.testing.assert_allclose(net.predict(X), expected, rtol=1e-13)
+        assert net.has_bias == bias and net.bytes() == 8 * (24 + 6 + bias)
+
+
+def test_initial_weights_are_as_sections_7_and_4_have_them():
+    m, d = 500, 40
+    hidden, output = draw_weights(np.random.default_rng(0), d, m, "section_7")
+    assert hidden.shape == (m, d) and output.shape == (m,)
+    for values in (hidden.ravel(), output):
+        assert stats.kstest(values * math.sqrt(m), "norm").pvalue > 1e-3
+    hidden, output = draw_weights(np.random.default_rng(0), d, m, "section_4")
+    assert stats.kstest(hidden.ravel() * math.sqrt(m / 2), "norm").pvalue > 1e-3
+    assert not np.any(output)
+    np.testing.assert_array_equal(TwoLayerNetwork(hidden, output).predict(data(5, d)[0]), 0.0)
+
+
+def objective(W1, w2, W1_start, w2_start, X, y, regularizer, share=1.0):
+    """Algorithm 2, line 1, for the observations given, with a ``share`` of the regulariser."""
+    distance = (W1 - W1_start).square().sum() + (w2 - w2_start).square().sum()
+    squares = (prediction(W1, w2, X) - y).square().sum()
+    return 0.5 * squares + share * 0.5 * len(w2) * regularizer * distance
+
+
+@pytest.mark.parametrize("batch_loss", ["sum", "mean"])
+@pytest.mark.parametrize(("n", "batch_size"), [(1, 50), (37, 50), (50, 50), (123, 50), (20, 7)])
+@pytest.mark.parametrize("initialization", ["section_7", "section_4"])
+def test_sgd_is_autograd_with_pytorchs_sgd(batch_loss, n, batch_size, initialization):
+    X, y = data(n, 4)
+    start = network(30, 4, initialization=initialization)
+    # a regulariser that is felt
+    setting = {**SGD, "batch_size": batch_size, "regularizer": 1.0}
+    training = train_sgd(
+        start, X, y, rng=np.random.default_rng(7), batch_loss=batch_loss, **setting
+    )
+
+    rng, points, targets = np.random.default_rng(7), torch.tensor(X), torch.tensor(y)
+    W1, w2 = (v.clone().requires_grad_() for v in (start.hidden, start.output))
+    optimizer = torch.optim.SGD([W1, w2], lr=setting["learning_rate"])
+    for _ in range(setting["epochs"]):
+        for batch in torch.tensor(rng.permutation(n)).split(batch_size):
+            loss = objective(
+                W1,
+                w2,
+                start.hidden,
+                start.output,
+                points[batch],
+                targets[batch],
+                setting["regularizer"],
+                share=len(batch) / n,
+            )
+            optimizer.zero_grad()
+            (loss if batch_loss == "sum" else loss / len(batch)).backward()
+            optimizer.step()
+    np.testing.assert_allclose(training.network.hidden, W1.detach(), rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(training.network.output, w2.detach(), rtol=1e-10, atol=1e-13)
+    residuals = prediction(W1, w2, points).detach().numpy() - y
+    assert training.loss == pytest.approx(np.mean(residuals**2), rel=1e-10)
+    assert not training.diverged
+    # θ₀ is left as it is
+    again = network(30, 4, initialization=initialization)
+    assert torch.equal(start.hidden, again.hidden) and torch.equal(start.output, again.output)
+
+
+def test_one_batch_of_all_is_the_printed_gradient_descent():
+    """Algorithm 2 itself, line 2: J full steps of η∇L."""
+    X, y = data(30, 3)
+    start = network(20, 3)
+    training = train_sgd(
+        start, X, y, rng=np.random.default_rng(0), **{**SGD, "batch_size": 30, "regularizer": 0.5}
+    )
+    W1, w2 = (v.clone().requires_grad_() for v in (start.hidden, start.output))
+    for _ in range(SGD["epochs"]):
+        value = objective(W1, w2, start.hidden, start.output, torch.tensor(X), torch.tensor(y), 0.5)
+        by = torch.autograd.grad(value, [W1, w2])
+        with torch.no_grad():
+            for weights, gradient in zip((W1, w2), by, strict=True):
+                weights -= SGD["learning_rate"] * gradient
+    np.testing.assert_allclose(training.network.hidden, W1.detach(), rtol=1e-9, atol=1e-13)
+    np.testing.assert_allclose(training.network.output, w2.detach(), rtol=1e-9, atol=1e-13)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("n", [1, 60])
+def test_adam_is_autograd_with_pytorchs_adam(bias, n):
+    X, y = data(n, 4)
+    start = network(30, 4, bias=bias)
+    training = train_adam(start, X, y, learning_rate=0.01, epochs=20)
+    W1, w = (v.clone().requires_grad_() for v in (start.hidden, start.output))
+    optimizer = torch.optim.Adam([W1, w], lr=0.01)
+    for _ in range(20):
+        loss = torch.nn.functional.mse_loss(prediction(W1, w, torch.tensor(X)), torch.tensor(y))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    np.testing.assert_allclose(training.network.hidden, W1.detach(), rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(training.network.output, w.detach(), rtol=1e-8, atol=1e-10)
+    assert training.loss < np.mean((start.predict(X) - y) ** 2)
+    again = network(30, 4, bias=bias)
+    assert torch.equal(start.hidden, again.hidden) and torch.equal(start.output, again.output)
+
+
+@pytest.mark.parametrize("loss", ["sum", "mean"])
+def test_single_precision_is_the_same_training(loss):
+    X, y = data(120, 11)
+    runs = [
+        train_sgd(
+            network(500, 11, precision=precision),
+            X,
+            y,
+            rng=np.random.default_rng(3),
+            batch_loss=loss,
+            **SGD,
+        )
+        for precision in ("float32", "float64")
+    ]
+    Z, _ = data(50, 11, seed=5)
+    single, double = (run.network.predict(Z) for run in runs)
+    np.testing.assert_allclose(single, double, atol=1e-3)
+    assert np.max(np.abs(double - network(500, 11).predict(Z))) > 0.01  # it moved
+
+
+def test_a_diverged_training_is_flagged_and_raises_nothing():
+    X, y = data(100, 100)
+    X = X * math.sqrt(100)  # [−1, 1]^100 as it is
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        training = train_sgd(
+            network(500, 100, precision="float32"),
+            X,
+            y,
+            rng=np.random.default_rng(0),
+            **{**SGD, "epochs": 50},
+        )
+    assert training.diverged and training.loss == math.inf
+    assert not bool(training.network.hidden.isfinite().all())
+
+
+def test_duplicates_and_constant_observations():
+    X, _ = data(1, 5)
+    for y in (np.zeros(80), np.linspace(-1, 1, 80)):
+        training = train_sgd(
+            network(200, 5, precision="float32"),
+            np.repeat(X, 80, axis=0),
+            y,
+            rng=np.random.default_rng(0),
+            **{**SGD, "epochs": 50, "batch_size": 80, "learning_rate": 0.0002},
+        )
+        assert not training.diverged
+        # the mean of y is all that one point can be fitted to; the regulariser keeps a little back
+        assert training.network.predict(X)[0] == pytest.approx(0.0, abs=0.05)
