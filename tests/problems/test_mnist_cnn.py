@@ -1,0 +1,359 @@
+"""The inner problem of the BBO paper: what is observed, from which random numbers, on which images."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import os
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.ndimage import map_coordinates
+from sklearn.datasets import load_digits
+
+from replibo.algorithms.random_search import RandomSearch
+from replibo.data.manifest import data_file
+from replibo.data.mnist import FILES
+from replibo.errors import RepliboError
+from replibo.loop import Experiment, run_block
+from replibo.problems import mnist_cnn
+from replibo.problems.base import Observation
+from replibo.problems.cnn import evaluate
+from replibo.problems.mnist_cnn import PENALTY, PENALTY_ERROR, MnistCnn, small_digits
+from replibo.streams import RunStreams
+
+DIAGNOSTICS = {
+    "validation_cross_entropy",
+    "validation_error",
+    "test_cross_entropy",
+    "test_error",
+    "training_loss",
+    "diverged",
+}
+
+
+def streams(algorithm: str = "ei", seed: int = 0, entry: str = "n_30") -> RunStreams:
+    return RunStreams("bbo", entry, algorithm, seed)
+
+
+@pytest.fixture(scope="module")
+def problem() -> MnistCnn:
+    return MnistCnn(iterations=30)
+
+
+@pytest.fixture(scope="module")
+def tuned() -> MnistCnn:
+    return MnistCnn(iterations=30, momentum="tuned")
+
+
+def at(problem: MnistCnn, *x: float, query: int = 0, **name: Any) -> Observation:
+    return problem.observe(np.array(x), streams(**name), query)
+
+
+# The observation
+
+
+def test_domain(problem: MnistCnn, tuned: MnistCnn) -> None:
+    np.testing.assert_array_equal(problem.bounds, [[-4.0], [0.0]])
+    np.testing.assert_array_equal(tuned.bounds, [[-4.0, 0.0], [0.0, 0.99]])
+    assert (problem.dim, tuned.dim) == (1, 2)
+    assert problem.optimal_value is None
+
+
+def test_a_training_depends_on_seed_query_and_hyperparameters_alone(problem: MnistCnn) -> None:
+    first = at(problem, -1.0, query=3)
+    at(problem, -2.0)  # whatever ran before
+    assert at(problem, -1.0, query=3) == first
+    assert at(problem, -1.0, query=3, algorithm="ucb") == first
+    assert MnistCnn(iterations=30).observe(np.array([-1.0]), streams(), 3) == first
+    others = [
+        at(problem, -1.0, query=4).y,
+        at(problem, -1.0, query=3, seed=1).y,
+        at(problem, -1.0, query=3, entry="n_40").y,
+        at(problem, -1.001, query=3).y,
+    ]
+    assert len({first.y, *others}) == 5
+
+
+def test_weights_and_batches_are_both_the_querys_own(
+    problem: MnistCnn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, starts = mnist_cnn.train, []
+
+    def watched(network: Any, images: Any, labels: Any, batches: Any, **settings: Any) -> Any:
+        starts.append((network.parameters.tobytes(), batches.tobytes()))
+        assert batches.shape == (30, 64)
+        assert batches.min() >= 0 and batches.max() < len(images) == len(labels)
+        return kept(network, images, labels, batches, **settings)
+
+    monkeypatch.setattr(mnist_cnn, "train", watched)
+    for query, learning_rate in ((0, -1.0), (1, -1.0), (0, -2.0)):
+        at(problem, learning_rate, query=query)
+    first, second, other_rate = starts
+    assert first[0] != second[0] and first[1] != second[1]
+    assert first == other_rate
+
+
+def test_a_training_is_the_same_in_a_process_of_its_own(problem: MnistCnn) -> None:
+    code = (
+        "import json, numpy as np; from replibo.problems.mnist_cnn import MnistCnn; "
+        "from replibo.streams import RunStreams; "
+        "o = MnistCnn(iterations=30).observe(np.array([-1.0]), RunStreams('bbo', 'n_30', 'x', 0), 3); "
+        "print(json.dumps([o.y, o.diagnostics]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    here = at(problem, -1.0, query=3)
+    assert json.loads(done.stdout) == [here.y, here.diagnostics]
+
+
+def test_what_is_observed_is_the_validation_loss(problem: MnistCnn) -> None:
+    seen = at(problem, -0.5)
+    assert set(seen.diagnostics) == DIAGNOSTICS
+    assert seen.f == seen.y == -seen.diagnostics["validation_cross_entropy"]
+    assert type(seen.y) is float and all(type(v) is float for v in seen.diagnostics.values())
+    # the network as the training left it
+    loss, error = evaluate(problem.network, *problem.sets.validation)
+    assert (loss, error) == (-seen.y, seen.diagnostics["validation_error"])
+    test = evaluate(problem.network, *problem.sets.test)
+    assert test == (seen.diagnostics["test_cross_entropy"], seen.diagnostics["test_error"])
+    by_error = at(MnistCnn(iterations=30, objective="error"), -0.5)
+    assert by_error.y == by_error.f == -error
+    assert by_error.diagnostics == seen.diagnostics
+
+
+def test_more_steps_learn_more() -> None:
+    short, long = (at(MnistCnn(iterations=n), -1.0) for n in (10, 300))
+    assert long.y > short.y + 1.0
+    assert long.diagnostics["test_error"] < 15.0 < short.diagnostics["test_error"]
+    assert long.diagnostics["training_loss"] < short.diagnostics["training_loss"]
+
+
+def test_momentum_zero_is_plain_descent(problem: MnistCnn, tuned: MnistCnn) -> None:
+    assert at(tuned, -1.0, 0.0) == at(problem, -1.0)
+    assert at(tuned, -2.0, 0.9).y > at(problem, -2.0).y + 0.1
+
+
+def test_the_test_set_decides_nothing(problem: MnistCnn) -> None:
+    other = MnistCnn(iterations=30)
+    images, labels = other.sets.test
+    other.sets = other.sets._replace(test=(255 - images, (labels + 1) % 10))
+    mine, theirs = at(problem, -0.5), at(other, -0.5)
+    assert mine.y == theirs.y and mine.f == theirs.f
+    differing = {k for k in DIAGNOSTICS if mine.diagnostics[k] != theirs.diagnostics[k]}
+    assert differing == {"test_cross_entropy", "test_error"}
+
+
+DIVERGED = {
+    "validation_cross_entropy": PENALTY,
+    "validation_error": PENALTY_ERROR,
+    "test_cross_entropy": PENALTY,
+    "test_error": PENALTY_ERROR,
+    "training_loss": PENALTY,
+    "diverged": 1.0,
+}
+
+
+@pytest.mark.parametrize(("objective", "penalty"), [("cross_entropy", PENALTY), ("error", 100.0)])
+def test_a_loss_that_is_not_finite_has_diverged(
+    objective: Any, penalty: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = MnistCnn(iterations=30, objective=objective)
+    before = at(problem, -1.0)
+    kept = mnist_cnn.train
+
+    def overflowing(*arguments: Any, learning_rate: float, **settings: Any) -> Any:
+        return kept(*arguments, learning_rate=1e30 * learning_rate, **settings)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mnist_cnn, "train", overflowing)
+        seen = at(problem, -1.0)
+    assert seen.y == seen.f == -penalty
+    assert seen.diagnostics == DIVERGED
+    assert at(problem, -1.0) == before and before.diagnostics["diverged"] == 0.0
+
+
+@pytest.mark.parametrize("loss", [np.nextafter(PENALTY, 9.0), 50.0, math.nan])
+def test_a_validation_loss_beyond_the_penalty_has_diverged(
+    loss: float, problem: MnistCnn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mnist_cnn, "evaluate", lambda *_: (loss, 40.0))
+    seen = at(problem, -1.0)
+    assert seen.y == -PENALTY and seen.diagnostics == DIVERGED
+
+
+def test_a_test_loss_that_is_not_finite_decides_nothing(
+    problem: MnistCnn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = iter([(1.5, 40.0), (math.nan, 100.0)])
+    monkeypatch.setattr(mnist_cnn, "evaluate", lambda *_: next(looked))
+    seen = at(problem, -1.0)
+    assert seen.y == -1.5 and seen.diagnostics["diverged"] == 0.0
+    assert seen.diagnostics["validation_error"] == 40.0
+    assert seen.diagnostics["test_cross_entropy"] == PENALTY
+    assert seen.diagnostics["test_error"] == PENALTY_ERROR
+
+
+def test_the_largest_steps_end_finite(tuned: MnistCnn) -> None:
+    # explode, collapse to equal outputs, or both: whatever they do, it is an observation
+    for query in range(8):
+        for momentum in (0.0, 0.9, 0.99):
+            seen = at(tuned, 0.0, momentum, query=query)
+            assert -PENALTY <= seen.y < 0.0
+            assert all(math.isfinite(value) for value in seen.diagnostics.values())
+
+
+def test_the_penalty_is_worse_than_having_learned_nothing(problem: MnistCnn) -> None:
+    untrained = at(problem, -4.0)
+    assert untrained.diagnostics["diverged"] == 0.0
+    assert -untrained.y == pytest.approx(math.log(10), abs=0.1)
+    assert math.log(10) + 1.0 < PENALTY < 10.0
+
+
+def test_evaluate_true_trains_with_numbers_that_never_change(problem: MnistCnn) -> None:
+    X = np.array([[-1.0], [-2.0], [-1.0]])
+    f = problem.evaluate_true(X)
+    assert f.shape == (3,) and f.dtype == np.float64
+    assert f[0] == f[2] != f[1]
+    np.testing.assert_array_equal(MnistCnn(iterations=30).evaluate_true(X[1:]), f[1:])
+
+
+def test_a_short_run_leads_to_a_trace(problem: MnistCnn) -> None:
+    experiment = Experiment("bbo", "n_30", "random_search", problem, RandomSearch, 4, 2, "initial")
+    (trace,) = run_block(experiment, [0])
+    (again,) = run_block(experiment, [0])
+    assert trace.y == again.y and trace.diagnostics == again.diagnostics
+    assert len(trace.y) == 4 and set(trace.diagnostics[0]) >= DIAGNOSTICS
+
+
+# The images
+
+
+def test_the_sets_have_no_image_in_common(problem: MnistCnn) -> None:
+    assert [len(labels) for _, labels in problem.sets] == [1197, 300, 300]
+    small, labels = load_digits(return_X_y=True)
+    assert len(np.unique(small, axis=0)) == len(small) == 1797
+    together = np.concatenate([images for images, _ in problem.sets])
+    assert len(np.unique(together, axis=0)) == 1797
+    all_labels = np.concatenate([labels for _, labels in problem.sets])
+    np.testing.assert_array_equal(np.bincount(all_labels), np.bincount(labels))
+
+
+def test_the_stand_in_is_declared(problem: MnistCnn) -> None:
+    assert "scikit-learn" in problem.stand_in and "1797" in problem.stand_in
+    assert "8 x 8" in problem.stand_in and "28 x 28" in problem.stand_in
+
+
+def test_the_digits_are_interpolated_linearly() -> None:
+    digits = small_digits()
+    together = np.concatenate([digits.train_images, digits.test_images]).reshape(-1, 28, 28)
+    of_labels = np.concatenate([digits.train_labels, digits.test_labels])
+    assert together.dtype == np.uint8 and together.max() == 255 and together.min() == 0
+    small, labels = load_digits(return_X_y=True)
+    # SciPy's own linear interpolation, at the centres of 28 pixels in the square of 8
+    centres = (np.arange(28) + 0.5) * 8 / 28 - 0.5
+    grid = np.meshgrid(centres, centres, indexing="ij")
+    for number in range(0, 1797, 200):
+        image = small[number].reshape(8, 8) * 255 / 16
+        expected = map_coordinates(image, grid, order=1, mode="nearest")
+        distances = np.abs(together - expected).max(axis=(1, 2))
+        nearest = int(np.argmin(distances))
+        assert distances[nearest] <= 0.5 + 1e-9
+        assert of_labels[nearest] == labels[number]
+
+
+def test_pixels_enter_standardised(problem: MnistCnn) -> None:
+    images = problem.sets.train[0]
+    problem.network.forward(images, np.arange(64))
+    seen = np.moveaxis(problem.network._input, -1, 0).reshape(64, -1)
+    np.testing.assert_allclose(seen, (images[:64] - images.mean()) / images.std(), atol=1e-5)
+
+
+def digits_files(folder: Path, **changed: np.ndarray) -> dict[str, Path]:
+    """Files of MNIST's shape: 70,000 black images of class 1, or what is given instead."""
+    data = {}
+    for name in FILES:
+        n = 60_000 if "train" in name else 10_000
+        shape = (n, 28, 28) if name.endswith("images") else (n,)
+        values = changed.get(name)
+        if values is None:
+            values = np.full(shape, 1 if len(shape) == 1 else 0, np.uint8)
+        head = struct.pack(f">HBB{values.ndim}I", 0, 8, values.ndim, *values.shape)
+        data[name] = folder / name
+        data[name].write_bytes(gzip.compress(head + values.tobytes(), compresslevel=1))
+    return data
+
+
+def test_mnist_is_split_into_fixed_sets(tmp_path: Path) -> None:
+    # each image carries its number in three pixels
+    numbers = np.arange(60_000)
+    images = np.zeros((60_000, 28, 28), np.uint8)
+    images[:, 0, 0], images[:, 0, 1], images[:, 0, 2] = (
+        numbers >> 16,
+        numbers >> 8 & 255,
+        numbers & 255,
+    )
+    labels = (numbers % 10).astype(np.uint8)
+    data = digits_files(tmp_path, mnist_train_images=images, mnist_train_labels=labels)
+    problem = MnistCnn(iterations=1, data=data)
+    assert problem.stand_in == ""
+    assert [part[0].shape for part in problem.sets] == [(50_000, 784), (10_000, 784), (10_000, 784)]
+    found = []
+    for part, part_labels in problem.sets[:2]:
+        pixels = part[:, :3].astype(np.int64)
+        found.append(pixels[:, 0] * 65536 + pixels[:, 1] * 256 + pixels[:, 2])
+        np.testing.assert_array_equal(found[-1] % 10, part_labels)
+    np.testing.assert_array_equal(np.sort(np.concatenate(found)), numbers)
+    assert abs(found[1].mean() - 29_999.5) < 4 * 60_000 / math.sqrt(12 * 10_000)  # from everywhere
+    assert math.isfinite(at(problem, -1.0).y)
+
+
+def test_swapped_files_are_one_line(tmp_path: Path) -> None:
+    data = digits_files(tmp_path)
+    for one, other in (FILES[:2], FILES[2:], FILES[::2], FILES[1::2]):
+        swapped = {**data, one: data[other], other: data[one]}
+        with pytest.raises(RepliboError, match="it holds") as error:
+            MnistCnn(data=swapped)
+        assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"iterations": 0}, "iterations: 0 is not allowed"),
+        ({"iterations": -5}, "iterations: -5"),
+        ({"batch_size": 0}, "batch_size: 0"),
+        ({"channels": ()}, "0 convolutions"),
+        ({"channels": (8, 0)}, "channels: 0"),
+        ({"channels": (1,) * 6}, "1 to 5"),
+        ({"momentum": 0.9}, "momentum: 0.9 is not allowed; fixed or tuned"),
+        ({"objective": "accuracy"}, "cross_entropy or error"),
+        ({"data": {}}, "mnist_train_images"),
+    ],
+)
+def test_a_wrong_setting_is_one_line(settings: dict[str, Any], named: str) -> None:
+    with pytest.raises(RepliboError, match=named) as error:
+        MnistCnn(**settings)
+    assert "\n" not in str(error.value)
+
+
+def test_heavy_modules_are_not_imported_for_real_data() -> None:
+    code = (
+        "import sys, replibo.problems.mnist_cnn; "
+        "sys.exit(any(name in sys.modules for name in ('torch', 'sklearn', 'scipy')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.real_data
+def test_mnist_is_learned() -> None:
+    mirror = Path(os.environ["REPLIBO_DATA_MIRROR"])
+    data = {name: mirror / data_file(name).path_in_mirror for name in FILES}
+    seen = at(MnistCnn(iterations=500, data=data), -0.5)
+    assert 0.0 < -seen.y < 0.35
+    assert seen.diagnostics["test_error"] < 10.0
