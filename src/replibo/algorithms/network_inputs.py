@@ -17,9 +17,9 @@ def network_inputs(U: Array, scaling: InputScaling) -> Array:
 
     ``fixed`` is what the printed recipe needs to work at all. A step of SGD on one observation is stable
     where η m ‖x‖² < 2; at η = 0.001 and m = 500 that is ‖x‖² < 4, and 1/√d makes ‖x‖² ≤ 1 + 1/d where
-    [−1, 1]^d alone has up to d. Without a bias h(cx) = c h(x) for c > 0: along each ray from the centre h is linear, and it has
-    no peak inside. The constant input takes that away; it is 1/√d, as large as any other input can be, as
-    if a 1 had stood among the coordinates before they were scaled.
+    [−1, 1]^d alone has up to d. Without a bias h(cx) = c h(x) for c > 0: along each ray from the centre
+    h is linear, and it has no peak inside. The constant input takes that away; it is 1/√d, as large as
+    any other input can be, as if a 1 had stood among the coordinates before they were scaled.
 
     ``raw`` is the recipe without these, in [−1, 1]^d instead of the problem's own coordinates, which an
     algorithm does not know here (mostly larger still). Measured on Ackley, 100 queries after the initial
