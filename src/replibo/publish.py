@@ -31,6 +31,10 @@ KEPT_DIAGNOSTICS = (
     "fit_converged",
     "fit_at_bound",
     "diverged",
+    "test_cross_entropy",
+    "test_error",
+    "log10_learning_rate",
+    "momentum",
 )
 
 

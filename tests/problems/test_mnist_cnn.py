@@ -29,6 +29,8 @@ from replibo.problems.mnist_cnn import PENALTY, PENALTY_ERROR, MnistCnn, small_d
 from replibo.streams import RunStreams
 
 DIAGNOSTICS = {
+    "log10_learning_rate",
+    "momentum",
     "validation_cross_entropy",
     "validation_error",
     "test_cross_entropy",
@@ -150,6 +152,8 @@ def test_the_test_set_decides_nothing(problem: MnistCnn) -> None:
 
 
 DIVERGED = {
+    "log10_learning_rate": -1.0,
+    "momentum": 0.0,
     "validation_cross_entropy": PENALTY,
     "validation_error": PENALTY_ERROR,
     "test_cross_entropy": PENALTY,

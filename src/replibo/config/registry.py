@@ -66,6 +66,16 @@ def _descends(module: str, node: ast.ClassDef, root: str) -> bool:
     )
 
 
+def _is_abstract(node: ast.ClassDef) -> bool:
+    """Whether a class leaves methods of its own to its subclasses."""
+    return any(
+        isinstance(mark, ast.Name) and mark.id == "abstractmethod"
+        for item in node.body
+        if isinstance(item, ast.FunctionDef)
+        for mark in item.decorator_list
+    )
+
+
 @functools.cache
 def names(kind: Kind) -> tuple[str, ...]:
     """All the ``module.Class`` names of ``kind`` that a config may use."""
@@ -76,6 +86,7 @@ def names(kind: Kind) -> tuple[str, ...]:
             if (
                 isinstance(node, ast.ClassDef)
                 and not node.name.startswith("_")
+                and not _is_abstract(node)
                 and _descends(module, node, _ROOTS[kind])
             ):
                 found.append(f"{path.stem}.{node.name}")

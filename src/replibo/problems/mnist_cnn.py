@@ -67,7 +67,7 @@ class MnistCnn(Problem):
     never change.
 
     The test set is only ever looked at for the diagnostics of an observation: ``test_cross_entropy``
-    (nats), ``test_error`` (percent), beside ``validation_cross_entropy``, ``validation_error``,
+    (nats), ``test_error`` (percent), beside the hyperparameters ``log10_learning_rate`` and ``momentum``, ``validation_cross_entropy``, ``validation_error``,
     ``training_loss`` (mean over the batches of the last steps) and ``diverged``.
 
     A training has diverged (``diverged`` 1) where a training loss or an output on the validation set
@@ -152,6 +152,7 @@ class MnistCnn(Problem):
     def _trained(self, x: Array, rng: np.random.Generator) -> Observation:
         """Train with ``x`` (``d``, native) and random numbers from ``rng``; look at the result."""
         network, sets = self.network, self.sets
+        momentum = float(x[1]) if self.dim == 2 else 0.0
         network.initialise(rng)
         images, labels = sets.train
         losses = train(
@@ -160,7 +161,7 @@ class MnistCnn(Problem):
             labels,
             rng.integers(len(images), size=(self.iterations, self.batch_size)),
             learning_rate=10.0 ** float(x[0]),
-            momentum=float(x[1]) if self.dim == 2 else 0.0,
+            momentum=momentum,
         )
         training_loss = float(np.mean(losses[-LAST_STEPS:], dtype=np.float64))
         validation = test = (math.nan, math.nan)
@@ -174,6 +175,8 @@ class MnistCnn(Problem):
             test = (PENALTY, PENALTY_ERROR)
         y = -validation[0 if self.objective == "cross_entropy" else 1]
         diagnostics = {
+            "log10_learning_rate": float(x[0]),
+            "momentum": momentum,
             "validation_cross_entropy": validation[0],
             "validation_error": validation[1],
             "test_cross_entropy": test[0],
