@@ -52,7 +52,7 @@ class Problem(ABC):
     def evaluate_true(self, X: Array) -> Array:
         """The noise-free values ``f``, shape ``n``, at the native points ``X``, ``n x d``."""
 
-    def of_seed(self, seed: int) -> Problem:  # noqa: ARG002  a problem is the same for every seed
+    def of_seed(self, seed: int) -> Problem:
         """The problem that the runs of ``seed`` optimise.
 
         A family whose member the seed picks (the instances of a benchmark suite) overrides it; its

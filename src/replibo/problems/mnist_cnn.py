@@ -67,8 +67,9 @@ class MnistCnn(Problem):
     never change.
 
     The test set is only ever looked at for the diagnostics of an observation: ``test_cross_entropy``
-    (nats), ``test_error`` (percent), beside the hyperparameters ``log10_learning_rate`` and ``momentum``, ``validation_cross_entropy``, ``validation_error``,
-    ``training_loss`` (mean over the batches of the last steps) and ``diverged``.
+    (nats) and ``test_error`` (percent), beside ``validation_cross_entropy``, ``validation_error``, the
+    hyperparameters ``log10_learning_rate`` and ``momentum``, ``training_loss`` (mean over the batches of
+    the last steps) and ``diverged``.
 
     A training has diverged (``diverged`` 1) where a training loss or an output on the validation set
     is not finite, or where the validation cross-entropy exceeds `PENALTY`: then all cross-entropies
