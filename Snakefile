@@ -25,6 +25,7 @@ include: "workflow/rules/data.smk"
 include: "workflow/rules/runs.smk"
 include: "workflow/rules/outputs.smk"
 include: "workflow/rules/claims.smk"
+include: "workflow/rules/coco.smk"
 
 
 localrules:

@@ -306,3 +306,26 @@ def test_postprocessing_says_in_one_line_what_is_wrong(tmp_path, monkeypatch):
     with pytest.raises(RepliboError, match=r"^cocopp failed: the reason$"):
         postprocess([bad], tmp_path / "pages")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad", "failing"]
+
+
+def test_the_command_line_says_in_one_line_what_is_wrong(tmp_path, monkeypatch):
+    monkeypatch.chdir(Path(__file__).parents[1])
+    with pytest.raises(
+        RepliboError, match="'nope' has no runs on bbob at scale quick; allowed: neural"
+    ):
+        coco_archive.main(["archive", "nope", "--scale", "quick", "--output", str(tmp_path / "o")])
+    with pytest.raises(RepliboError, match="holds no data of COCO's observer"):
+        coco_archive.main(["postprocess", str(tmp_path), "--output", str(tmp_path / "o")])
+    with pytest.raises(SystemExit):
+        coco_archive.main(["archive", "gp_ei", "--scale", "published", "--output", "o"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_line_archives_what_the_config_names(tmp_path, monkeypatch):
+    called = []
+    monkeypatch.chdir(Path(__file__).parents[1])
+    monkeypatch.setattr(coco_archive, "archive", lambda *arguments: called.append(arguments))
+    coco_archive.main(["archive", "gp_ei", "--scale", "smoke", "--output", str(tmp_path / "o")])
+    ((config, scale, algorithm, files, output),) = called
+    assert (scale, algorithm, output) == ("smoke", "gp_ei", tmp_path / "o")
+    assert files == archived_files(config, "smoke", "gp_ei") != []

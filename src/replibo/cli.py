@@ -4,12 +4,16 @@ list``. Thin, and heavy modules are imported by the command that needs them."""
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import signal
 import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from replibo.errors import RepliboError, allowed
 
@@ -19,22 +23,66 @@ if TYPE_CHECKING:
 CONFIG_VARIABLE = "REPLIBO_CONFIG"
 
 
+STOPPED = "stopped by {}; the same command goes on from here"
+
+
+class _Stopped(BaseException):
+    """SIGTERM (which SLURM sends before it kills) or Ctrl-C; its argument is the signal."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status (0, or 2 where the user can mend what is wrong)."""
+    """Run one command; returns the exit status: 0; 2 where the user can mend what is wrong; 130 or 143
+    after Ctrl-C or SIGTERM, with nothing left half-written."""
     parser = _parser()
     options = parser.parse_args(arguments)
     try:
-        options.function(options)
+        with _on_signals(_unwind):
+            options.function(options)
     except RepliboError as error:
         for line in str(error).splitlines():
             print(f"replibo: {line}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print("replibo: interrupted; the same command goes on from here", file=sys.stderr)
-        return 130
+    except _Stopped as stopped:
+        number = signal.Signals(stopped.args[0])
+        print(f"replibo: {STOPPED.format(number.name)}", file=sys.stderr)
+        return 128 + number
     except BrokenPipeError:  # the reader of our output (head, less) has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
+
+
+@contextlib.contextmanager
+def _on_signals(handler: Any) -> Iterator[None]:
+    """``handler`` for SIGTERM and Ctrl-C within the block (where signals can be handled at all: in the
+    main thread)."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, handler) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
+
+
+def _unwind(number: int, frame: FrameType | None) -> NoReturn:
+    """End the command as an exception does, so that temporary files are removed on the way."""
+    raise _Stopped(number)
+
+
+def _exit_at_once(number: int, frame: FrameType | None) -> NoReturn:
+    """End the process while queries are made.
+
+    Not by an exception: a library may swallow one (in a callback, a destructor, a bare ``except``) and
+    go on with half a computation, whose outcome would then stand in the journal. Nothing needs to be
+    unwound here: a journal's record is written whole before the next query begins (one cut off in the
+    middle is dropped when it is read), and its lock ends with the process.
+    """
+    name = signal.Signals(number).name
+    with contextlib.suppress(OSError):
+        os.write(2, f"replibo: {STOPPED.format(name)}\n".encode())
+    os._exit(128 + number)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -65,9 +113,11 @@ def _parser() -> argparse.ArgumentParser:
         )
         return sub
 
-    def scale(sub: argparse.ArgumentParser, *more: str, **options: Any) -> None:
+    def scale(
+        sub: argparse.ArgumentParser, *more: str, help_text: str = "", **options: Any
+    ) -> None:
         names = ", ".join(["smoke", "quick", "paper", *more])
-        sub.add_argument("--scale", help=f"one of {names}", **options)
+        sub.add_argument("--scale", help=f"{help_text}one of {names}", **options)
 
     sub = command(
         "run",
@@ -164,11 +214,17 @@ def _parser() -> argparse.ArgumentParser:
     sub = command(
         "estimate",
         _estimate,
-        "Say how long a scale takes, from measured traces.",
-        "replibo estimate --scale paper --cores 8",
+        "Say what targets need: jobs, core hours, wall time, memory, disk, from measured traces.",
+        "replibo estimate figures/paper/lb_gp_ucb/figure_3.pdf --cores 8",
     )
-    sub.add_argument("papers", nargs="*", metavar="PAPER", help="all where none is named")
-    scale(sub, default="paper")
+    sub.add_argument(
+        "targets",
+        nargs="*",
+        metavar="TARGET",
+        help="what snakemake would be asked for (all, quick, a figure's file), or a paper; all papers "
+        "where none is named",
+    )
+    scale(sub, help_text="scale of targets that are papers: ")
     sub.add_argument(
         "--cores", type=int, default=os.cpu_count() or 1, help="cores to share the work"
     )
@@ -228,9 +284,10 @@ def _run(options: argparse.Namespace) -> None:
     job = build.experiment(config, paper, options.scale, problem, algorithm, given)
     overhead = time.process_time() - started
     name = f"{paper} {problem} {algorithm} seeds {options.seeds} at scale {options.scale}"
-    done = loop.run_block(
-        job, seeds, journal_folder=folder, identity=journal, report=_progress(name)
-    )
+    with _on_signals(_exit_at_once):
+        done = loop.run_block(
+            job, seeds, journal_folder=folder, identity=journal, report=_progress(name)
+        )
     metadata = {
         "paper": paper,
         "problem": problem,
@@ -428,13 +485,15 @@ def _estimate(options: argparse.Namespace) -> None:
     from replibo import estimate
     from replibo.config.load import scale_name
 
-    if options.cores < 1:
-        raise RepliboError(f"--cores: {options.cores} is not allowed; a number >= 1 is")
     config = _load(options)
-    papers = options.papers or config.papers
-    for paper in papers:
-        config.paper(paper)
-    print(estimate.table(config, papers, scale_name(options.scale), options.cores).md())
+    scale = scale_name(options.scale or "paper")
+    targets = options.targets or ["all" if scale == "paper" else scale]
+    others = [target for target in targets if target not in config.papers]
+    if options.scale and options.targets and others:
+        raise RepliboError(
+            f"--scale: not allowed with {others[0]}, which has a scale of its own; with papers it is"
+        )
+    print(estimate.text(estimate.estimate(config, targets, scale, options.cores)))
 
 
 def _list(options: argparse.Namespace) -> None:

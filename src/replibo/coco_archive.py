@@ -4,10 +4,15 @@ Figure 2 is computed from the traces (`replibo.papers.neuralbo_coco`). For COCO'
 of finished runs are made again on COCO's suite under its real observer, which writes the files that
 cocopp reads. The functions are noiseless, so that each value must be the trace's: a replay checks
 the traces, too.
+
+The workflow's target ``coco`` does both: ``snakemake --cores 2 results/SCALE/neuralbo/cocopp``. By hand:
+``python -m replibo.coco_archive archive ALGORITHM --scale SCALE --output FOLDER`` for each algorithm, then
+``python -m replibo.coco_archive postprocess FOLDER... --output FOLDER``.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 import subprocess
@@ -18,7 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from replibo import traces
-from replibo.config.models import Config
+from replibo.config import load
+from replibo.config.models import SCALES, Config
 from replibo.config.workflow import run_files
 from replibo.errors import RepliboError, allowed
 from replibo.problems.coco import SUITE, Bbob, member
@@ -174,7 +180,7 @@ def postprocess(folders: Sequence[Path], output: Path) -> None:
         if not any(Path(folder).glob("*.info")):
             raise RepliboError(
                 f"{folder}: holds no data of COCO's observer (no *.info); allowed: a folder that "
-                "'replibo coco-archive' made"
+                "'python -m replibo.coco_archive archive' made"
             )
     environment = {**os.environ, "http_proxy": NO_NETWORK, "https_proxy": NO_NETWORK}
     with _folder_written_whole(output) as temporary:
@@ -219,3 +225,33 @@ def _quiet(cocoex: Any) -> Iterator[None]:
         yield
     finally:
         cocoex.log_level(before)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command line; the workflow names a changed config by ``REPLIBO_CONFIG``."""
+    parser = argparse.ArgumentParser(prog="python -m replibo.coco_archive")
+    commands = parser.add_subparsers(required=True, dest="command")
+    one = commands.add_parser(
+        "archive", help="replay the runs of one algorithm under COCO's observer"
+    )
+    one.add_argument("algorithm")
+    one.add_argument("--scale", choices=SCALES, required=True)
+    one.add_argument("--output", type=Path, required=True)
+    all_of_them = commands.add_parser("postprocess", help="cocopp's pages of archived algorithms")
+    all_of_them.add_argument("folders", type=Path, nargs="+")
+    all_of_them.add_argument("--output", type=Path, required=True)
+    options = parser.parse_args(arguments)
+    if options.command == "postprocess":
+        postprocess(options.folders, options.output)
+        return
+    named = os.environ.get("REPLIBO_CONFIG")
+    config = load.load(overlays=[Path(named)] if named else [])
+    files = archived_files(config, options.scale, options.algorithm)
+    archive(config, options.scale, options.algorithm, files, options.output)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except RepliboError as error:
+        sys.exit(f"replibo: {error}")

@@ -108,7 +108,9 @@ def _add_timings(
     """Add one file's CPU seconds to the sums of its problem and algorithm.
 
     The sum of the squares of the runs' CPU seconds is kept too: the spread over the runs is known
-    without the timings of the single queries.
+    without the timings of the single queries. So is the profile that `replibo.estimate` reads: the
+    number of the first query (1, 2, …) of a bin, and the CPU seconds of all runs in it. The first bin
+    holds the initial points; the others begin at 2^k and 3·2^k, a step of about 1.4.
     """
     entry = timings.setdefault(
         key,
@@ -117,9 +119,11 @@ def _add_timings(
             "queries": 0,
             "cpu_seconds": 0.0,
             "cpu_seconds_squared": 0.0,
+            "evaluate_seconds": 0.0,
             "import_seconds": 0.0,
             "jobs": 0,
             "peak_mb": 0.0,
+            "profile": {},
         },
     )
     entry["runs"] += len(metadata["digests"])
@@ -130,8 +134,26 @@ def _add_timings(
     seconds = np.bincount(run, weights=queries)
     entry["cpu_seconds"] += float(seconds.sum())
     entry["cpu_seconds_squared"] += float(seconds @ seconds)
+    entry["evaluate_seconds"] += float(np.sum(content.column("evaluate_seconds").to_numpy()))
+    for first, bin_seconds in _profile(content, queries).items():
+        entry["profile"][first] = round(entry["profile"].get(first, 0.0) + bin_seconds, 6)
     entry["import_seconds"] += metadata["overhead_seconds"]
     entry["peak_mb"] = max(entry["peak_mb"], metadata["peak_mb"])
+
+
+def _profile(content: pa.Table, seconds: Array) -> dict[str, float]:
+    """CPU seconds by the number of the query, summed over the runs: see `_add_timings`. A key is a
+    text, as JSON will have it."""
+    t = content.column("t").to_numpy()
+    number = t - t.min() + 1
+    phase = content.column("phase").to_numpy(zero_copy_only=False)
+    n_initial = int(np.max(number[phase == "initial"], initial=0))
+    powers = 2 ** np.arange(32)
+    steps = np.unique([1, n_initial + 1, *powers, *(3 * powers)])
+    first = steps[(steps == 1) | (steps > n_initial)]
+    first = first[first <= number.max()]
+    sums = np.bincount(np.searchsorted(first, number, "right") - 1, seconds, len(first))
+    return {str(n): float(value) for n, value in zip(first, sums, strict=True)}
 
 
 @dataclass

@@ -65,6 +65,16 @@ def test_one_figure_needs_the_runs_of_its_paper_and_nothing_else(
     assert not [item for item in planned if any(f"/{other}/" in item for other in others)]
 
 
+def test_cocos_own_tools_are_a_target_of_their_own(project: Project) -> None:
+    target = "results/quick/neuralbo/cocopp"
+    planned = project.planned(target)
+    entry = load.load(ROOT / "config").paper("neuralbo")
+    algorithms = entry.settings("quick", "bbob_2d").algorithms
+    assert {f"results/quick/neuralbo/coco/{name}" for name in algorithms} < planned
+    assert {name.split("/")[3] for name in planned if "seeds_" in name} == {"bbob_2d"}
+    assert target not in project.planned("quick")
+
+
 def test_the_data_target_fetches_every_file(project: Project) -> None:
     from replibo.data.manifest import load_manifest
 

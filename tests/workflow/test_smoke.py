@@ -232,3 +232,9 @@ def test_a_missing_file_at_paper_scale_names_url_digest_and_place(project: Proje
     assert (
         "https://raw.githubusercontent.com/" in said and "data/materials/crossed_barrel.csv" in said
     )
+
+
+def test_the_observers_archive_of_one_algorithm(smoke: Project) -> None:
+    target = "results/smoke/neuralbo/coco/random_search"
+    smoke.snakemake("--cores", "1", target)
+    assert len(list((smoke.path / target).glob("*.info"))) == 5  # one for each function

@@ -4,6 +4,7 @@ import re
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import validate
 
+from replibo import coco_archive
 from replibo.config import digest, load, models, workflow as targets
 from replibo.data.manifest import load_manifest
 from replibo.errors import RepliboError

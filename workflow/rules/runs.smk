@@ -1,3 +1,18 @@
+from replibo import estimate
+
+
+@one_line
+def resources_of_run(wildcards):
+    return estimate.resources(
+        CONFIG,
+        wildcards.paper,
+        wildcards.scale,
+        wildcards.problem,
+        wildcards.algorithm,
+        wildcards.block,
+    )
+
+
 rule run:
     input:
         # A data file that is there is verified when it is read; a newer date changes nothing.
@@ -14,9 +29,13 @@ rule run:
         "../../envs/environment.yaml"
     # One thread: the number of threads changes results bitwise. Parallelism comes from the DAG.
     threads: 1
+    # From the published timings, with a safety factor; more of both at each further attempt, which goes
+    # on from the journal of the last one.
     resources:
-        mem_mb=lambda wildcards, attempt: CONFIG.memory_mb * attempt,
-        runtime=lambda wildcards, attempt: CONFIG.runtime_minutes * attempt,
+        mem_mb=lambda wildcards, attempt: attempt * resources_of_run(wildcards).memory_mb,
+        runtime=lambda wildcards, attempt: (
+            attempt * resources_of_run(wildcards).runtime_minutes
+        ),
     params:
         digest=digest_of_run,
     shell:

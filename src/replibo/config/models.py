@@ -297,9 +297,9 @@ class Config(Model):
     data_mirror: str | None = None
     """Folder or URL with the data files; goes before the files' own addresses."""
     memory_mb: PositiveInt = 1500
-    """Memory that one run asks a cluster for, in MB."""
+    """Memory in MB that one job of runs asks a cluster for where its method was never measured."""
     runtime_minutes: PositiveInt = 60
-    """Time that one run asks a cluster for, in minutes."""
+    """Minutes that one job of runs asks a cluster for where its method was never measured."""
     entries: dict[Name, PaperEntry] = Field(default={}, exclude=True)
     """Filled from the papers' files; not a key of config.yaml."""
 

@@ -1,0 +1,58 @@
+# COCO's own tools on the runs of Figure 2 of NeuralBO: a target of its own, not part of `all`.
+#   snakemake --cores 2 results/quick/neuralbo/cocopp
+localrules:
+    coco_archive,
+    coco_postprocess,
+
+
+@one_line
+def archived_files(wildcards):
+    return coco_archive.archived_files(CONFIG, wildcards.scale, wildcards.algorithm)
+
+
+@one_line
+def archived_folders(wildcards):
+    algorithms = coco_archive.archived_algorithms(CONFIG, wildcards.scale)
+    return [
+        f"results/{wildcards.scale}/neuralbo/coco/{algorithm}"
+        for algorithm in algorithms
+    ]
+
+
+rule coco_archive:
+    input:
+        archived_files,
+    output:
+        directory("results/{scale}/neuralbo/coco/{algorithm}"),
+    log:
+        "logs/{scale}/neuralbo/coco_{algorithm}.log",
+    benchmark:
+        "logs/{scale}/neuralbo/coco_{algorithm}.benchmark.tsv"
+    wildcard_constraints:
+        scale="|".join(models.SCALES),
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        digest=digest.code_digest("replibo.coco_archive"),
+    shell:
+        "python -m replibo.coco_archive archive {wildcards.algorithm} --scale {wildcards.scale} "
+        "--output {output} > {log} 2>&1"
+
+
+rule coco_postprocess:
+    input:
+        archived_folders,
+    output:
+        directory("results/{scale}/neuralbo/cocopp"),
+    log:
+        "logs/{scale}/neuralbo/cocopp.log",
+    benchmark:
+        "logs/{scale}/neuralbo/cocopp.benchmark.tsv"
+    wildcard_constraints:
+        scale="|".join(models.SCALES),
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        digest=digest.code_digest("replibo.coco_archive"),
+    shell:
+        "python -m replibo.coco_archive postprocess {input} --output {output} > {log} 2>&1"
