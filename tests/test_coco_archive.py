@@ -311,7 +311,7 @@ def test_postprocessing_says_in_one_line_what_is_wrong(tmp_path, monkeypatch):
 def test_the_command_line_says_in_one_line_what_is_wrong(tmp_path, monkeypatch):
     monkeypatch.chdir(Path(__file__).parents[1])
     with pytest.raises(
-        RepliboError, match="'nope' has no runs on bbob at scale quick; allowed: neural"
+        RepliboError, match="'nope' has no runs on bbob at scale quick; allowed: dngo, gp_ei"
     ):
         coco_archive.main(["archive", "nope", "--scale", "quick", "--output", str(tmp_path / "o")])
     with pytest.raises(RepliboError, match="holds no data of COCO's observer"):

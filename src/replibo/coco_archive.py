@@ -5,8 +5,8 @@ of finished runs are made again on COCO's suite under its real observer, which w
 cocopp reads. The functions are noiseless, so that each value must be the trace's: a replay checks
 the traces, too.
 
-The workflow's target ``coco`` does both: ``snakemake --cores 2 results/SCALE/neuralbo/cocopp``. By hand:
-``python -m replibo.coco_archive archive ALGORITHM --scale SCALE --output FOLDER`` for each algorithm, then
+The workflow does both: ``snakemake --cores 2 results/SCALE/neuralbo/cocopp``. By hand, for each
+algorithm ``python -m replibo.coco_archive archive ALGORITHM --scale SCALE --output FOLDER``, then
 ``python -m replibo.coco_archive postprocess FOLDER... --output FOLDER``.
 """
 

@@ -1,18 +1,6 @@
 from replibo import estimate
 
 
-@one_line
-def resources_of_run(wildcards):
-    return estimate.resources(
-        CONFIG,
-        wildcards.paper,
-        wildcards.scale,
-        wildcards.problem,
-        wildcards.algorithm,
-        wildcards.block,
-    )
-
-
 rule run:
     input:
         # A data file that is there is verified when it is read; a newer date changes nothing.
@@ -32,10 +20,10 @@ rule run:
     # From the published timings, with a safety factor; more of both at each further attempt, which goes
     # on from the journal of the last one.
     resources:
-        mem_mb=lambda wildcards, attempt: attempt * resources_of_run(wildcards).memory_mb,
-        runtime=lambda wildcards, attempt: (
-            attempt * resources_of_run(wildcards).runtime_minutes
-        ),
+        mem_mb=lambda wildcards, attempt: attempt
+        * estimate.resources(CONFIG, **dict(wildcards.items())).memory_mb,
+        runtime=lambda wildcards, attempt: attempt
+        * estimate.resources(CONFIG, **dict(wildcards.items())).runtime_minutes,
     params:
         digest=digest_of_run,
     shell:
