@@ -325,10 +325,22 @@ def test_only_common_seeds_are_paired_and_the_coverage_is_said():
     assert "2 of 24 functions (f11, f16)" in found[1].ours
 
 
+def test_a_baseline_that_was_not_run_is_open_and_named():
+    found = compare(
+        {
+            ("bbob_2d", "neural_bo"): steps(0.5),
+            ("bbob_2d", "random_search"): steps(0.9),
+        },
+        baselines=("gp_ucb", "random_search"),
+    )
+    assert [c.outcome for c in found] == ["open", "contradicted"]
+    assert found[0].ours.endswith("was not run")
+
+
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        ({}, "gp_ucb was not run on bbob_2d"),
+        ({}, "no baseline was run on bbob_2d"),
         (
             {("bbob_2d", "gp_ucb"): (steps(0.5, n=1), [3])},
             "a single .function, instance. in common",

@@ -262,19 +262,27 @@ def highest_ecdf_at_budget(
 
     For each problem (a dimension) and baseline, the shares are subtracted run by run, on the
     (function, instance) pairs that both ran, and the mean difference gets a 95 % bootstrap interval
-    over the pairs. Supported: it lies above 0; contradicted: below 0; open: it holds 0.
+    over the pairs. Supported: it lies above 0; contradicted: below 0; open: it holds 0, or the
+    baseline was not run.
 
     Raises:
-        MissingRunsError: runs are missing, or the two have fewer than two pairs in common.
+        MissingRunsError: ``algorithm`` was not run, or no baseline was, or two of them have fewer than
+            two pairs in common.
     """
     comparisons = []
     said = ""
     for problem in problems:
+        if not runs.has(problem, algorithm):
+            raise MissingRunsError(f"{algorithm} was not run on {problem}")
+        if not any(runs.has(problem, baseline) for baseline in baselines):
+            raise MissingRunsError(f"no baseline was run on {problem}")
         for baseline in baselines:
             pair = (algorithm, baseline)
-            for name in pair:
-                if not runs.has(problem, name):
-                    raise MissingRunsError(f"{name} was not run on {problem}")
+            if not runs.has(problem, baseline):
+                label = runs.entry.problems[problem].label
+                own_label = runs.entry.algorithms[baseline].label
+                comparisons.append(Comparison("open", f"{label}: {own_label} was not run"))
+                continue
             seeds, (own, other) = _common(runs, problem, pair)
             if len(seeds) < 2:
                 raise MissingRunsError(
