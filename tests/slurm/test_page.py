@@ -1,0 +1,49 @@
+"""What docs/slurm.md tells a lab to type, taken by Snakemake."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+
+from ..workflow.conftest import ROOT, Project, make_project
+
+RUN = "results/smoke/go_ucb/f1/random_search/seeds_0-1.parquet"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return make_project(tmp_path_factory.mktemp("page"))
+
+
+def commands() -> list[list[str]]:
+    """The arguments of each snakemake command in the fenced blocks of the page."""
+    text = (ROOT / "docs/slurm.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```\n(.*?)^```$", text, flags=re.S | re.M)
+    lines = "".join(blocks).replace("\\\n", " ").splitlines()
+    found = [re.search(r"snakemake (--profile [^>]*)", line) for line in lines]
+    return [shlex.split(match[1], comments=True) for match in found if match]
+
+
+def is_target(argument: str) -> bool:
+    return bool(re.fullmatch(r"(all|smoke|quick)|(results|figures)/.*", argument))
+
+
+def test_the_targets_of_the_page_are_known(project: Project) -> None:
+    targets = {argument for command in commands() for argument in command if is_target(argument)}
+    assert len(targets) >= 5
+    done = project.snakemake("-n", *sorted(targets))
+    assert "This was a dry-run" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "options",
+    sorted({tuple(a for a in command if not is_target(a)) for command in commands()}),
+    ids=" ".join,
+)
+def test_the_options_of_the_page_are_taken(options: tuple[str, ...], project: Project) -> None:
+    """With a target of one run, for the whole workflow is long to plan."""
+    done = project.snakemake("-n", RUN, *options)
+    assert "This was a dry-run" in done.stdout + done.stderr
+    assert "Using profiles profiles/slurm" in done.stdout + done.stderr

@@ -1,0 +1,238 @@
+"""SIGTERM, which SLURM sends before it kills, and Ctrl-C: a run ends at once, and goes on from there."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from replibo import cli, journal, traces
+
+RUN = ("run", "go_ucb", "f1", "gp_ucb", "--seeds", "0", "--scale", "quick")
+FOLDER = "journal_go_ucb_f1_gp_ucb_quick"
+LINE = "replibo: stopped by {}; the same command goes on from here\n"
+
+
+def digests(path: Path) -> dict[str, str]:
+    found: dict[str, str] = traces.read_metadata(traces.read(path))["digests"]
+    return found
+
+
+def wait_for(what: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    """Look often, so that the moment is met; but not for ever."""
+    end = time.monotonic() + 120
+    while not what():
+        assert process.poll() is None, "the process had ended before the moment"
+        assert time.monotonic() < end, "the moment never came"
+        time.sleep(0.01)
+
+
+def queries(folder: Path) -> int:
+    """Queries in the journals (a journal's first line is its head)."""
+    return sum(max(path.read_bytes().count(b"\n") - 1, 0) for path in folder.glob("*.jsonl"))
+
+
+def started(output: Path, *arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "replibo", *(arguments or RUN), "--output", str(output)]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The digests of the run that nothing stopped."""
+    output = tmp_path_factory.mktemp("whole") / "a.parquet"
+    root = Path(__file__).parents[1]
+    subprocess.run(
+        [sys.executable, "-m", "replibo", *RUN, "--output", str(output)],
+        check=True,
+        capture_output=True,
+        cwd=root,
+    )
+    return digests(output)
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "moments"),
+    # 0: while modules are imported; else the number of queries made, of 20, of which 15 are searched for
+    [(signal.SIGTERM, 143, (0, 1, 8, 16)), (signal.SIGINT, 130, (16,))],
+    ids=["SIGTERM", "SIGINT"],
+)
+def test_a_run_stopped_at_several_moments(
+    number: signal.Signals,
+    status: int,
+    moments: tuple[int, ...],
+    root: Path,
+    tmp_path: Path,
+    expected: dict[str, str],
+) -> None:
+    output, folder = tmp_path / "a.parquet", tmp_path / FOLDER
+    kept = 0
+
+    def has_come(process: subprocess.Popen[str], moment: int) -> bool:
+        if moment:
+            return queries(folder) >= moment
+        return "numpy" in Path(f"/proc/{process.pid}/maps").read_text()
+
+    for moment in moments:
+        process = started(output)
+        wait_for(lambda: has_come(process, moment), process)  # noqa: B023
+        process.send_signal(number)
+        _, error = process.communicate(timeout=200)
+        assert process.returncode == status
+        lines = [line for line in error.splitlines(True) if not line.endswith("queries\n")]
+        assert lines == [LINE.format(number.name)]
+        # the journals, and nothing half-written
+        assert {path.name for path in tmp_path.iterdir()} <= {FOLDER}
+        assert queries(folder) >= kept  # no query is lost
+        kept = queries(folder)
+    assert 16 <= kept < 20
+    process = started(output)
+    _, error = process.communicate(timeout=200)
+    assert process.returncode == 0
+    assert digests(output) == expected
+    assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
+
+
+def test_a_query_in_flight_is_abandoned_even_where_exceptions_are_swallowed(
+    root: Path, tmp_path: Path, expected: dict[str, str]
+) -> None:
+    """A library may catch what a handler raises and go on with half a computation: the query must not
+    come into the journal."""
+    code = (
+        "import os, signal, sys, time\n"
+        "from replibo import cli\n"
+        "from replibo.algorithms.scikit_optimize import ScikitOptimize as Algorithm\n"
+        "ask = Algorithm.ask\n"
+        "def stopped(self, history, t):\n"
+        "    if len(history) == 8:\n"
+        "        try:\n"
+        "            os.kill(os.getpid(), signal.SIGTERM)\n"
+        "            time.sleep(100)\n"
+        "        except BaseException:\n"
+        "            pass\n"
+        "    return ask(self, history, t)\n"
+        "Algorithm.ask = stopped\n"
+        "sys.exit(cli.main(sys.argv[1:]))\n"
+    )
+    output = tmp_path / "a.parquet"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *RUN, "--output", str(output)],
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert (done.returncode, done.stderr) == (143, LINE.format("SIGTERM"))
+    assert queries(tmp_path / FOLDER) == 8 and not output.exists()
+    assert started(output).wait(200) == 0
+    assert digests(output) == expected
+
+
+def test_a_stop_while_the_output_is_written_leaves_no_half_file(
+    root: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    expected: dict[str, str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    import pyarrow.parquet as pq
+
+    output = tmp_path / "a.parquet"
+    write = pq.write_table
+
+    def half(content: object, path: Path, **options: object) -> None:
+        path.write_bytes(b"PAR1 half")
+        assert path.parent == tmp_path
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(pq, "write_table", half)
+    assert cli.main([*RUN, "--output", str(output)]) == 143
+    assert capsys.readouterr().err.endswith(LINE.format("SIGTERM"))
+    assert {path.name for path in tmp_path.iterdir()} == {FOLDER}
+    assert queries(tmp_path / FOLDER) == 20
+    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
+    monkeypatch.setattr(pq, "write_table", write)
+    assert cli.main([*RUN, "--output", str(output)]) == 0
+    assert digests(output) == expected
+
+
+def test_a_stop_between_a_record_and_its_flush_loses_that_query_only(tmp_path: Path) -> None:
+    """What the process held back when it ended is not in the file, or the start of it is."""
+    path = tmp_path / "j"
+    code = (
+        "import os, sys; from replibo.journal import Journal, _line\n"
+        "journal = Journal(__import__('pathlib').Path(sys.argv[1]), 'id')\n"
+        "journal.append([1.0]); journal._file.write(_line([2.0])); os._exit(143)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(path)])
+    assert done.returncode == 143
+    again = journal.Journal(path, "id")  # its lock has gone with the process
+    assert again.records == [[1.0]]
+    again.close()
+
+
+@pytest.mark.parametrize("name", ["figure", "collect"])
+def test_the_other_commands_end_as_well(
+    name: str,
+    root: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def half(options: object) -> None:
+        with traces.written_whole(tmp_path / "a") as temporary:
+            temporary.write_text("half")
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(cli, f"_{name}", half)
+    arguments = {
+        "figure": ["figure", "go_ucb", "figure_1", "--runs", "r"],
+        "collect": ["collect", "go_ucb", "--scale", "quick"],
+    }[name]
+    assert cli.main([*arguments, "--output", str(tmp_path / "a.png")]) == 143
+    assert capsys.readouterr().err == LINE.format("SIGTERM")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sigterm_to_a_job_of_snakemake(
+    root: Path, tmp_path: Path, expected: dict[str, str]
+) -> None:
+    import psutil
+
+    for part in ("Snakefile", "workflow", "profiles", "config", "envs", "published"):
+        (tmp_path / part).symlink_to(root / part)
+    target = "results/quick/go_ucb/f1/gp_ucb/seeds_0.parquet"
+    folder = tmp_path / Path(target).parent / FOLDER
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", target]
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("REPLIBO_")}
+    process = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    wait_for(lambda: queries(folder) >= 8, process)
+    jobs = [
+        child
+        for child in psutil.Process(process.pid).children(recursive=True)
+        if "run" in child.cmdline() and "gp_ucb" in child.cmdline()
+    ]
+    assert len(jobs) == 1
+    jobs[0].send_signal(signal.SIGTERM)
+    said, _ = process.communicate(timeout=200)
+    assert process.returncode != 0
+    assert LINE.format("SIGTERM").strip() in said  # the log of the failed job
+    assert not (tmp_path / target).exists() and queries(folder) >= 8
+    subprocess.run(
+        command, cwd=tmp_path, env=environment, check=True, capture_output=True, timeout=300
+    )
+    assert digests(tmp_path / target) == expected
+    assert not folder.exists()
