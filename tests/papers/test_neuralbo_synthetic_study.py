@@ -295,7 +295,9 @@ def test_every_table_is_written(name: str, runs_of: Callable[[], Runs], tmp_path
     assert len(set(table.columns)) == len(table.columns)
     assert table.caption.startswith("Made up.") and "Scale: " in table.caption
     assert "nan" not in (tmp_path / "t.csv").read_text()
-    assert not any("bbob" in str(cell).lower() for row in table.rows for cell in row)
+    # the synthetic study's tables leave COCO out; where trainings diverge is told of both
+    shows_coco = any("bbob" in str(cell).lower() for row in table.rows for cell in row)
+    assert not shows_coco or name == "literal_recipe"
 
 
 # Figure 1

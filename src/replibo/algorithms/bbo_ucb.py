@@ -27,8 +27,9 @@ class BboUcb(_GpSampled):
 
         β_t = √(B² + c t N⁻¹ log³ N).
 
-    t is the round of the query that is chosen (β_{t+1} in Algorithm 2, line 7). `GpUcb` with the constant
-    ``beta`` = B², whose root it takes, is the case c = 0.
+    t is the round of the query that is chosen (β_{t+1} in Algorithm 2, line 7), counted from 1. The
+    paper counts its first training as λ_0, so that β is one round further on here. `GpUcb` with the
+    constant ``beta`` = B², whose root it takes, is the case c = 0.
 
     Args:
         iterations: N, the SGD iterations of the inner level; one number, or one for each problem by its

@@ -22,8 +22,10 @@ class NeuralBO(NeuralSurrogate):
     f̃(x) ~ N(h(x; θ), ν² σ_t²(x)) (line 4), its maximum over the candidates (line 5), TrainNN (line 6).
     The sample is fresh at each round and independent from candidate to candidate, as line 4 has it.
 
-    Departures from the print, without which it does not work: the inputs (`network_inputs`) and
-    standardised y, in whose units h and σ are. Everything is maximised.
+    Departures from the print. Without these it does not work: the inputs (`network_inputs`) and
+    standardised y, in whose units h and σ are. For what the print leaves open or would cost too much: the
+    sample is maximised over finitely many candidates (`Candidates`), and the network is trained at the
+    sizes of `RefitSchedule` (``refit_growth`` 0: at every round). Everything is maximised.
 
     Args:
         space, streams: the run's.

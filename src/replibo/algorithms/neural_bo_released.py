@@ -26,7 +26,7 @@ from replibo.surrogates.two_layer_network import (
 
 
 def released_nu(t: int) -> float:
-    """ν_t = sqrt(a log(1 + t a)) with a = t/log(t + 1), t ≥ 1: about √t, it grows without end."""
+    """ν_t = sqrt(a log(1 + t a)) with a = t/log(t + 1), t ≥ 1: about √(2t), it grows without end."""
     a = t / math.log(t + 1)
     return math.sqrt(a * math.log(1 + t * a))
 

@@ -97,7 +97,7 @@ def _shown(runs: Runs, cell: Cell) -> str:
     text = f"{label_of(runs, cell.baseline)} {'T' if cell.printed else 'F'}"
     if cell.rejected is None:
         return f"{text} (no test)"
-    if cell.printed and not cell.rejected and cell.contrary:
+    if not cell.rejected and cell.contrary:
         return f"{text} (NeuralBO is worse, p {p_value(cell.worse_adjusted)})"
     return f"{text} (p {p_value(cell.adjusted)})"
 

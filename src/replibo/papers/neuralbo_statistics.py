@@ -162,7 +162,7 @@ def compare(
     The family of the correction is a function: its dimensions times the baselines, 24 tests in the
     paper, which does not name its families; where less was run, what was run. The printed p-values
     with this family give every printed T and F. So does any family within a function, and no
-    correction at all; all 72 together, or any other family across functions, give one F too many.
+    correction at all; all 72 together, by dimension or by baseline, give one F too many.
 
     Args:
         problems: of which the cells are wanted; one that was not run has no cells. All problems of a

@@ -369,7 +369,8 @@ def literal_recipe(runs: Runs, entry: FigureEntry) -> Table:
         "smallest value, mean",
     )
     rows: list[Row] = []
-    problems = synthetic_problems(runs, entry.problems)
+    problems = runs.problems(entry.problems)  # COCO's too
+    synthetic = synthetic_problems(runs, problems)
     if DIVERGED not in runs.table.column_names:
         problems = []
     for problem in problems:
@@ -390,12 +391,15 @@ def literal_recipe(runs: Runs, entry: FigureEntry) -> Table:
                     float(diverged.sum() / known.sum()),
                     int(diverged.any(axis=1).sum()),
                     int(t[0]) if len(t) else None,
-                    float(final_values_of(runs, problem, name).mean()),
+                    # the mean over different functions would say nothing
+                    float(final_values_of(runs, problem, name).mean())
+                    if problem in synthetic
+                    else None,
                 )
             )
     caption = (
         f"{entry.caption} Rounds (of all seeds) whose network came out of its training with weights "
-        "that are no numbers; the query is then a random candidate. "
+        "that are no numbers. "
         f"{runs.note(problems, entry.algorithms)}"
     )
     formats: dict[str, Format] = {columns[4]: lambda v: f"{v:.1%}", columns[7]: number}
