@@ -4,6 +4,8 @@ Three ways to take the same steps on 50,000 images in memory: the plain PyTorch 
 a `TensorDataset`, autograd, `torch.optim.SGD`); the same without the loader (batches by index); and
 `replibo.problems.cnn`. Then the evaluation on 20,000 images, and the peak memory before PyTorch is
 loaded. The images are random, so that nothing has to be downloaded; times do not depend on them.
+
+Measured, CPU ms a step, one thread: 0.69 to 0.73; PyTorch with DataLoader 1.93 to 2.31.
 """
 
 # ruff: noqa: E402  (the threads are set before the imports)

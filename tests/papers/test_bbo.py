@@ -351,9 +351,9 @@ def test_what_is_returned_is_the_incumbent_of_the_algorithm() -> None:
         candidates=64,
     )
     for query in range(20):
-        # single precision, as the traces are read
         x = rng.random(1) if query < 3 else algorithm.ask(history, query + 1).x
-        x = x.astype(np.float32).astype(float)
+        # single precision, as the diagnostic is read
+        x = ((4 * x - 4).astype(np.float32).astype(float) + 4) / 4
         history.append(x, -0.1 - (x[0] - 0.7) ** 2 + 0.02 * rng.normal())
     columns = {"f": history.y[None, :], "log10_learning_rate": 4 * history.X.T - 4}
     runs = made_runs({"n_100": {"gp_ei": columns}})
@@ -402,6 +402,23 @@ def test_published_traces_return_the_same() -> None:
         np.testing.assert_array_equal(one, other)
 
 
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.floats(-4, 0), st.floats(0, 0.99)), min_size=1, max_size=20))
+def test_published_traces_give_the_same_points(asked: list[tuple[float, float]]) -> None:
+    """The diagnostics are rounded before they are scaled, so that bytes agree, not only the choice."""
+    rate, momentum = np.array(asked).T[:, None, :]
+    columns = ending_in([1.0], len(asked)) | {"log10_learning_rate": rate, "momentum": momentum}
+    thinned = {name: v.astype(np.float32) if name != "f" else v for name, v in columns.items()}
+    for problem in ("n_1000", "n_1000_momentum"):
+        one, other = (
+            traces._queried_points(made_runs({problem: {"gp_ei": c}}), problem, "gp_ei")
+            for c in (columns, thinned)
+        )
+        assert one.tobytes() == other.tobytes()
+        np.testing.assert_allclose(one[0, :, 0], (rate[0] + 4) / 4, atol=1e-6)
+        assert one.shape == (1, len(asked), 1 + problem.endswith("_momentum"))
+
+
 def test_both_hyperparameters_count() -> None:
     """Each learning rate is asked with a bad and with a good momentum: in one dimension their means would
     be equal up to rounding, and one of eight seeds at least would return a bad one."""
@@ -440,6 +457,22 @@ def test_runs_that_do_not_hold_it() -> None:
         Reading(metric="loss").cell(runs, "gp_ucb", 20, 1000)  # type: ignore[arg-type]
 
 
+def test_a_problem_of_another_n_than_its_name() -> None:
+    problems = ENTRY.problems | {
+        "n_1000": ENTRY.problems["n_1000"].model_copy(update={"parameters": {"iterations": 999}})
+    }
+    runs = made_runs({"n_1000": {"gp_ucb": ending_in([1.0, 2.0])}})
+    runs = Runs(ENTRY.model_copy(update={"problems": problems}), runs.metadata, runs.table)
+    message = (
+        r"^problems\.n_1000\.parameters\.iterations: 999 is not allowed; 1000, as in the problem's "
+        r"name, is$"
+    )
+    with pytest.raises(RepliboError, match=message):
+        REPORTED.cell(runs, "gp_ucb", 20, 1000)
+    with pytest.raises(RepliboError, match=message):
+        bbo.performance_table(runs, output(), algorithm="gp_ucb", steps=20)
+
+
 # Claims
 
 
@@ -455,6 +488,77 @@ def cells_of(losses: Mapping[int, Mapping[str, Any]], **options: Any) -> Runs:
 
 
 SPREAD = np.array([-0.02, -0.01, 0.0, 0.01, 0.02])
+
+
+def printed_runs(steps: int) -> Runs:
+    """Five seeds with the mean and the standard deviation of each cell that the paper prints of T."""
+    unit = SPREAD / SPREAD.std(ddof=1)
+    return cells_of(
+        {
+            n: {name: table[steps][n][0] + table[steps][n][1] * unit for name, table in PRINTED}
+            for n in printed.iterations_of(steps)
+        }
+    )
+
+
+PRINTED = tuple(printed.PERFORMANCE.items())
+
+
+def printed_p(mean: float, sd: float, other: tuple[float, float], shift: float = 0.0) -> float:
+    """p of mean + shift < the other's mean, from the printed numbers alone."""
+    test = stats.ttest_ind_from_stats(
+        mean + shift, sd, 5, *other, 5, equal_var=False, alternative="less"
+    )
+    return float(test.pvalue)
+
+
+# What READINGS and claims.yaml say that the printed numbers would give: for each T, claim 1 (before Holm's
+# correction) and claim 2 of EI and of UCB.
+BY_THE_RULES = {
+    20: ((0.049, 0.057), (0.36, 0.22)),
+    40: ((0.031, 0.167), (0.034, 0.44)),
+    60: ((0.219, 0.025), (0.064, 0.20)),
+}
+
+
+@pytest.mark.parametrize("steps", printed.STEPS)
+def test_what_the_rules_say_of_the_printed_numbers(steps: int) -> None:
+    numbers, runs = printed.iterations_of(steps), printed_runs(steps)
+    first, half = numbers[0], printed.half_of_largest(steps)
+    before, last = numbers[-2:]
+    (ei_first, ucb_first), (ei_up, ucb_level) = BY_THE_RULES[steps]
+    ei, ucb = (table[steps] for _, table in PRINTED)
+    p_values = [printed_p(*table[half], table[first]) for table in (ei, ucb)]
+    assert p_values == pytest.approx([ei_first, ucb_first], abs=5e-4)
+    assert printed_p(*ei[before], ei[last]) == pytest.approx(
+        ei_up, abs=5e-3 if ei_up > 0.1 else 5e-4
+    )
+    bound = measures.MARGIN * (ucb[first][0] - ucb[before][0])
+    inside = max(
+        printed_p(*ucb[last], ucb[before], -bound), printed_p(*ucb[before], ucb[last], -bound)
+    )
+    assert inside == pytest.approx(ucb_level, abs=5e-3)
+    # and the measures themselves say so
+    found = measures.improves_at_first(runs, steps=[steps])
+    assert outcomes(found) == ["open", "open"]
+    for comparison, p in zip(found, measures.holm(p_values), strict=True):
+        assert comparison.ours.endswith(f", p {tables.p_value(p)}")
+    (up,) = measures.turns_up(runs, steps=[steps])
+    assert up.outcome == ("supported" if steps == 40 else "open")
+    assert up.ours.endswith(f", p {tables.p_value(printed_p(*ei[before], ei[last]))}")
+    (level,) = measures.levels_off(runs, steps=[steps])
+    assert level.outcome == "open" and level.ours.endswith(f", p {tables.p_value(inside)}")
+    shrinks = {20: ["open", "supported"], 40: ["supported", "supported"], 60: ["supported", "open"]}
+    assert outcomes(measures.spread_shrinks(runs, steps=[steps])) == shrinks[steps]
+
+
+def test_the_printed_pairs_of_equal_cost_are_open() -> None:
+    for first, second in printed.equal_cost():
+        p_values = []
+        for _, table in PRINTED:
+            one, other = table[first[0]][first[1]], table[second[0]][second[1]]
+            p_values += [printed_p(*one, other), printed_p(*other, one)]
+        assert min(p_values) > measures.LEVEL
 
 
 @given(st.lists(st.one_of(st.floats(0, 1), st.just(math.nan)), max_size=8))
@@ -564,6 +668,7 @@ def test_ucb_at_least_as_good() -> None:
     worse = {n: {"gp_ei": 1 + SPREAD, "gp_ucb": 2 + SPREAD[::-1]} for n in numbers}
     (found,) = measures.ucb_at_least_as_good(cells_of(worse), steps=[20])
     assert found.outcome == "contradicted" and "UCB worse at N = 100 (p < 0.0001)" in found.ours
+    assert "worse in 25 of 25 pairs, p of the opposite < 0.0001; single cells" in found.ours
     # Nothing but ties: at least as good, and nothing shown.
     equal = {n: {"gp_ei": 1 + SPREAD, "gp_ucb": 1 + SPREAD} for n in numbers}
     (found,) = measures.ucb_at_least_as_good(cells_of(equal), steps=[20])
@@ -591,6 +696,12 @@ def test_spread_shrinks() -> None:
     losses = {n: {"gp_ei": 1 + SPREAD * k} for n, k in zip(numbers, sizes[::-1], strict=True)}
     (found,) = measures.spread_shrinks(cells_of(losses), steps=[20], algorithms=["gp_ei"])
     assert found.outcome == "contradicted"
+    # nine of ten pairs in order are enough, of each table by itself
+    nearly = dict(zip(numbers, (4.0, 5.0, 3.0, 2.0, 1.0), strict=True))
+    losses = {n: dict.fromkeys(printed.ACQUISITIONS, 1 + SPREAD * k) for n, k in nearly.items()}
+    both = measures.spread_shrinks(cells_of(losses), steps=[20])
+    assert outcomes(both) == ["supported", "supported"]
+    assert all("τ -0.80 over 5 N, p 0.0417" in found.ours for found in both)
     single = cells_of({n: {"gp_ei": [1.0]} for n in numbers})
     (found,) = measures.spread_shrinks(single, steps=[20], algorithms=["gp_ei"])
     assert found.outcome == "open" and "too few seeds for a test" in found.ours
@@ -707,6 +818,20 @@ def test_a_table_by_hand() -> None:
     assert table.rows[2][5:] == (None,) * 4
     assert "Run: 2 of 5 cells." in table.caption and "1 of 5 seeds" in table.caption
     assert "Returned (Algorithm 2): the last of the T queries" in table.caption
+    # of N = 1,000; those of N = 500 end there
+    assert "Read from runs to T = 60: their first 40 rounds are those to T = 40." in table.caption
+
+
+def test_a_table_is_whole_where_its_prefix_is() -> None:
+    """Runs to T = 40 of 60: reduced for the figure, not for the tables of T = 20 and 40."""
+    made = first_two_tables()
+    for steps in (20, 40):
+        caption = bbo.performance_table(made, output(), steps=steps).caption
+        assert "3 of 5 seeds" in caption and "T = 40 of 60" not in caption
+        assert ("Read from runs to T = " in caption) == (steps == 20)
+    assert "T = 40 of 60" in bbo.sensitivity(made, output()).caption
+    caption = bbo.performance_table(single_seed_runs(), output(), algorithm="gp_ucb").caption
+    assert "quick scale, 1 of 5 seeds" in caption and "Read from" not in caption
 
 
 @pytest.mark.parametrize("runs_of", INPUTS.values(), ids=INPUTS)

@@ -73,7 +73,8 @@ class MnistCnn(Problem):
 
     A training has diverged (``diverged`` 1) where a training loss or an output on the validation set
     is not finite, or where the validation cross-entropy exceeds `PENALTY`: then all cross-entropies
-    are recorded as `PENALTY`, and all errors as `PENALTY_ERROR`.
+    are recorded as `PENALTY`, and all errors as `PENALTY_ERROR`, also those on the test set, and also
+    where the network's own numbers are finite.
 
     Args:
         iterations: N, steps of stochastic gradient descent.
