@@ -51,7 +51,7 @@ RUN = ("run", "go_ucb", "f1", "random_search", "--scale", "quick")
 REFUSED = {
     "paper": (
         ("run", "nope", "f1", "go_ucb", "--seeds", "0"),
-        "no paper is called 'nope'; allowed: go_ucb",
+        "no paper is called 'nope'; allowed: bbo",
     ),
     "problem": (
         ("run", "go_ucb", "f9", "go_ucb", "--seeds", "0"),

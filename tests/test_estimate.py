@@ -165,8 +165,15 @@ def test_timings_without_a_profile_give_the_mean_and_say_so() -> None:
     del found["profile"], found["evaluate_seconds"]
     made = timing(found, "published paper runs")
     assert made.run(50).expected == pytest.approx(2 * 20 * 0.5, rel=1e-4)
-    assert made.said(50) == "mean query of published paper runs, 25 queries for 50"
+    assert made.said(50) == "mean query of published paper runs, 25 queries for 50: too low"
     assert made.said(25) == "published paper runs"
+
+
+def test_memory_of_a_longer_run() -> None:
+    found = timing(entry(constant, queries=25))
+    assert found.memory(10) == found.memory(25) == 102.0
+    # eight 2000 x 2000 matrices of 8 bytes
+    assert found.memory(2000) == pytest.approx(102 + 256, abs=1)
 
 
 def test_which_timing_is_used() -> None:
@@ -399,7 +406,9 @@ def test_resources(elsewhere: Path) -> None:
     assert of("f1", "go_ucb", "0") == (estimate.MEMORY_FLOOR_MB, estimate.RUNTIME_FLOOR_MINUTES)
     # measured on another problem only: no less than the config's
     assert of("f1", "gp_pi", "0") == (config.memory_mb, config.runtime_minutes)
-    assert of("f2", "gp_ei", "0-24")[1] == math.ceil(minutes)
+    # a quarter of f1's time was its evaluations, and f2's cost next to nothing
+    fewer = (25 * 15 * 50 * 0.75 + 1.5 + estimate.PROCESS_SECONDS) * 3 / 60 + 5
+    assert of("f2", "gp_ei", "0-24")[1] == pytest.approx(fewer, abs=1)
     # never measured
     assert of("f1", "random_search", "0-99") == (config.memory_mb, config.runtime_minutes)
     with pytest.raises(RepliboError, match="no problem called 'f9'"):

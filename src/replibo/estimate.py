@@ -3,7 +3,7 @@
 `replibo.runs.collect` keeps, for each problem and algorithm, a profile of the CPU seconds by the number
 of the query. A run as long as the measured ones, or shorter, costs what the profile says. A longer one
 is extrapolated (`Profile.tail`). Timings without a profile (published before there were any) give the
-mean query's time, whatever the horizon.
+mean query's time, whatever the horizon: too low for longer runs, too high for shorter ones.
 
 `resources` is asked for every job while Snakemake builds its DAG: this module imports nothing heavy.
 """
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from replibo.config import workflow
 from replibo.config.load import run_settings, scale_name
-from replibo.config.models import SCALES, Config, PaperEntry, seed_list
+from replibo.config.models import SCALES, Config, PaperEntry, RunSettings, seed_list
 from replibo.errors import RepliboError, allowed
 
 # CPU seconds, measured with getrusage on the children, one thread, a shared machine with two cores.
@@ -51,6 +51,9 @@ OUTPUT_BYTES = {"figure": 200_000, "table": 10_000, "collect": 20_000, "claims":
 # its journal.
 MEMORY_SAFETY, MEMORY_EXTRA_MB, MEMORY_FLOOR_MB = 1.5, 400, 700
 RUNTIME_SAFETY, RUNTIME_EXTRA_MINUTES, RUNTIME_FLOOR_MINUTES = 3.0, 5, 10
+
+# A surrogate's kernel matrix, its factor, their gradients and copies; an allowance, not a measurement.
+MATRICES = 8
 
 LARGEST_SLOPE = 3.0  # of the time against the number of the query: an exact GP's factorisation
 
@@ -210,15 +213,18 @@ class Timing:
         return Seconds(mean, mean, mean)
 
     def memory(self, queries: int) -> float:
-        """MB of a run of so many queries: what was measured, and in proportion where it is longer."""
-        return self.peak_mb * max(1.0, queries / self.queries)
+        """MB of a run of so many queries: what was measured (most of it are libraries), and for a longer
+        one so many more matrices of n x n numbers as `MATRICES` says."""
+        more = max(queries**2 - self.queries**2, 0)
+        return self.peak_mb + MATRICES * 8e-6 * more
 
     def said(self, queries: int) -> str:
         """How `run` came to its number."""
         if queries == self.queries:
             return self.origin
         if self.profile is None:
-            return f"mean query of {self.origin}, {self.queries} queries for {queries}"
+            note = ": too low" if queries > self.queries else ""
+            return f"mean query of {self.origin}, {self.queries} queries for {queries}{note}"
         if queries < self.queries:
             return f"the first {queries} of {self.queries} queries of {self.origin}"
         return f"extrapolated from {self.queries} to {queries} queries, {self.origin}"
@@ -357,9 +363,8 @@ def cost_of_job(
     )
 
 
-def queries_of(entry: PaperEntry, scale: str, problem: str) -> int:
+def queries_of(entry: PaperEntry, settings: RunSettings) -> int:
     """Queries of one run, initial points included."""
-    settings = entry.settings(scale, problem)
     assert settings.horizon and settings.initial_points
     return settings.horizon + (settings.initial_points if entry.first_round == "search" else 0)
 
@@ -385,12 +390,9 @@ def resources(
     Raises:
         RepliboError: no such paper, scale, problem or algorithm; damaged published metadata.
     """
-    run_settings(config, paper, scale, problem, algorithm)
-    entry = config.paper(paper)
-    runs = len(seed_list(block))
-    cost = cost_of_job(
-        published(paper), problem, algorithm, queries_of(entry, scale, problem), runs
-    )
+    settings = run_settings(config, paper, scale, problem, algorithm)
+    queries = queries_of(config.paper(paper), settings)
+    cost = cost_of_job(published(paper), problem, algorithm, queries, len(seed_list(block)))
     if cost is None:
         return Resources(config.memory_mb, config.runtime_minutes)
     memory = math.ceil(MEMORY_SAFETY * cost.memory_mb + MEMORY_EXTRA_MB)
@@ -578,7 +580,8 @@ def estimate(config: Config, targets: Sequence[str], scale: str, cores: int) -> 
             problem, algorithm, block = job.names
             line = lines.setdefault((job.paper, algorithm), Line(job.paper, algorithm))
             line.runs += (runs := len(seed_list(block)))
-            queries = queries_of(config.paper(job.paper), job.scale, problem)
+            entry = config.paper(job.paper)
+            queries = queries_of(entry, entry.settings(job.scale, problem))
             line.queries += runs * queries
             line.disk_bytes += runs * queries * QUERY_BYTES + RUN_FILE_BYTES
             cost = cost_of_job(known[job.paper], problem, algorithm, queries, runs)

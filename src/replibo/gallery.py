@@ -15,6 +15,9 @@ START, END = "<!-- verdicts: start -->", "<!-- verdicts: end -->"
 SHOWN = (
     "go_ucb/figure_1.png",
     "go_ucb/figure_1_variants.png",
+    "neuralbo/figure_1.png",
+    "neuralbo/figure_1_readings.png",
+    "neuralbo/figure_2.png",
     "lb_gp_ucb/figure_1.png",
     "lb_gp_ucb/figure_2.png",
     "lb_gp_ucb/figure_3.png",
