@@ -1,9 +1,9 @@
 """`replibo estimate` against a real run.
 
-``python benchmarks/estimate.py [--target quick] [--papers go_ucb lb_gp_ucb] [--cores 2]``
+``python benchmarks/estimate.py [--scale quick] [--papers go_ucb lb_gp_ucb] [--cores 2]``
 
-Clones the commit of today into a temporary folder and estimates TARGET there from what is published;
-runs ``snakemake --cores N TARGET``; and estimates again from the traces that this has made. Prints the
+Clones the commit of today into a temporary folder and estimates there, from what is published, what the
+papers' figures and tables need; makes them with ``snakemake --cores N``; and estimates again from the traces that this has made. Prints the
 factors, estimate over real, of the CPU time (all processes, Snakemake's own included) and of the wall
 time, whose estimate is for free cores: where other work shares them, look at the third number, the wall
 time that the real run would have taken had it got all of its cores all the time that it was busy.
@@ -24,13 +24,14 @@ from typing import Any
 
 ESTIMATE = """
 import json, sys
-from pathlib import Path
 from replibo import estimate
-from replibo.config import load
-overlay, target, cores = sys.argv[1:]
-found = estimate.estimate(load.load(overlays=[Path(overlay)]), [target], "paper", int(cores))
+from replibo.config import load, workflow
+scale, cores, *papers = sys.argv[1:]
+config = load.load()
+found = estimate.estimate(config, papers, scale, int(cores))
+files = [f for f in workflow.outputs(config, scale) if any(f"/{paper}/" in f for paper in papers)]
 print(json.dumps({"cpu": found.cpu, "wall": found.wall_seconds, "jobs": found.jobs,
-                  "unknown": found.unknown}))
+                  "unknown": found.unknown, "files": files}))
 """
 
 
@@ -38,7 +39,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--target", default="quick")
+    parser.add_argument("--scale", default="quick")
     parser.add_argument("--papers", nargs="+", default=["go_ucb", "lb_gp_ucb"])
     parser.add_argument("--cores", type=int, default=2)
     options = parser.parse_args()
@@ -46,13 +47,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         clone = Path(name, "replibo")
         subprocess.run(["git", "clone", "-q", str(root), str(clone)], check=True)
-        overlay = Path(name, "papers.yaml")
-        overlay.write_text(f"papers: {json.dumps(options.papers)}\n")
         environment = {**os.environ, "PYTHONPATH": str(clone / "src")}
 
         def estimated() -> dict[str, Any]:
             done = subprocess.run(
-                [sys.executable, "-c", ESTIMATE, overlay, options.target, str(options.cores)],
+                [
+                    sys.executable,
+                    "-c",
+                    ESTIMATE,
+                    options.scale,
+                    str(options.cores),
+                    *options.papers,
+                ],
                 cwd=clone,
                 env=environment,
                 check=True,
@@ -64,19 +70,21 @@ def main() -> None:
 
         estimates = {"published": estimated()}
         before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-        command = [sys.executable, "-m", "snakemake", "--cores", str(options.cores), options.target]
-        with Path(name, "log").open("w") as log:
-            status = subprocess.call(
-                [*command, "--configfile", str(overlay)],
-                cwd=clone,
-                env=environment,
-                stdout=log,
-                stderr=log,
-            )
+        command = [sys.executable, "-m", "snakemake", "--cores", str(options.cores)]
+        made = subprocess.run(
+            [*command, *estimates["published"]["files"]],
+            cwd=clone,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
         wall = time.monotonic() - start
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        print(f"real: {cpu:.0f} s CPU, {wall:.0f} s wall, status {status}")
+        if made.returncode:
+            sys.exit(f"{made.stdout[-3000:]}\nsnakemake ended with {made.returncode}")
+        print(f"real: {cpu:.0f} s CPU, {wall:.0f} s wall")
         print(f"  load of the machine at the end: {os.getloadavg()[0]:.1f}")
         estimates["own traces"] = estimated()
         for origin, found in estimates.items():

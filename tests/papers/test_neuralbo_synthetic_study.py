@@ -754,3 +754,10 @@ def test_missing_runs_are_no_verdict() -> None:
         measures.pattern_of_table_2(runs, problems=["levy_10"])
     with pytest.raises(MissingRunsError, match="no runs of gp_ts on levy_20"):
         measures.normally_distributed(runs, problems=["levy_20"], algorithms=["gp_ts"])
+
+
+def test_a_legend_is_as_wide_as_its_figure_at_most() -> None:
+    assert synthetic.legend_columns(["NeuralBO", "RF", "DNGO"], 50) == 3  # 14 + 36
+    assert synthetic.legend_columns(["NeuralBO", "RF", "DNGO"], 49) == 2
+    assert synthetic.legend_columns(["a" * 40, "b" * 40], 100) == 1
+    assert synthetic.legend_columns([], 50) == 1

@@ -5,20 +5,6 @@ localrules:
     coco_postprocess,
 
 
-@one_line
-def archived_files(wildcards):
-    return coco_archive.archived_files(CONFIG, wildcards.scale, wildcards.algorithm)
-
-
-@one_line
-def archived_folders(wildcards):
-    algorithms = coco_archive.archived_algorithms(CONFIG, wildcards.scale)
-    return [
-        f"results/{wildcards.scale}/neuralbo/coco/{algorithm}"
-        for algorithm in algorithms
-    ]
-
-
 rule coco_archive:
     input:
         archived_files,

@@ -64,3 +64,17 @@ def digest_of_output(kind, paper, name):
 @one_line
 def caption_of_output(kind, paper, name):
     return targets.output_entry(CONFIG, kind, paper, name).caption
+
+
+@one_line
+def archived_files(wildcards):
+    return coco_archive.archived_files(CONFIG, wildcards.scale, wildcards.algorithm)
+
+
+@one_line
+def archived_folders(wildcards):
+    algorithms = coco_archive.archived_algorithms(CONFIG, wildcards.scale)
+    return [
+        f"results/{wildcards.scale}/neuralbo/coco/{algorithm}"
+        for algorithm in algorithms
+    ]

@@ -195,7 +195,7 @@ def figure_2(runs: Runs, entry: FigureEntry) -> Figure:
         ax.set_ylim(bottom=0)
         ax.set_title(runs.entry.problems[problem].label)
         ax.set_xlabel("log10(evaluations / $D$)")
-        ax.set_ylabel("share of targets reached")
+        ax.set_ylabel("share of targets")
     caption = (
         f"{entry.caption} Share of (function, instance, target) triples reached, 51 targets "
         f"f - f_opt from 10^2 to 10^-8, up to {EVALUATIONS_PER_DIMENSION} D evaluations, initial "

@@ -91,6 +91,17 @@ def standard_deviation(values: Array) -> Array:
 # Figure 1
 
 
+def legend_columns(labels: Sequence[str], width: int) -> int:
+    """The largest number of columns in which a legend, filled column by column, is at most ``width``
+    characters wide; a handle and the gaps take the room of twelve."""
+    for columns in range(len(labels), 1, -1):
+        rows = -(-len(labels) // columns)
+        longest = [max(map(len, labels[i : i + rows])) for i in range(0, len(labels), rows)]
+        if sum(longest) + 12 * len(longest) <= width:
+            return columns
+    return 1
+
+
 def figure_1(runs: Runs, entry: FigureEntry) -> Figure:
     """Figure 1: the smallest noise-free value so far against the iteration, functions by dimensions.
 
@@ -135,7 +146,10 @@ def figure_1(runs: Runs, entry: FigureEntry) -> Figure:
         "t = 0 is the best of the D + 1 initial points, which all methods of a seed share. "
         f"{runs.note(list(shown), entry.algorithms)}"
     )
-    return plotting.finish(figure, caption, columns=3 * shape[1])
+    labels = [
+        label_of(runs, name) for name in dict.fromkeys(n for ns in shown.values() for n in ns)
+    ]
+    return plotting.finish(figure, caption, columns=legend_columns(labels, 52 * shape[1]))
 
 
 # Tables
