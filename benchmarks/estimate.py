@@ -2,12 +2,11 @@
 
 ``python benchmarks/estimate.py [--scale quick] [--papers go_ucb lb_gp_ucb] [--cores 2]``
 
-Clones the commit of today into a temporary folder and estimates there, from what is published, what
-the papers' figures and tables need; makes them with ``snakemake --cores N``; and estimates again from
-the traces that this has made. Prints the factors, estimate over real, of the CPU time (all processes,
-Snakemake's own included) and of the wall time, whose estimate is for free cores: where other work shares
-them, look at the third number, the wall time that the real run would have taken had it got all of its
-cores all the time that it was busy.
+Clones the commit of today into a temporary folder and estimates there, from what is published, what the
+papers' figures and tables need; makes them with ``snakemake --cores N``; and estimates again from the
+traces that this has made. Prints the factors, estimate over real, of the CPU time (all processes,
+Snakemake's own included) and of the wall time. That one's estimate is for free cores: where other work
+shares them, look at the third factor too, against the real CPU time divided by the cores.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ Read by the workflow each time it is started, so nothing heavy is imported here.
 
 from __future__ import annotations
 
+import functools
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Literal
@@ -48,6 +49,7 @@ class DataFile(BaseModel):
         return f"sha256 {self.sha256}{of}"
 
 
+@functools.cache  # the workflow asks twice for each of its jobs
 def load_manifest() -> dict[str, DataFile]:
     """The files by name, in the manifest's order.
 
