@@ -68,7 +68,9 @@ def test_stand_in_data_are_labelled_wherever_they_show(smoke: Project) -> None:
         for name in entry.tables:
             text = (smoke.path / f"results/smoke/{paper}/{name}.md").read_text(encoding="utf-8")
             computed = "Computed, not from runs." in text
-            assert computed or ("stand in for" in text and "Scale: smoke" in text)
+            # a table of runs longer than smoke's shows nothing, and says so
+            empty = "Scale: smoke, 0 seeds" in text
+            assert computed or empty or ("stand in for" in text and "Scale: smoke" in text)
 
 
 def test_the_report_is_one_file_with_the_claims_first(smoke: Project) -> None:
