@@ -21,14 +21,16 @@ class Project:
 
     path: Path
 
+    def environment(self) -> dict[str, str]:
+        """What commands in the copy see: its package, no mirror, and no variable that picks the kernels
+        of a linear algebra library and with them the last bits."""
+        left_out = ("REPLIBO_", "PYTEST_", "OMP_", "OPENBLAS_", "MKL_")
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(left_out)}
+        return {**kept, "PYTHONPATH": str(self.path / "src")}
+
     def run(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run a command in the copy, with the copy's package and no mirror."""
-        environment = {
-            key: value
-            for key, value in os.environ.items()
-            if not key.startswith(("REPLIBO_", "PYTEST_", "OMP_", "OPENBLAS_", "MKL_"))
-        }
-        environment["PYTHONPATH"] = str(self.path / "src")
+        environment = self.environment()
         done = subprocess.run(
             arguments, cwd=self.path, env=environment, capture_output=True, text=True, timeout=540
         )

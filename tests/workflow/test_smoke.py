@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import re
 import signal
 import subprocess
@@ -162,14 +163,11 @@ def test_a_killed_workflow_goes_on_and_ends_with_the_same_traces(
         "2",
         "results/smoke/go_ucb/runs.parquet",
     ]
-    import os
-
-    environment = {**os.environ, "PYTHONPATH": str(other.path / "src")}
     for seconds in (4.0, 6.0):
         process = subprocess.Popen(
             command,
             cwd=other.path,
-            env=environment,
+            env=other.environment(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
