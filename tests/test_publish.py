@@ -24,6 +24,7 @@ def source(path: Path, rows: int = 40, *, noise: bool = False) -> Path:
             "seed": np.zeros(rows, dtype=np.int32),
             "t": np.arange(rows, dtype=np.int32),
             "phase": ["search"] * rows,
+            "x": pa.array([[0.5]] + [None] * (rows - 1), type=pa.list_(pa.float64())),
             "y": rng.uniform(size=rows),
             "f": rng.uniform(size=rows) if noise else np.full(rows, 1 / 3),
             "ask_seconds": np.zeros(rows, dtype=np.float32),
@@ -39,7 +40,7 @@ def source(path: Path, rows: int = 40, *, noise: bool = False) -> Path:
 def test_what_is_published_is_thin_exact_and_says_what_it_is(tmp_path: Path) -> None:
     publish.publish(source(tmp_path / "runs.parquet"), tmp_path / "published")
     content = publish.read(tmp_path / "published")
-    assert content.column_names == [*publish.KEPT, "length_scale"]
+    assert content.column_names == [*publish.KEPT, *publish.KEPT_OF_BEST, "length_scale"]
     assert content["f"].to_pylist() == [1 / 3] * 40
     summary = json.loads((tmp_path / "published" / "metadata.json").read_text())
     assert summary["scale"] == "paper" and summary["rows"] == 40

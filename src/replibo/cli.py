@@ -299,6 +299,8 @@ def _run(options: argparse.Namespace) -> None:
             "noise_std": job.problem.noise_std,
             "dim": job.problem.dim,
             "stand_in": job.problem.stand_in,
+            "kept_queries": job.problem.kept_queries,
+            "recorded": job.problem.recorded(),
             "initial_points": job.initial_points,
             "horizon": settings.horizon,
         },

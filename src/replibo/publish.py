@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 MAXIMAL_BYTES = 1_500_000
 METADATA = "metadata.json"
 
-# What figures, tables and claims read. y, x, the timings of single queries and the diagnostics that
-# only serve to look into a run are left out; regret stays exact, diagnostics keep single precision.
+# What figures, tables and claims read. The timings of single queries, the diagnostics that only serve to
+# look into a run and, but for the best queries, y and x are left out; regret stays exact, diagnostics
+# keep single precision.
 KEPT = ("problem", "algorithm", "seed", "t", "phase", "f")
+KEPT_OF_BEST = ("x", "y")
 KEPT_DIAGNOSTICS = (
     "length_scale",
     "length_scale_single_start",
@@ -41,8 +43,13 @@ KEPT_DIAGNOSTICS = (
 def thin(table: pa.Table) -> pa.Table:
     """The columns that figures, tables and claims need."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     kept = table.select([name for name in KEPT if name in table.column_names])
+    for name in KEPT_OF_BEST if "x" in table.column_names else ():
+        column = table[name]
+        nothing = pa.scalar(None, type=column.type)
+        kept = kept.append_column(name, pc.if_else(pc.is_valid(table["x"]), column, nothing))
     for name in KEPT_DIAGNOSTICS:
         if name in table.column_names and table[name].null_count < len(table):
             kept = kept.append_column(name, table[name].cast(pa.float32()))

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 
 def collect(config: Config, paper: str, scale: str) -> pa.Table:
-    """One long table of all the traces of a paper, without x, with what is common in the metadata.
+    """One long table of all the traces of a paper, with what is common in the metadata. Of x, only
+    those of each run's best queries stay (`Problem.kept_queries`); the others are null.
 
     Raises:
         RepliboError: one line for each file that is missing, damaged or of another run.
@@ -53,7 +54,7 @@ def collect(config: Config, paper: str, scale: str) -> pa.Table:
         changed_config |= metadata.get("changed_config", False)
         _add_timings(timings, f"{problem}/{algorithm}", content, metadata)
         names = {"problem": problem, "algorithm": algorithm}
-        content = content.drop_columns(["x"])
+        content = _best_queries(content, metadata["problem_facts"].get("kept_queries", 1))
         for position, (column, name) in enumerate(names.items()):
             words = pa.DictionaryArray.from_arrays(
                 pa.array(np.zeros(len(content), dtype=np.int32)), pa.array([name])
@@ -75,6 +76,24 @@ def collect(config: Config, paper: str, scale: str) -> pa.Table:
         **{key: [json.loads(value) for value in sorted(v)] for key, v in origin.items()},
     }
     return table.replace_schema_metadata({traces.METADATA_KEY: json.dumps(metadata)})
+
+
+def _best_queries(content: pa.Table, kept: int) -> pa.Table:
+    """``content`` with x null in all rows but the ``kept`` of largest y of each run, of equal ones the
+    earliest."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    seeds, t, y = (content.column(name).to_numpy() for name in ("seed", "t", "y"))
+    order = np.lexsort((t, -y, seeds))  # by seed, the best first
+    _, starts, sizes = np.unique(seeds[order], return_index=True, return_counts=True)
+    rank = np.arange(len(order)) - np.repeat(starts, sizes)
+    best = np.zeros(len(order), dtype=bool)
+    best[order[rank < kept]] = True
+    x = content.column("x")
+    nothing = pa.scalar(None, type=x.type)
+    position = content.column_names.index("x")
+    return content.set_column(position, "x", pc.if_else(pa.array(best), x, nothing))
 
 
 # What must be the same in a run's own metadata and in the config of today. (That its code is today's is
@@ -236,6 +255,31 @@ class Runs:
     def diagnostic(self, problem: str, algorithm: str, name: str) -> Array:
         """A diagnostic, ``seeds x queries``; NaN at the initial points."""
         return self._column(problem, algorithm, name)
+
+    def best_queries(self, problem: str, algorithm: str) -> Array:
+        """x of each run's best queries, native coordinates, the best first: ``seeds x k x d`` with k the
+        problem's `kept_queries` (all queries, where a run has fewer).
+
+        Raises:
+            RepliboError: the traces hold none (they were published before x was kept).
+        """
+        import pyarrow.compute as pc
+
+        rows = self._groups[problem, algorithm]
+        if "x" in rows.column_names:
+            rows = rows.filter(pc.is_valid(rows["x"]))
+        if "x" not in rows.column_names or not len(rows):
+            raise RepliboError(
+                f"{problem}, {algorithm}: the traces hold no x of their best queries"
+            )
+        seeds, t, y = (rows[name].to_numpy() for name in ("seed", "t", "y"))
+        x = np.array(rows["x"].to_pylist())
+        return x[np.lexsort((t, -y, seeds))].reshape(len(np.unique(seeds)), -1, x.shape[1])
+
+    def recorded(self, problem: str) -> dict[str, Any]:
+        """What `Problem.recorded` said of the problem; empty in traces that are older than it."""
+        found: dict[str, Any] = self.metadata["problems"][problem].get("recorded", {})
+        return found
 
     def f_of_common_seeds(self, problem: str, algorithms: Sequence[str]) -> list[Array]:
         """`f` of each algorithm, restricted to the seeds that all of them have, for paired tests."""

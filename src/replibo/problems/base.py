@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,7 @@ class Problem(ABC):
         noise_std: standard deviation of the observation noise, in units of ``f``.
         candidates: ``m x d``, the admissible points in native units, of a finite problem; else None.
         stand_in: a sentence saying what stands in for the real data; empty where the data are real.
+        kept_queries: how many of a run's best queries keep their ``x`` in a paper's collected traces.
     """
 
     dim: int
@@ -47,6 +49,7 @@ class Problem(ABC):
     noise_std: float = 0.0
     candidates: Array | None = None
     stand_in: str = ""
+    kept_queries: int = 1
 
     @abstractmethod
     def evaluate_true(self, X: Array) -> Array:
@@ -60,6 +63,14 @@ class Problem(ABC):
         ``optimal_value`` and ``stand_in``.
         """
         return self
+
+    def recorded(self) -> dict[str, Any]:
+        """What figures need to know of the problem and traces do not hold, as JSON has it.
+
+        It is kept in the metadata of the traces, so that a figure can be made from them without the
+        problem's data files. Asked once, at the end of a job.
+        """
+        return {}
 
     def observe(self, x: Array, streams: RunStreams, query: int) -> Observation:
         """Query the native point ``x``, shape ``d``, as the ``query``-th (0, 1, …) of a run."""
