@@ -129,6 +129,7 @@ LIBRARIES = (
     "scikit-learn",
     "scikit-optimize",
     "coco-experiment",
+    "Box2D",
 )
 
 
