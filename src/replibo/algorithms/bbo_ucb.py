@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from replibo.algorithms.acquisition_functions import upper_confidence_bound
 from replibo.algorithms.base import History, Space
 from replibo.algorithms.gp_sampled import Scores, _GpSampled
+from replibo.algorithms.settings import check_settings
 from replibo.errors import RepliboError, allowed
 from replibo.problems.base import Array
 from replibo.streams import RunStreams
@@ -65,11 +66,10 @@ class BboUcb(_GpSampled):
                     f"iterations: none are given for {streams.problem}; given: {allowed(iterations)}"
                 )
             iterations = iterations[streams.problem]
-        if type(iterations) is not int or iterations < 1:
-            raise RepliboError(f"iterations: {iterations} is not allowed; an integer >= 1 is")
-        for name, value in (("norm_bound", norm_bound), ("factor", factor)):
-            if not (math.isfinite(value) and value >= 0):
-                raise RepliboError(f"{name}: {value} is not allowed; a finite number >= 0 is")
+        check_settings(
+            not_negative={"norm_bound": norm_bound, "factor": factor},
+            counts={"iterations": iterations},
+        )
         self.iterations, self.norm_bound, self.factor = iterations, norm_bound, factor
 
     def beta_at(self, t: int) -> float:

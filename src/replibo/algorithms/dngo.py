@@ -16,6 +16,7 @@ from replibo.algorithms.base import Algorithm, History, Proposal, Space
 from replibo.algorithms.candidates import Candidates
 from replibo.algorithms.devices import torch_device
 from replibo.algorithms.refit import RefitSchedule
+from replibo.algorithms.settings import check_settings
 from replibo.errors import RepliboError
 from replibo.streams import RunStreams
 from replibo.surrogates.bayesian_linear_regression import BayesianLinearRegression
@@ -79,15 +80,11 @@ class Dngo(Algorithm):
         refit_growth: float = 0.05,
     ) -> None:
         super().__init__(space, streams)
-        for name, count in (("epochs", epochs), ("batch_size", batch_size)):
-            if count < 1:
-                raise RepliboError(f"{name}: {count} is not allowed; an integer >= 1 is")
-        if not (math.isfinite(learning_rate) and learning_rate > 0):
-            raise RepliboError(
-                f"learning_rate: {learning_rate} is not allowed; a finite number > 0 is"
-            )
-        if not (math.isfinite(xi) and xi >= 0):
-            raise RepliboError(f"xi: {xi} is not allowed; a finite number >= 0 is")
+        check_settings(
+            positive={"learning_rate": learning_rate},
+            not_negative={"xi": xi},
+            counts={"epochs": epochs, "batch_size": batch_size},
+        )
         self.epochs, self.batch_size, self.learning_rate = epochs, batch_size, learning_rate
         self.xi = xi
         self.device = torch_device(device)

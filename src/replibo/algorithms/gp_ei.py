@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from replibo.algorithms.acquisition_functions import expected_improvement, log_expected_improvement
 from replibo.algorithms.base import History, Space
 from replibo.algorithms.gp_sampled import Scores, _GpSampled
+from replibo.algorithms.settings import check_settings
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.streams import RunStreams
@@ -45,8 +45,7 @@ class GpEi(_GpSampled):
         **settings: Any,
     ) -> None:
         super().__init__(space, streams, **settings)
-        if not (math.isfinite(xi) and xi >= 0):
-            raise RepliboError(f"xi: {xi} is not allowed; a finite number >= 0 is")
+        check_settings(not_negative={"xi": xi})
         if incumbent not in ("observed", "posterior_mean"):
             raise RepliboError(
                 f"incumbent: {incumbent!r} is not allowed; observed or posterior_mean is"

@@ -6,7 +6,6 @@ from typing import Literal
 
 import numpy as np
 
-from replibo.errors import RepliboError
 from replibo.problems.base import Array
 
 InputScaling = Literal["fixed", "raw"]
@@ -34,27 +33,3 @@ def network_inputs(U: Array, scaling: InputScaling) -> Array:
 def with_constant(inputs: Array, value: float) -> Array:
     """``inputs`` and a column that is ``value`` everywhere: its weights are a bias."""
     return np.column_stack([inputs, np.full(len(inputs), value)])
-
-
-def check_settings(
-    *,
-    positive: dict[str, float],
-    counts: dict[str, int],
-    choices: dict[str, tuple[str, tuple[str, ...]]],
-) -> None:
-    """Raise a `RepliboError` where a setting (by its name) is not allowed.
-
-    Args:
-        positive: numbers that must be finite and above 0.
-        counts: integers that must be 1 or more.
-        choices: values with what is allowed.
-    """
-    for name, value in positive.items():
-        if not (np.isfinite(value) and value > 0):
-            raise RepliboError(f"{name}: {value} is not allowed; a finite number > 0 is")
-    for name, count in counts.items():
-        if count < 1:
-            raise RepliboError(f"{name}: {count} is not allowed; an integer >= 1 is")
-    for name, (choice, allowed) in choices.items():
-        if choice not in allowed:
-            raise RepliboError(f"{name}: {choice} is not allowed; {' or '.join(allowed)} is")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar
 
 import numpy as np
 
 from replibo.algorithms.base import History, Proposal, Space
 from replibo.algorithms.neural_surrogate import NeuralSurrogate, ObservedVariance, choose
-from replibo.errors import RepliboError
+from replibo.algorithms.settings import check_settings
 from replibo.problems.base import Array
 from replibo.streams import RunStreams
 from replibo.surrogates.tangent_kernel import TangentKernel
@@ -48,8 +47,7 @@ class NeuralBO(NeuralSurrogate):
         self, space: Space, streams: RunStreams, *, nu: float = 1.0, **settings: Any
     ) -> None:
         super().__init__(space, streams, **settings)
-        if not (math.isfinite(nu) and nu >= 0):
-            raise RepliboError(f"nu: {nu} is not allowed; a finite number >= 0 is")
+        check_settings(not_negative={"nu": nu})
         self.nu = nu
         self._variance = ObservedVariance(
             lambda: TangentKernel(*self.start_weights, device=self.device),

@@ -11,8 +11,9 @@ import numpy as np
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
 from replibo.algorithms.candidates import Candidates
 from replibo.algorithms.devices import torch_device
-from replibo.algorithms.network_inputs import check_settings, with_constant
+from replibo.algorithms.network_inputs import with_constant
 from replibo.algorithms.neural_surrogate import ObservedVariance, Seen, choose
+from replibo.algorithms.settings import check_settings
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.streams import RunStreams
@@ -97,7 +98,6 @@ class NeuralBOReleased(Algorithm):
         check_settings(
             positive={"learning_rate": learning_rate, "regularizer": regularizer},
             counts={"width": width, "epochs": epochs, "retrain_every": retrain_every},
-            choices={},
         )
         torch_device(device)
         self.learning_rate, self.epochs, self.device = learning_rate, epochs, device

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar
 
 import numpy as np
 
 from replibo.algorithms.base import History, Proposal, Space
 from replibo.algorithms.neural_surrogate import NeuralSurrogate, choose
-from replibo.errors import RepliboError
+from replibo.algorithms.settings import check_settings
 from replibo.problems.base import Array
 from replibo.streams import RunStreams
 
@@ -50,10 +49,7 @@ class NeuralGreedy(NeuralSurrogate):
         **settings: Any,
     ) -> None:
         super().__init__(space, streams, **settings)
-        if not (math.isfinite(perturbation_sd) and perturbation_sd >= 0):
-            raise RepliboError(
-                f"perturbation_sd: {perturbation_sd} is not allowed; a finite number >= 0 is"
-            )
+        check_settings(not_negative={"perturbation_sd": perturbation_sd})
         self.perturbation_sd = perturbation_sd
 
     def targets(self, y: Array, rng: np.random.Generator) -> Array:

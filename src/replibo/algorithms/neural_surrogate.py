@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
 from replibo.algorithms.candidates import Candidates
 from replibo.algorithms.devices import torch_device
-from replibo.algorithms.network_inputs import check_settings, network_inputs
+from replibo.algorithms.network_inputs import network_inputs
 from replibo.algorithms.refit import RefitSchedule
+from replibo.algorithms.settings import check_settings
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.streams import RunStreams

@@ -7,7 +7,6 @@ also name SMAC, a forest and EI too). GPyOpt can no longer be imported: this is 
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -16,6 +15,7 @@ from replibo.algorithms.acquisition_functions import log_expected_improvement
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
 from replibo.algorithms.candidates import Candidates
 from replibo.algorithms.refit import RefitSchedule
+from replibo.algorithms.settings import check_settings
 from replibo.errors import RepliboError
 from replibo.streams import RunStreams
 from replibo.surrogates.standardise import standardise
@@ -64,10 +64,7 @@ class RandomForest(Algorithm):
         refit_growth: float = 0.05,
     ) -> None:
         super().__init__(space, streams)
-        if trees < 1:
-            raise RepliboError(f"trees: {trees} is not allowed; an integer >= 1 is")
-        if not (math.isfinite(jitter) and jitter >= 0):
-            raise RepliboError(f"jitter: {jitter} is not allowed; a finite number >= 0 is")
+        check_settings(not_negative={"jitter": jitter}, counts={"trees": trees})
         self.trees, self.jitter = trees, jitter
         self.candidates = Candidates(
             space,

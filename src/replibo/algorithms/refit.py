@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-from replibo.errors import RepliboError
+from replibo.algorithms.settings import check_settings
 
 
 class RefitSchedule:
@@ -28,8 +28,7 @@ class RefitSchedule:
     """
 
     def __init__(self, growth: float) -> None:
-        if not (math.isfinite(growth) and growth >= 0):
-            raise RepliboError(f"refit_growth: {growth} is not allowed; a finite number >= 0 is")
+        check_settings(not_negative={"refit_growth": growth})
         self.growth = growth
         self._sizes: list[int] = []
 
