@@ -12,7 +12,9 @@ import pytest
 from replibo.algorithms.base import Algorithm, History, Proposal
 from replibo.algorithms.random_search import RandomSearch
 from replibo.errors import RepliboError
+from replibo.journal import Journal
 from replibo.loop import Experiment, journal_path, run_block
+from replibo.memory import peak_mib
 from replibo.problems.base import Array, Observation, Problem
 from replibo.streams import RunStreams
 
@@ -75,6 +77,7 @@ def test_rounds_are_counted_as_the_paper_counts(first_round: str, rounds: range)
     searched = len(rounds) - 4
     assert trace.phase == ["initial"] * 4 + ["search"] * searched
     assert len(trace.y) == len(trace.f) == len(trace.x) == len(trace.seconds) == len(rounds)
+    assert len(trace.peak_mib) == len(rounds)
 
 
 def test_observations_are_f_plus_noise_at_the_native_point() -> None:
@@ -220,3 +223,44 @@ def test_the_seed_picks_the_member_of_a_family_whatever_the_block() -> None:
 def test_a_problem_that_is_no_family_is_the_same_for_every_seed() -> None:
     problem = Square()
     assert problem.of_seed(3) is problem
+
+
+class Hungry(RandomSearch):
+    """Takes memory, and gives it back, when it chooses the sixth query; resident memory counts."""
+
+    def ask(self, history: History, t: int) -> Proposal:
+        if len(history) == 5:
+            np.ones(int(peak_mib() + 64) * 2**17)  # more than the process ever had
+        return super().ask(history, t)
+
+
+def test_the_peak_of_memory_is_kept_with_each_query(tmp_path: Path) -> None:
+    (trace,) = run_block(
+        experiment(make_algorithm=Hungry), [0], journal_folder=tmp_path, identity="i"
+    )
+    peaks = trace.peak_mib
+    assert peaks == sorted(peaks) and peaks[0] > 10
+    assert peaks[5] > peaks[4] + 60 and peaks[-1] == pytest.approx(peaks[5], abs=8)
+    journal = Journal(journal_path(tmp_path, 0), "i")
+    journal.close()
+    assert [record[-1] for record in journal.records] == peaks
+
+
+def test_a_resumed_run_has_its_own_peaks_and_the_same_digest(tmp_path: Path) -> None:
+    whole = run_block(experiment(), [0], journal_folder=tmp_path, identity="i")[0]
+    path = journal_path(tmp_path, 0)
+    kept = path.read_bytes().splitlines(keepends=True)[:4]
+    path.write_bytes(b"".join(kept))
+    (resumed,) = run_block(experiment(), [0], journal_folder=tmp_path, identity="i")
+    assert resumed.peak_mib[:3] == whole.peak_mib[:3] and len(resumed.peak_mib) == 9
+    assert resumed.digest() == whole.digest()
+
+
+def test_a_journal_of_other_fields_is_said_in_one_line(tmp_path: Path) -> None:
+    journal = Journal(journal_path(tmp_path, 0), "i")
+    journal.append([[0.1, 0.2], -1, 1.0, 1.0, {}, [0.0, 0.0, 0.0]])
+    journal.close()
+    with pytest.raises(
+        RepliboError, match=r"seed_0.jsonl: a record of 6 fields is not allowed; one"
+    ):
+        run_block(experiment(), [0], journal_folder=tmp_path, identity="i")

@@ -23,6 +23,7 @@ def trace(seed: int) -> Trace:
         f=[1.0, 0.3, -0.0],
         seconds=[[0.0, 0.0, 0.5], [0.25, 0.0, 0.5], [0.25, 0.125, 0.5]],
         diagnostics=[{}, {"length_scale": 0.1}, {"length_scale": 1 / 7, "jitter": 0.0}],
+        peak_mib=[100.0, 100.5, 250.25],
     )
 
 
@@ -34,11 +35,13 @@ def test_round_trip_bit_for_bit(tmp_path: Path) -> None:
     back = traces.split(content)
     assert [t.digest() for t in back] == [trace(3).digest(), trace(4).digest()]
     assert back[0].seconds == trace(3).seconds
+    assert back[0].peak_mib == trace(3).peak_mib
+    assert "peak_mib" not in back[0].diagnostics[0]
     assert [p.name for p in path.parent.iterdir()] == ["a.parquet"]
 
 
 @pytest.mark.parametrize("name", ["seed", "t", "phase", "x", "y", "f", "diagnostics"])
-def test_the_digest_sees_every_column_but_the_timings(name: str) -> None:
+def test_the_digest_sees_every_column_but_what_is_measured(name: str) -> None:
     changed = trace(3)
     if name == "seed":
         changed.seed = 4
@@ -56,8 +59,21 @@ def test_the_digest_sees_every_column_but_the_timings(name: str) -> None:
         changed.y[1] = 0.3
     assert changed.digest() != trace(3).digest()
     timed = trace(3)
-    timed.seconds[0][0] = 99.0
+    timed.seconds[0][0] = timed.peak_mib[0] = 99.0
     assert timed.digest() == trace(3).digest()
+
+
+def test_a_file_that_is_older_than_the_measured_memory(tmp_path: Path) -> None:
+    old = trace(3)
+    old.peak_mib = []
+    content = traces.table([old], {})
+    assert "peak_mib" not in content.column_names
+    (back,) = traces.split(content)
+    assert back.peak_mib == [] and back.digest() == trace(3).digest()
+    # in one table with newer ones it has no value, and they keep theirs
+    both = pa.concat_tables([content, traces.table([trace(4)], {})], promote_options="default")
+    assert both["peak_mib"].to_pylist() == [None] * 3 + trace(4).peak_mib
+    assert [t.peak_mib for t in traces.split(both)] == [[], trace(4).peak_mib]
 
 
 def test_an_interrupted_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:

@@ -14,9 +14,13 @@ import numpy as np
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
 from replibo.errors import RepliboError
 from replibo.journal import Journal
+from replibo.memory import peak_mib
 from replibo.problems.base import Array, Problem
 from replibo.streams import RunStreams
 from replibo.traces import Trace
+
+# A journal's record: x, candidate, y, f, diagnostics, seconds, peak memory.
+RECORD_FIELDS = 7
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,11 @@ class _Run:
         self.journal = journal
         if journal and journal.records:
             for record in journal.records[: experiment.queries]:
+                if len(record) != RECORD_FIELDS:
+                    raise RepliboError(
+                        f"{journal.path}: a record of {len(record)} fields is not allowed; one of "
+                        f"{RECORD_FIELDS} is; delete the file, and the run starts from its beginning"
+                    )
                 self._store(*record)
             self.algorithm.tell(self.history)
 
@@ -122,12 +131,16 @@ class _Run:
             float(observation.f),
             {**proposal.diagnostics, **observation.diagnostics},
             [ask_seconds, 0.0, evaluated - start],
+            0.0,
         ]
-        # The algorithm is told before the journal is written, so that the time this takes is in the
-        # record; a kill in between costs one query, which the resumed run makes again, equal.
+        # The algorithm is told before the journal is written, so that the time and the memory this
+        # takes are in the record; a kill in between costs one query, which the resumed run makes again,
+        # equal.
         self._store(*record)
         self.algorithm.tell(self.history)
         self.trace.seconds[-1][1] = time.process_time() - evaluated
+        # An algorithm that computes on a GPU has it as its setting ``device``.
+        record[-1] = self.trace.peak_mib[-1] = peak_mib(getattr(self.algorithm, "device", "cpu"))
         if self.journal:
             self.journal.append(record)
 
@@ -139,6 +152,7 @@ class _Run:
         f: float,
         diagnostics: dict[str, float],
         seconds: list[float],
+        peak: float,
     ) -> None:
         experiment, n = self.experiment, len(self.history)
         unit = np.asarray(x)
@@ -153,6 +167,7 @@ class _Run:
         trace.f.append(f)
         trace.seconds.append(seconds)
         trace.diagnostics.append(diagnostics)
+        trace.peak_mib.append(peak)
 
     def _where(self, query: int) -> str:
         e = self.experiment

@@ -11,6 +11,8 @@ Columns of a run's own file:
 ``y``                        the observed value
 ``f``                        the noise-free value
 ``ask_seconds`` …            CPU seconds of ask, tell and evaluation (``tell_``, ``evaluate_seconds``)
+``peak_mib``                 the most memory that the process has held until then (`replibo.memory`),
+                             MiB; a resumed run's is its last process's
 any other                    the algorithm's or the problem's diagnostics, e.g. ``length_scale``
 ============================ =====================================================================
 
@@ -39,12 +41,14 @@ if TYPE_CHECKING:
 
 METADATA_KEY = b"replibo"
 TIMINGS = ("ask_seconds", "tell_seconds", "evaluate_seconds")
-RUN_COLUMNS = ("seed", "t", "phase", "x", "y", "f", *TIMINGS)
+PEAK = "peak_mib"
+RUN_COLUMNS = ("seed", "t", "phase", "x", "y", "f", *TIMINGS, PEAK)
 
 
 @dataclass
 class Trace:
-    """The queries of one run: one entry per query in each list."""
+    """The queries of one run: one entry per query in each list; ``peak_mib`` is empty where it was not
+    measured (files that are older than it)."""
 
     seed: int
     t: list[int] = field(default_factory=list)
@@ -54,12 +58,13 @@ class Trace:
     f: list[float] = field(default_factory=list)
     seconds: list[list[float]] = field(default_factory=list)
     diagnostics: list[dict[str, float]] = field(default_factory=list)
+    peak_mib: list[float] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.t)
 
     def digest(self) -> str:
-        """SHA-256 of everything but the timings: equal traces are equal bit for bit."""
+        """SHA-256 of everything but timings and memory: equal traces are equal bit for bit."""
         sha = hashlib.sha256(f"{self.seed} {self.t} {self.phase}".encode())
         for values in (np.ravel(self.x), self.y, self.f):
             sha.update(np.asarray(values, dtype="<f8").tobytes())
@@ -119,6 +124,9 @@ def table(traces: Sequence[Trace], metadata: dict[str, Any]) -> pa.Table:
     seconds = np.concatenate([np.asarray(trace.seconds) for trace in traces])
     for i, name in enumerate(TIMINGS):
         columns[name] = seconds[:, i].astype(np.float32)
+    if all(trace.peak_mib for trace in traces):
+        peaks = [peak for trace in traces for peak in trace.peak_mib]
+        columns[PEAK] = np.asarray(peaks, dtype=np.float32)
     for name in names:
         # A query without this diagnostic (an initial point, say) has a null, not a NaN.
         values = [row.get(name) for trace in traces for row in trace.diagnostics]
@@ -180,5 +188,7 @@ def split(content: pa.Table) -> list[Trace]:
             trace.f.append(row["f"])
             trace.seconds.append([row[name] for name in TIMINGS])
             trace.diagnostics.append({n: row[n] for n in names if row[n] is not None})
+            if row.get(PEAK) is not None:
+                trace.peak_mib.append(row[PEAK])
         traces.append(trace)
     return traces

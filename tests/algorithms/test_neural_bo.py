@@ -9,6 +9,7 @@ from scipy import stats
 
 from replibo.algorithms.base import History, Space
 from replibo.algorithms.neural_bo import NeuralBO
+from replibo.errors import RepliboError
 from replibo.streams import RunStreams
 from replibo.surrogates.two_layer_network import TwoLayerNetwork, train_sgd
 
@@ -81,6 +82,8 @@ def test_the_query_is_the_maximum_of_a_thompson_sample(nu, n, trained_on):
             "training_loss": training.loss,
             "diverged": 0.0,
             "trained_on": trained_on,
+            # 64 rows of the factor, of inputs and features and of two buffers; W₁ and W₂ twice
+            "surrogate_bytes": 8 * 64 * (64 + 4 + 2 * 40 + 2 * 60) + (8 + 4) * 40 * (4 + 1),
         },
         rel=1e-6,
     )
@@ -105,3 +108,79 @@ def test_samples_have_the_moments_of_line_4():
     assert stats.kstest(z.ravel(), "norm").pvalue > 1e-3
     correlations = np.corrcoef(z.T)[np.triu_indices(z.shape[1], 1)]
     assert np.std(correlations) == pytest.approx(1 / math.sqrt(len(z)), rel=0.15)
+
+
+def forms(n, **settings):
+    """The proposals of both forms at n observations."""
+    told = history(n)
+    return [
+        NeuralBO(Space(3), STREAMS, variance=form, **{**SMALL, **settings}).ask(told, n + 1)
+        for form in ("dual", "printed")
+    ]
+
+
+@pytest.mark.parametrize("initialization", ["section_7", "section_4"])
+def test_the_printed_form_proposes_what_the_dual_one_does(initialization):
+    for n in (1, 5, 30, 90):
+        dual, printed = forms(n, initialization=initialization)
+        assert dual.x.tobytes() == printed.x.tobytes()
+        own, other = dict(dual.diagnostics), dict(printed.diagnostics)
+        held = [own.pop("surrogate_bytes"), other.pop("surrogate_bytes")]
+        assert own.pop("sigma") == pytest.approx(other.pop("sigma"), rel=1e-8)
+        assert own == other
+        # p = 40 (4 + 1) = 200; W₁ and W₂ in double and in single precision
+        capacity = 64 if n <= 64 else 128
+        assert held == [
+            8 * capacity * (capacity + 4 + 2 * 40 + 2 * 60) + (8 + 4) * 200,
+            8 * 200**2 + (8 + 4) * 200,
+        ]
+
+
+def test_the_printed_form_is_rebuilt_bit_for_bit():
+    setting = {**SMALL, "variance": "printed"}
+    growing, past = NeuralBO(Space(3), STREAMS, **setting), history(4)
+    for _ in range(20):
+        asked = growing.ask(past, len(past) + 1)
+        fresh = NeuralBO(Space(3), STREAMS, **setting)
+        fresh.tell(past)
+        for other in (fresh.ask(past, len(past) + 1), growing.ask(past, len(past) + 1)):
+            assert other.x.tobytes() == asked.x.tobytes()
+            assert other.diagnostics == asked.diagnostics
+        past.append(asked.x, float(-np.sum((asked.x - 0.4) ** 2)))
+        growing.tell(past)
+    other = history(9)  # another history leaves nothing behind
+    expected = NeuralBO(Space(3), STREAMS, **setting).ask(other, 10)
+    assert growing.ask(other, 10).diagnostics == expected.diagnostics
+
+
+@pytest.mark.parametrize(
+    ("n", "dim", "y"),
+    [(1, 1, [2.0]), (6, 1, None), (6, 2, [3.0] * 6)],
+    ids=["one", "1-D", "constant"],
+)
+def test_numerics_of_the_printed_form(n, dim, y):
+    past = History(dim, 1)
+    for i in range(n):
+        past.append(np.full(dim, 0.3), float(i) if y is None else y[i])
+    algorithm = NeuralBO(Space(dim), STREAMS, variance="printed", **SMALL)
+    proposal = algorithm.ask(past, n + 1)
+    assert np.all((proposal.x >= 0) & (proposal.x <= 1))
+    assert all(math.isfinite(value) for value in proposal.diagnostics.values())
+
+
+def test_a_matrix_that_cannot_fit_is_refused_in_one_line(monkeypatch):
+    monkeypatch.setattr("replibo.algorithms.neural_bo._memory_bytes", lambda: 16e9)
+    with pytest.raises(RepliboError) as error:
+        NeuralBO(Space(100), STREAMS, variance="printed")
+    assert str(error.value) == (
+        "variance: printed would need 21.2 GB for its 51000 x 51000 matrix, this machine's cpu has 16; "
+        "allowed: dual"
+    )
+    NeuralBO(Space(14), STREAMS, variance="printed")
+
+
+def test_another_form_is_refused():
+    with pytest.raises(
+        RepliboError, match=r"^variance: primal is not allowed; dual or printed is$"
+    ):
+        NeuralBO(Space(2), STREAMS, variance="primal")

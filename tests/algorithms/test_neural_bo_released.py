@@ -108,3 +108,12 @@ def test_a_diverged_network_proposes_at_random_and_says_so():
     X, _ = algorithm.candidates.draw(past)
     best = np.argmax(STREAMS.algorithm_at(12).uniform(size=len(X)))
     np.testing.assert_array_equal(proposal.x, X[best])
+
+
+def test_memory_held():
+    for n, capacity in ((4, 64), (64, 64), (65, 128)):
+        algorithm = NeuralBOReleased(Space(3), STREAMS, **SMALL)
+        proposal = algorithm.ask(history(n), n + 1)
+        # the factor, inputs and features, two buffers; W₁ and W₂ in double, with b₂ in single precision
+        rows = 8 * capacity * (capacity + 4 + 2 * 40 + 2 * 60)
+        assert proposal.diagnostics["surrogate_bytes"] == rows + 8 * 200 + 4 * 201

@@ -51,7 +51,8 @@ def test_without_perturbation_it_is_neural_bo_without_exploration():
     sampled = NeuralBO(Space(3), STREAMS, nu=0.0, **SMALL).ask(past, 13)
     np.testing.assert_array_equal(greedy.x, sampled.x)
     assert greedy.diagnostics == {
-        name: value for name, value in sampled.diagnostics.items() if name != "sigma"
+        **{name: value for name, value in sampled.diagnostics.items() if name != "sigma"},
+        "surrogate_bytes": 4 * 40 * (4 + 1),  # W₁ and W₂ in single precision, and no σ
     }
 
 

@@ -160,6 +160,42 @@ def test_an_observation_never_adds_to_the_variance():
         before = after
 
 
+def test_the_printed_form_after_many_updates_in_place():
+    """Sherman and Morrison's updates add up their rounding: it stays small, a point that comes again
+    included."""
+    rng = np.random.default_rng(6)
+    hidden, output = weights(rng, 25, 4)
+    X, Z = rng.uniform(-1, 1, (400, 4)), rng.uniform(-1, 1, (40, 4))
+    X[200:300] = X[0]
+    kernel = TangentKernel(hidden, output)
+    primal = PrimalVariance(kernel, 0.01)
+    for x in X:
+        primal.append(x)
+    Z[0] = X[0]
+    expected = dense_variance(*(gradients(P, hidden, output, False) for P in (Z, X)), 0.01)
+    np.testing.assert_allclose(primal.variance(Z), expected, rtol=1e-9)
+
+
+def test_the_printed_form_has_the_same_bits_whatever_was_asked_between():
+    rng = np.random.default_rng(7)
+    kernel = TangentKernel(*weights(rng, 30, 5))
+    X, Z = rng.uniform(-1, 1, (60, 5)), rng.uniform(-1, 1, (40, 5))
+    asked, rebuilt = PrimalVariance(kernel, 0.01), PrimalVariance(kernel, 0.01)
+    for x in X:
+        asked.append(x)
+        asked.variance(Z[: 1 + len(asked) % 7])
+    for x in X:
+        rebuilt.append(x)
+    assert asked.variance(Z).tobytes() == rebuilt.variance(Z).tobytes()
+
+
+def test_memory_that_the_printed_form_needs():
+    # 14-D with the constant input, m = 500: p = 8,000 and 512 MB; 100-D: 20.8 GB
+    assert PrimalVariance.bytes_needed(8000, 0) == 512_000_000
+    assert PrimalVariance.bytes_needed(51_000, 0) == 20_808_000_000
+    assert PrimalVariance.bytes_needed(8000, 512) == 512_000_000 + 2 * 8 * 512 * 8000
+
+
 def test_memory_held_by_either_form():
     rng = np.random.default_rng(5)
     width, dim = 6, 3

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from replibo.algorithms.base import History, Proposal, Space
+from replibo.algorithms.candidates import _memory_bytes
 from replibo.algorithms.neural_surrogate import NeuralSurrogate, ObservedVariance, choose
 from replibo.algorithms.settings import check_settings
+from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.streams import RunStreams
-from replibo.surrogates.tangent_kernel import TangentKernel
+from replibo.surrogates.tangent_kernel import (
+    DualVariance,
+    PrimalVariance,
+    TangentKernel,
+    Variance,
+)
 
 
 class NeuralBO(NeuralSurrogate):
@@ -29,6 +36,9 @@ class NeuralBO(NeuralSurrogate):
     Args:
         space, streams: the run's.
         nu: ν ≥ 0; section 7 searches {0.1, 1, 10}.
+        variance: how σ is computed; ``dual``, by a factor that grows with the observations
+            (`DualVariance`); ``printed``, by the p × p matrix of line 7 (`PrimalVariance`), which is
+            the same σ up to rounding, and 20 GB at d = 100.
         settings: those of `NeuralSurrogate`.
 
     Raises:
@@ -41,19 +51,43 @@ class NeuralBO(NeuralSurrogate):
         "training_loss": "mean squared residual after the training in force, of standardised y",
         "diverged": "1 where the training in force ended in weights that are not numbers, else 0",
         "trained_on": "number of observations that the training in force was made on",
+        "surrogate_bytes": "memory held by the surrogate's tensors",
     }
 
     def __init__(
-        self, space: Space, streams: RunStreams, *, nu: float = 1.0, **settings: Any
+        self,
+        space: Space,
+        streams: RunStreams,
+        *,
+        nu: float = 1.0,
+        variance: Literal["dual", "printed"] = "dual",
+        **settings: Any,
     ) -> None:
         super().__init__(space, streams, **settings)
-        check_settings(not_negative={"nu": nu})
-        self.nu = nu
-        self._variance = ObservedVariance(
-            lambda: TangentKernel(*self.start_weights, device=self.device),
-            self.inputs,
-            self.regularizer,
+        check_settings(
+            not_negative={"nu": nu}, choices={"variance": (variance, ("dual", "printed"))}
         )
+        self.nu = nu
+        if variance == "printed":
+            self._check_memory()
+        form = DualVariance if variance == "dual" else PrimalVariance
+
+        def prior() -> Variance:
+            kernel = TangentKernel(*self.start_weights, device=self.device)
+            return form(kernel, self.regularizer)
+
+        self._variance = ObservedVariance(prior, self.inputs)
+
+    def _check_memory(self) -> None:
+        """Raise a `RepliboError` where the printed form cannot fit."""
+        hidden, output = self.start_weights
+        p = hidden.size + output.size
+        needed = PrimalVariance.bytes_needed(p, self.candidates.count)
+        if needed > (memory := _memory_bytes_of(self.device)):
+            raise RepliboError(
+                f"variance: printed would need {needed / 1e9:.3g} GB for its {p} x {p} matrix, "
+                f"this machine's {self.device} has {memory / 1e9:.3g}; allowed: dual"
+            )
 
     def targets(self, y: Array, rng: np.random.Generator) -> Array:
         return y
@@ -67,7 +101,8 @@ class NeuralBO(NeuralSurrogate):
         X, rows = self.candidates.draw(history)
         rng = self.streams.algorithm_at(len(history))
         h = self.prediction(X, fit)
-        sigma = self._variance.after(history).variance(self.inputs(X)) ** 0.5
+        variance = self._variance.after(history)
+        sigma = variance.variance(self.inputs(X)) ** 0.5
         sample = h + self.nu * sigma * rng.standard_normal(len(X))
         if fit.training.diverged:
             sample = rng.uniform(size=len(X))  # a candidate at random
@@ -82,5 +117,15 @@ class NeuralBO(NeuralSurrogate):
                 "training_loss": fit.training.loss,
                 "diverged": fit.training.diverged,
                 "trained_on": len(fit.seen),
+                "surrogate_bytes": fit.training.network.bytes() + variance.bytes(),
             },
         )
+
+
+def _memory_bytes_of(device: str) -> float:
+    """The memory of the machine, or of the GPU where ``device`` is one."""
+    if device == "cpu":
+        return _memory_bytes()
+    import torch
+
+    return float(torch.cuda.get_device_properties(device).total_memory)

@@ -17,7 +17,7 @@ from replibo.algorithms.settings import check_settings
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.streams import RunStreams
-from replibo.surrogates.tangent_kernel import TangentKernel
+from replibo.surrogates.tangent_kernel import DualVariance, TangentKernel
 from replibo.surrogates.two_layer_network import (
     Training,
     TwoLayerNetwork,
@@ -76,6 +76,7 @@ class NeuralBOReleased(Algorithm):
         "training_loss": "mean squared residual after the training in force, in squared units of y",
         "diverged": "1 where the training in force ended in weights that are not numbers, else 0",
         "trained_on": "number of observations that the training in force was made on",
+        "surrogate_bytes": "memory held by the surrogate's tensors",
     }
     # Adam's first step imports torch._dynamo.
     late_imports: ClassVar[tuple[str, ...]] = ("torch", "torch._dynamo")
@@ -113,9 +114,11 @@ class NeuralBOReleased(Algorithm):
         self.hidden, output = draw_weights(rng, space.dim + 1, width, "section_7")
         self.output = np.append(output, rng.standard_normal() / math.sqrt(width))
         self._variance = ObservedVariance(
-            lambda: TangentKernel(self.hidden, self.output[:-1], output_bias=True, device=device),
+            lambda: DualVariance(
+                TangentKernel(self.hidden, self.output[:-1], output_bias=True, device=device),
+                regularizer,
+            ),
             self.inputs,
-            regularizer,
         )
         self._state: _State | None = None
 
@@ -158,7 +161,8 @@ class NeuralBOReleased(Algorithm):
         training = state.training
         X, rows = self.candidates.draw(history)
         inputs, rng = self.inputs(X), self.streams.algorithm_at(len(history))
-        sigma, nu = self._variance.after(history).variance(inputs) ** 0.5, released_nu(t)
+        variance, nu = self._variance.after(history), released_nu(t)
+        sigma = variance.variance(inputs) ** 0.5
         if training.diverged:
             h, sample = np.zeros(len(X)), rng.uniform(size=len(X))  # a candidate at random
         else:
@@ -176,5 +180,6 @@ class NeuralBOReleased(Algorithm):
                 "training_loss": training.loss,
                 "diverged": training.diverged,
                 "trained_on": len(state.seen),
+                "surrogate_bytes": training.network.bytes() + variance.bytes(),
             },
         )

@@ -38,6 +38,7 @@ class NeuralGreedy(NeuralSurrogate):
         "standardised y",
         "diverged": "1 where the training in force ended in weights that are not numbers, else 0",
         "trained_on": "number of observations that the training in force was made on",
+        "surrogate_bytes": "memory held by the surrogate's tensors",
     }
 
     def __init__(
@@ -72,5 +73,6 @@ class NeuralGreedy(NeuralSurrogate):
                 "training_loss": fit.training.loss,
                 "diverged": fit.training.diverged,
                 "trained_on": len(fit.seen),
+                "surrogate_bytes": fit.training.network.bytes(),
             },
         )

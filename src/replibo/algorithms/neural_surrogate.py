@@ -20,7 +20,7 @@ from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.streams import RunStreams
 from replibo.surrogates.standardise import standardise
-from replibo.surrogates.tangent_kernel import DualVariance, TangentKernel
+from replibo.surrogates.tangent_kernel import Variance
 from replibo.surrogates.two_layer_network import (
     Training,
     TwoLayerNetwork,
@@ -49,28 +49,23 @@ class Seen:
 
 
 class ObservedVariance:
-    """A `DualVariance` that takes in the queries of a history.
+    """A `Variance` that takes in the queries of a history.
 
     Args:
-        kernel: makes the tangent kernel at θ₀.
+        make: makes the variance before any observation.
         inputs: the network's inputs at points of the unit cube, ``n x d``.
-        regularizer: λ.
     """
 
-    def __init__(
-        self,
-        kernel: Callable[[], TangentKernel],
-        inputs: Callable[[Array], Array],
-        regularizer: float,
-    ) -> None:
-        self._kernel, self._inputs, self._regularizer = kernel, inputs, regularizer
-        self._variance: DualVariance | None = None
+    def __init__(self, make: Callable[[], Variance], inputs: Callable[[Array], Array]) -> None:
+        self._make, self._inputs = make, inputs
+        self._variance: Variance | None = None
         self._seen: Seen | None = None
 
-    def after(self, history: History) -> DualVariance:
+    def after(self, history: History) -> Variance:
         """σ² given all observations of ``history``."""
         if self._variance is None or self._seen is None or not self._seen.begins(history):
-            self._variance = DualVariance(self._kernel(), self._regularizer)
+            self._variance = None  # before another is made: the two might not fit
+            self._variance = self._make()
         for x in self._inputs(history.X[len(self._variance) :]):
             self._variance.append(x)
         self._seen = Seen(history, len(history))

@@ -221,7 +221,15 @@ class DualVariance:
 
 
 class PrimalVariance:
-    """σ² as printed, by the p × p matrix U: for small p, to test against and to show its memory.
+    """σ² as printed, by a p × p matrix: its memory does not grow with t.
+
+    Line 7 adds φφᵀ to U and line 3 needs U⁻¹. What is held is P = λU⁻¹, which begins as the identity; by
+    Sherman and Morrison's identity line 7 takes from it
+
+        Pφ (Pφ)ᵀ / (λ + φᵀPφ),   and line 3 is σ²(x) = φᵀPφ.
+
+    O(p²) time per row, where a factor of U would take O(p³) before each query; σ² at n points takes n p²
+    multiplications. The matrix is 8p² bytes: `bytes_needed`, before it is made.
 
     Args:
         kernel: the tangent kernel at θ₀.
@@ -233,28 +241,29 @@ class PrimalVariance:
 
         self.kernel, self.regularizer = kernel, regularizer
         self._n = 0
-        self._U = torch.zeros(
-            kernel.parameters, kernel.parameters, dtype=torch.float64, device=kernel.device
-        )
-        self._U.diagonal().fill_(regularizer)
+        self._P = torch.eye(kernel.parameters, dtype=torch.float64, device=kernel.device)
 
     def __len__(self) -> int:
         return self._n
 
     def append(self, x: Array) -> None:
         phi = self.kernel.gradients(self.kernel.features(x[None, :]))[0]
-        self._U.addr_(phi, phi)
+        step = self._P @ phi
+        step /= (self.regularizer + phi.dot(step).clamp_min(0.0)).sqrt()
+        self._P.addr_(step, step, alpha=-1.0)
         self._n += 1
 
     def variance(self, X: Array) -> Array:
-        import torch
-
         phi = self.kernel.gradients(self.kernel.features(X))
-        whitened = torch.linalg.solve_triangular(torch.linalg.cholesky(self._U), phi.T, upper=False)
-        return np.asarray(self.regularizer * whitened.square().sum(0).cpu())
+        return np.asarray((phi @ self._P).mul_(phi).sum(1).clamp_min_(0.0).cpu())
 
     def bytes(self) -> int:
-        return _bytes([self._U, *self.kernel.tensors()])
+        return _bytes([self._P, *self.kernel.tensors()])
+
+    @staticmethod
+    def bytes_needed(parameters: int, points: int) -> int:
+        """Memory for p = ``parameters``, and for σ² at that many ``points``."""
+        return 8 * parameters * (parameters + 2 * points)
 
 
 def _bytes(tensors: list[Tensor]) -> int:
