@@ -234,6 +234,18 @@ class Hungry(RandomSearch):
         return super().ask(history, t)
 
 
+def test_the_runs_of_a_block_share_one_copy_of_the_pool() -> None:
+    pools = []
+
+    class Asked(RandomSearch):
+        def ask(self, history: History, t: int) -> Proposal:
+            pools.append(self.space.candidates)
+            return super().ask(history, t)
+
+    run_block(experiment(Pool(), make_algorithm=Asked), [0, 1, 2])
+    assert len(pools) > 3 and all(pool is pools[0] for pool in pools)
+
+
 def test_the_peak_of_memory_is_kept_with_each_query(tmp_path: Path) -> None:
     (trace,) = run_block(
         experiment(make_algorithm=Hungry), [0], journal_folder=tmp_path, identity="i"

@@ -66,13 +66,22 @@ class Experiment:
 class _Run:
     """One seed: its history, its algorithm, its trace, its journal."""
 
-    def __init__(self, experiment: Experiment, seed: int, journal: Journal | None) -> None:
+    def __init__(
+        self,
+        experiment: Experiment,
+        seed: int,
+        journal: Journal | None,
+        spaces: dict[Problem, Space],
+    ) -> None:
         self.experiment = experiment
         self.streams = RunStreams(
             experiment.paper, experiment.problem_name, experiment.algorithm_name, seed
         )
         problem = self.problem = experiment.problem.of_seed(seed)
-        self.space = _space(problem)
+        # Runs of one problem share its space: a pool may be hundreds of megabytes.
+        if problem not in spaces:
+            spaces[problem] = _space(problem)
+        self.space = spaces[problem]
         self.history = History(problem.dim, experiment.initial_points, experiment.queries)
         self.algorithm = experiment.make_algorithm(self.space, self.streams)
         self.trace = Trace(seed)
@@ -276,8 +285,9 @@ def run_block(
     try:
         for seed in seeds if journal_folder else ():
             journals.append(Journal(journal_path(journal_folder, seed), identity))  # type: ignore[arg-type]
+        spaces: dict[Problem, Space] = {}
         runs = [
-            _Run(experiment, seed, journals[i] if journals else None)
+            _Run(experiment, seed, journals[i] if journals else None, spaces)
             for i, seed in enumerate(seeds)
         ]
         total = experiment.queries
