@@ -44,9 +44,9 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
     "mnist_cnn.MnistCnn": [{"iterations": 2}, {"iterations": 2, "momentum": "tuned"}],
 }
 
-# Problems whose every observation is a training with random numbers of its own: there is no
-# noise-free value, f is y.
-TRAININGS = {"mnist_cnn.MnistCnn"}
+# Problems whose every observation has random numbers of its own that are no noise added to f (a
+# training's, a simulation's): f is y.
+OBSERVED_ALONE = {"mnist_cnn.MnistCnn", "robot_pushing.RobotPushing"}
 
 
 def _cases() -> dict[str, tuple[str, dict[str, Any], str]]:
@@ -55,7 +55,7 @@ def _cases() -> dict[str, tuple[str, dict[str, Any], str]]:
     for paper in CONFIG.papers:
         seen = []
         for name, entry in CONFIG.paper(paper).problems.items():
-            if entry.type in TRAININGS:
+            if entry.type in OBSERVED_ALONE:
                 # one of each kind, whatever the number of steps
                 kind = {k: v for k, v in entry.parameters.items() if k != "iterations"}
                 if kind in seen:

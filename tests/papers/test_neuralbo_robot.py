@@ -1,0 +1,351 @@
+"""Figure 5 of NeuralBO on traces whose medians are known."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pyarrow as pa
+import pytest
+from matplotlib.patches import Circle, Polygon
+
+from replibo import claims, plotting, tables
+from replibo.claims import MissingRunsError
+from replibo.config.models import COLORS, FigureEntry, PaperEntry
+from replibo.errors import RepliboError
+from replibo.papers import neuralbo_robot as paper
+from replibo.problems.robot_pushing import BOUND, RobotPushing, trajectory
+from replibo.runs import Runs
+from replibo.streams import generator
+
+ALGORITHMS = {"neural_bo": "blue", "gp_ucb": "orange", "random_search": "grey"}
+SETTINGS = {"horizon": 5985, "initial_points": 2, "seeds": "0-9", "seeds_per_job": 1}
+ROBOT = {"type": "robot_pushing.RobotPushing", "label": "Robot"}
+ENTRY = PaperEntry.model_validate(
+    {
+        "title": "t",
+        "reference": "r",
+        "first_round": "search",
+        "defaults": {**SETTINGS, "algorithms": list(ALGORITHMS)},
+        "problems": {
+            "robot_pushing": ROBOT,
+            "robot_still": {
+                **ROBOT,
+                "label": "Robot, no noise",
+                "parameters": {"velocity_noise_std": 0.0},
+            },
+            "bbob_2d": {"type": "coco.Bbob", "label": "2-D", "parameters": {"dim": 2}},
+        },
+        "algorithms": {
+            name: {"type": "random_search.RandomSearch", "label": name.upper(), "color": color}
+            for name, color in ALGORITHMS.items()
+        },
+        "scales": {"paper": {}, "quick": {}, "smoke": {}},
+        "figures": {},
+        "tables": {},
+    }
+)
+FIGURE = FigureEntry(caption="The caption.")
+OWN, GP, RANDOM = (("robot_pushing", name) for name in ALGORITHMS)
+
+# Hand 1 pushes the box to the right, hand 2 stays away: a push for the strip.
+PUSH = np.array([-2, 2, 4, 1.5, 8, 1.93, 5, -5, 0, 0, 2, 0, 0, 0.0])
+AWAY = np.array([-5, 5, 0, 0, 2, 0, 5, -5, 0, 0, 2, 0, 0, 0.0])
+
+
+def made_runs(rewards, *, x=(), seeds=None, scale="paper"):
+    """Runs from (problem, algorithm) → rewards, ``seeds x queries``, 2 of them initial; and, for the
+    algorithms in ``x``, the point of each seed's best query."""
+    x, seeds, parts = dict(x), dict(seeds or {}), []
+    for (problem, name), f in rewards.items():
+        n, queries = f.shape
+        columns = {
+            "problem": [problem] * f.size,
+            "algorithm": [name] * f.size,
+            "seed": np.repeat(seeds.get((problem, name), np.arange(n)), queries),
+            "t": np.tile(np.arange(queries) - 1, n),
+            "y": f.ravel(),
+            "f": f.ravel(),
+        }
+        if x:
+            kept = np.empty(f.shape, dtype=object)
+            if (problem, name) in x:
+                kept[np.arange(n), f.argmax(axis=1)] = [p.tolist() for p in x[problem, name]]
+            columns["x"] = pa.array(kept.ravel().tolist(), type=pa.list_(pa.float64()))
+        parts.append(pa.table(columns))
+    facts = {"optimal_value": None, "initial_points": 2, "stand_in": "", "dim": 14}
+    problems = {p: {**facts, "horizon": f.shape[1] - 2} for (p, _), f in rewards.items()}
+    timings = {
+        "/".join(key): {"runs": len(f), "cpu_seconds": 0.5 * len(f) * (f.shape[1] - 2)}
+        for key, f in rewards.items()
+    }
+    metadata = {"scale": scale, "problems": problems, "timings": timings}
+    return Runs(ENTRY, metadata, pa.concat_tables(parts))
+
+
+def ending(values, queries=8):
+    """Rewards whose best is ``values``, one of each seed, found at the fifth query."""
+    f = np.full((len(values), queries), -20.0)
+    f[:, 4] = values
+    return f
+
+
+def caption_of(figure):
+    return figure.get_supxlabel().replace("\n", " ")
+
+
+# What is read
+
+
+def test_the_best_reward_so_far_by_hand():
+    f = np.array([[1.0, 3.0, 2.0, 5.0, 4.0], [-1.0, -2.0, 0.0, -3.0, 0.5]])
+    t, best = paper.best_reward(made_runs({OWN: f}), *OWN)
+    assert t.tolist() == [0, 1, 2, 3]
+    assert best.tolist() == [[3, 3, 5, 5], [-1, 0, 0, 0.5]]
+    with pytest.raises(MissingRunsError, match="gp_ucb was not run on robot_pushing"):
+        paper.best_reward(made_runs({OWN: f}), *GP)
+
+
+def exact_interval(statistic, n):
+    """The 95 % interval of a statistic of n seeds over all n^n bootstrap samples."""
+    values = [statistic(list(sample)) for sample in itertools.product(range(n), repeat=n)]
+    return np.quantile(values, [0.025, 0.975])
+
+
+def test_the_bootstrap_of_a_median_against_all_samples():
+    values = np.array([0.3, 2.0, 1.0, 5.0, 9.0])
+    low, high = paper.median_interval(values, "robot_pushing")
+    assert [low, high] == exact_interval(lambda s: np.median(values[s]), 5).tolist() == [0.3, 9.0]
+    # as the order statistics of a binomial
+    many = np.arange(101.0)
+    low, high = paper.median_interval(many, "robot_pushing")
+    assert low == pytest.approx(50 - 1.96 * math.sqrt(101) / 2, abs=1.5)
+    assert high == pytest.approx(50 + 1.96 * math.sqrt(101) / 2, abs=1.5)
+    assert np.isnan(paper.median_interval(np.array([1.0]), "robot_pushing")).all()
+    assert paper.median_interval(np.full(4, 2.5), "robot_pushing") == (2.5, 2.5)
+
+
+def test_the_bootstrap_of_a_difference_is_paired():
+    own = np.array([0.0, 3.0, 10.0, 20.0, 21.0])
+    other = np.array([0.5, 1.0, 2.0, 19.0, 25.0])
+    found = paper.median_difference_interval(own, other, "robot_pushing")
+    exact = exact_interval(lambda s: np.median(own[s]) - np.median(other[s]), 5)
+    assert list(found) == exact.tolist()
+    # a constant difference shows though the seeds differ much
+    low, high = paper.median_difference_interval(own, own - 0.25, "robot_pushing")
+    assert (low, high) == pytest.approx((0.25, 0.25))
+    assert paper.median_difference_interval(other, own, "robot_pushing") == (-found[1], -found[0])
+    assert np.isnan(paper.median_difference_interval(own[:1], other[:1], "robot_pushing")).all()
+
+
+# Figure 5
+
+
+def test_the_curves_of_the_figure(tmp_path):
+    rng = np.random.default_rng(0)
+    rewards = {(OWN[0], name): rng.normal(0, 3, size=(7, 40)) for name in ALGORITHMS}
+    figure = paper.figure_5(made_runs(rewards, scale="quick"), FIGURE)
+    (ax,) = figure.axes
+    assert [line.get_label() for line in ax.get_lines()] == ["NEURAL_BO", "GP_UCB", "RANDOM_SEARCH"]
+    for line, band, name in zip(ax.get_lines(), ax.collections, ALGORITHMS, strict=True):
+        best = np.maximum.accumulate(rewards[OWN[0], name], axis=1)[:, 1:]
+        assert line.get_xdata().tolist() == list(range(39))
+        np.testing.assert_array_equal(line.get_ydata(), np.sort(best, axis=0)[3])  # of 7
+        assert line.get_color() == COLORS[ALGORITHMS[name]]
+        corners = band.get_paths()[0].vertices
+        # the quartiles of 7 lie half-way between neighbours
+        ends = np.sort(best[:, -1])
+        at_end = corners[corners[:, 0] == 38, 1]
+        assert at_end.min() == pytest.approx((ends[1] + ends[2]) / 2)
+        assert at_end.max() == pytest.approx((ends[4] + ends[5]) / 2)
+    for words in (
+        "The caption. Best reward obtained so far",
+        "shaded: the quartiles. t = 0 is the best of the 2 initial points",
+        "No reward exceeds 11.07.",
+        "Scale: quick, 7 seeds. A reduced run, not the paper's size: quick scale, 7 of 10 seeds, T = 38 of 5985.",
+    ):
+        assert words in caption_of(figure)
+    plotting.save(figure, [tmp_path / "figure_5.pdf", tmp_path / "figure_5.png"])
+    plt.close(figure)
+
+
+def test_a_single_seed_and_several_problems():
+    rewards = {
+        OWN: ending([3.0]),
+        ("robot_still", "gp_ucb"): ending([1.0, 2.0]),
+        ("bbob_2d", "gp_ucb"): ending([1.0, 2.0]),
+    }
+    figure = paper.figure_5(made_runs(rewards), FIGURE)
+    assert [ax.get_title() for ax in figure.axes] == ["Robot", "Robot, no noise"]
+    assert [len(ax.collections) for ax in figure.axes] == [0, 1]
+    assert "the quartiles (none of a single seed)" in caption_of(figure)
+    plt.close(figure)
+
+
+def test_no_runs_of_the_task_are_said():
+    runs = made_runs({("bbob_2d", "gp_ucb"): ending([1.0, 2.0])})
+    for make in (paper.figure_5, paper.robot_final, paper.robot_strip):
+        with pytest.raises(RepliboError, match="no runs of robot pushing"):
+            make(runs, FIGURE)
+
+
+def test_the_table(tmp_path):
+    rewards = {OWN: ending([1.0, 2.0, 3.0, 4.0, 9.0]), GP: ending([2.0])}
+    table = paper.robot_final(made_runs(rewards), FIGURE)
+    own, gp = (dict(zip(table.columns, row, strict=True)) for row in table.rows)
+    assert (own["algorithm"], own["seeds"], own["T"]) == ("NEURAL_BO", 5, 6)
+    assert own["best reward, median"] == 3.0
+    assert (own["lower quartile"], own["upper quartile"], own["best of all seeds"]) == (2, 4, 9)
+    assert (own["95 % interval, low"], own["95 % interval, high"]) == (1.0, 9.0)
+    assert own["CPU s a query"] == pytest.approx(0.5)
+    assert (gp["best reward, median"], gp["95 % interval, low"]) == (2.0, None)
+    assert "Scale: paper, 1 to 5 seeds." in table.caption
+    tables.save(table, [tmp_path / f"robot_final.{suffix}" for suffix in ("csv", "md", "tex")])
+
+
+# The claim
+
+
+def compare(rewards, baselines=("gp_ucb",), seeds=None, **options):
+    return paper.highest_median_reward(
+        made_runs(rewards, seeds=seeds),
+        problems=["robot_pushing"],
+        algorithm="neural_bo",
+        baselines=baselines,
+        **options,
+    )
+
+
+def test_the_three_outcomes_and_their_numbers():
+    values = np.linspace(0, 9, 10)
+    rewards = {OWN: ending(values), GP: ending(values - 0.5), RANDOM: ending(values + 0.25)}
+    found = compare(rewards, ("gp_ucb", "random_search"))
+    assert [c.outcome for c in found] == ["supported", "contradicted"]
+    assert found[0].ours == (
+        "Robot, t = 6: NEURAL_BO 4.50, GP_UCB 4.00, difference +0.50 [+0.50, +0.50] (10 seeds)"
+    )
+    assert found[1].ours.startswith("Robot: NEURAL_BO 4.50, RANDOM_SEARCH 4.75, difference -0.25")
+    assert claims.judge(found) == "partly"
+    (found,) = compare({OWN: ending(values), GP: ending(values[::-1])})
+    assert found.outcome == "open"
+    (found,) = compare({OWN: ending(values), GP: ending(values)})  # no difference at all
+    assert found.outcome == "open"
+
+
+def test_what_comes_after_the_iterations_does_not_count():
+    late = ending([1.0, 1.0, 1.0])
+    late[:, 7] = 5.0  # t = 6
+    rewards = {OWN: late, GP: ending([2.0, 2.0, 2.0])}
+    assert [c.outcome for c in compare(rewards)] == ["supported"]
+    assert [c.outcome for c in compare(rewards, iterations=6)] == ["supported"]
+    (found,) = compare(rewards, iterations=5)
+    assert found.outcome == "contradicted" and found.ours.startswith("Robot, t = 5: NEURAL_BO 1.00")
+
+
+def test_only_common_seeds_are_compared():
+    rewards = {OWN: ending([9.0, 1.0, 2.0]), GP: ending([2.0, 3.0, 0.0])}
+    (found,) = compare(rewards, seeds={OWN: [0, 4, 5], GP: [4, 5, 7]})
+    assert found.outcome == "contradicted"
+    assert "NEURAL_BO 1.50, GP_UCB 2.50" in found.ours and "(2 seeds)" in found.ours
+
+
+def test_what_was_not_run_is_open_or_missing():
+    rewards = {OWN: ending([1.0, 2.0]), RANDOM: ending([0.0, 0.0])}
+    found = compare(rewards, ("gp_ucb", "random_search"))
+    assert [c.outcome for c in found] == ["open", "supported"]
+    assert found[0].ours == "Robot, t = 6: GP_UCB was not run"
+    (found,) = compare({OWN: ending([1.0, 2.0]), GP: ending([5.0])})
+    assert (found.outcome, found.ours) == (
+        "open",
+        "Robot, t = 6: GP_UCB and NEURAL_BO have fewer than two common seeds",
+    )
+    with pytest.raises(MissingRunsError, match="neural_bo was not run on robot_pushing"):
+        compare({GP: ending([5.0])})
+    with pytest.raises(MissingRunsError, match="no baseline was run on robot_pushing"):
+        compare(rewards)
+
+
+# The strip
+
+
+def strip_runs(**options):
+    rewards = {OWN: ending([1.0, 3.5, 2.0]), GP: ending([0.25, 0.0])}
+    x = {OWN: [AWAY, PUSH, AWAY], GP: [AWAY, PUSH]}
+    return made_runs(rewards, x=x, **options)
+
+
+def test_the_strip_shows_the_best_run_of_each_method(tmp_path):
+    figure = paper.robot_strip(strip_runs(), FIGURE, snapshots=4)
+    axes = np.array(figure.axes).reshape(2, 4)
+    assert axes[0, 0].get_ylabel() == "NEURAL_BO\nseed 1: 3.50"
+    assert axes[1, 0].get_ylabel() == "GP_UCB\nseed 0: 0.25"
+    titles = [[ax.get_title() for ax in row] for row in axes]
+    assert titles[0][0] == "0.00 s: 0.00"
+    reward = float(RobotPushing().evaluate_true(PUSH[None])[0])
+    assert reward > 0.5  # the box does move
+    assert titles[0][-1].endswith(f" s: {reward:.2f}")
+    # nothing moves: to the end of the simulation, 20 and 100 steps
+    assert [title[:6] for title in titles[1]] == ["0.00 s", "0.40 s", "0.80 s", "1.20 s"]
+    path = trajectory(PUSH)
+    for ax, step in zip(axes[0], paper.snapshot_steps(path, 4), strict=True):
+        circles = [patch for patch in ax.patches if isinstance(patch, Circle)]
+        assert [c.center for c in circles] == [(-4.0, 3.5), tuple(path[step, 1, :2])]
+        box_goal, box, *hands = (p.get_xy()[:4] for p in ax.patches if isinstance(p, Polygon))
+        np.testing.assert_allclose(box_goal.mean(axis=0), (4.0, 3.5))
+        np.testing.assert_allclose(box.mean(axis=0), path[step, 0, :2])
+        assert [len(line.get_xdata()) for line in ax.get_lines()] == [step + 1] * 4
+        for hand, body in zip(hands, (2, 3), strict=True):
+            np.testing.assert_allclose(hand.mean(axis=0), path[step, body, :2])
+            long, short = hand[0] - hand[1], hand[1] - hand[2]
+            assert np.hypot(*long) == pytest.approx(2.0) and np.hypot(*short) == pytest.approx(0.6)
+            angle = path[step, body, 2]
+            np.testing.assert_allclose(
+                long, 2 * np.array([np.cos(angle), np.sin(angle)]), atol=1e-12
+            )
+    assert "simulated again without the noise" in caption_of(figure)
+    plotting.save(figure, [tmp_path / "robot_strip.pdf", tmp_path / "robot_strip.png"])
+    plt.close(figure)
+
+
+def test_snapshots_end_where_the_objects_lie_still():
+    path = trajectory(PUSH)
+    steps = paper.snapshot_steps(path, 5)
+    assert steps[0] == 0 and len(steps) == 5 and steps[-1] < len(path) - 1
+    np.testing.assert_allclose(path[steps[-1], :2], path[-1, :2], atol=0.01)
+    assert np.abs(path[steps[-2], :2] - path[-1, :2]).max() > 0.05
+    assert np.abs(np.diff(steps, n=2)).max() <= 1
+
+
+def test_the_strips_faults_are_one_line():
+    for options, message in (
+        ({"snapshots": 1}, "snapshots: 1 is not allowed; an integer >= 2 is"),
+        ({"problem": "bbob_2d"}, "problem: there are no runs of robot pushing called 'bbob_2d'"),
+    ):
+        with pytest.raises(RepliboError) as error:
+            paper.robot_strip(strip_runs(), FIGURE, **options)
+        assert str(error.value) == message
+    with pytest.raises(RepliboError, match="hold no x"):
+        paper.robot_strip(made_runs({OWN: ending([1.0])}), FIGURE)
+
+
+def test_figures_of_real_rewards_at_smoke_size():
+    problem = RobotPushing()
+    X = problem.to_native(generator("test", "robot strip").uniform(size=(2, 5, 14)))
+    f = problem.evaluate_true(X.reshape(-1, 14)).reshape(2, 5)
+    best = X[np.arange(2), f.argmax(axis=1)]
+    runs = made_runs({OWN: f, RANDOM: f[:1]}, x={OWN: best, RANDOM: best[:1]}, scale="smoke")
+    figure = paper.robot_strip(runs, FIGURE, problem="robot_pushing")
+    # without noise, the replay ends at the reward obtained
+    last = figure.axes[4].get_title()
+    assert last.split(": ")[1] == f"{f.max():.2f}"
+    plt.close(figure)
+    assert np.all(f <= BOUND)
+    (found,) = paper.highest_median_reward(
+        made_runs({OWN: f, RANDOM: f}),
+        problems=["robot_pushing"],
+        algorithm="neural_bo",
+        baselines=["random_search"],
+    )
+    assert found.outcome == "open"
