@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -147,6 +148,29 @@ def _between(
     return found, missing
 
 
+def _changed(
+    runs: Runs,
+    steps: int,
+    algorithms: Sequence[str],
+    numbers: tuple[int, int],
+    reading: Reading,
+    claimed: Literal["smaller", "larger"],
+) -> tuple[list[Comparison], list[str]]:
+    """Welch's tests, at one T, that the performance at the second of two N is what is claimed, for each
+    algorithm that has both; and the missing cells."""
+    pairs, missing = _between(runs, steps, algorithms, numbers, reading)
+    tests = []
+    for label, first, second in pairs:
+        text = (
+            f"{label}, T = {steps}: {_shown(first)} at N = {numbers[0]}, {_shown(second)} at "
+            f"N = {numbers[1]}"
+        )
+        smaller = _less(second.values, first.values)
+        larger = _less(first.values, second.values)
+        tests.append((text, *((smaller, larger) if claimed == "smaller" else (larger, smaller))))
+    return _judged(tests), missing
+
+
 # Claim 1
 
 
@@ -161,18 +185,8 @@ def improves_at_first(
     smallest: Welch's test, for each acquisition function."""
 
     def compare(t: int) -> tuple[list[Comparison], list[str]]:
-        smallest = iterations_of(t)[0]
-        pairs, missing = _between(runs, t, algorithms, (smallest, half_of_largest(t)), reading)
-        tests = [
-            (
-                f"{label}, T = {t}: {_shown(first)} at N = {first.iterations}, {_shown(half)} at "
-                f"N = {half.iterations}",
-                _less(half.values, first.values),
-                _less(first.values, half.values),
-            )
-            for label, first, half in pairs
-        ]
-        return _judged(tests), missing
+        numbers = iterations_of(t)[0], half_of_largest(t)
+        return _changed(runs, t, algorithms, numbers, reading, "smaller")
 
     return _table_by_table(steps, compare)
 
@@ -192,16 +206,7 @@ def turns_up(
 
     def compare(t: int) -> tuple[list[Comparison], list[str]]:
         before, largest = iterations_of(t)[-2:]
-        pairs, missing = _between(runs, t, algorithms, (before, largest), reading)
-        tests = [
-            (
-                f"{label}, T = {t}: {_shown(first)} at N = {before}, {_shown(last)} at N = {largest}",
-                _less(first.values, last.values),
-                _less(last.values, first.values),
-            )
-            for label, first, last in pairs
-        ]
-        return _judged(tests), missing
+        return _changed(runs, t, algorithms, (before, largest), reading, "larger")
 
     return _table_by_table(steps, compare)
 
