@@ -25,6 +25,10 @@ from replibo.streams import RunStreams
 from replibo.traces import Trace
 
 CONFIG = load.load(Path(__file__).parents[2] / "config")
+for _entry in CONFIG.entries["neuralbo"].algorithms.values():
+    if _entry.parameters.get("variance") == "printed":
+        # a p x p matrix, p = m (d + 2): at the paper's m = 500 each of some 30 queries would take 1.2 s
+        _entry.parameters["width"] = 50
 SEARCHES = 3  # queries after the initial points
 SEEDS = (0, 1)
 
