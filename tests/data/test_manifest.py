@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from pydantic import ValidationError
@@ -24,6 +25,11 @@ ENTRY = {
     "citation": "nobody",
 }
 
+UNKNOWN = {key: value for key, value in ENTRY.items() if key not in ("sha256", "size")} | {
+    "digest_of": "unknown",
+    "table": {"columns": ["a", "b"], "rows": 1234, "classes": ["b"]},
+}
+
 
 def test_the_files_are_those_that_the_papers_need() -> None:
     assert list(load_manifest()) == [
@@ -33,13 +39,21 @@ def test_the_files_are_those_that_the_papers_need() -> None:
         "mnist_train_labels",
         "mnist_test_images",
         "mnist_test_labels",
+        "amazon_reviews",
     ]
+
+
+def test_only_the_reviews_have_no_known_digest() -> None:
+    for name, file in load_manifest().items():
+        assert (file.digest_of == "unknown") == (name == "amazon_reviews")
 
 
 def test_names_paths_and_digests_are_unique() -> None:
     files = load_manifest().values()
-    for attribute in ("path", "path_in_mirror", "sha256"):
+    for attribute in ("path", "path_in_mirror"):
         assert len({getattr(file, attribute) for file in files}) == len(files)
+    digests = [file.sha256 for file in files if file.digest_of != "unknown"]
+    assert len(set(digests)) == len(digests) == len(files) - 1
     urls = [url for file in files for url in file.urls]
     assert len(set(urls)) == len(urls)
 
@@ -50,7 +64,7 @@ def test_a_mirror_keeps_the_publishers_file_names() -> None:
     assert manifest["mnist_train_labels"].path_in_mirror == "mnist/train-labels-idx1-ubyte.gz"
     for file in manifest.values():
         published = file.path_in_mirror.split("/")[-1].replace(" ", "%20")
-        assert all(url.endswith("/" + published) for url in file.urls)
+        assert all(urlsplit(url).path.endswith("/" + published) for url in file.urls)
 
 
 def test_only_gz_files_are_verified_by_what_they_hold() -> None:
@@ -71,12 +85,41 @@ def test_only_gz_files_are_verified_by_what_they_hold() -> None:
         ("digest_of", "gz"),
         ("size", 0),
         ("license", "CC0"),
+        ("sha256", None),
+        ("size", None),
+        ("table", {"columns": ["a"], "rows": 1}),
     ],
 )
 def test_a_wrong_entry_is_refused(key: str, value: object) -> None:
     DataFile.model_validate(ENTRY)
     with pytest.raises(ValidationError, match=key):
         DataFile.model_validate(ENTRY | {key: value})
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("sha256", "0" * 64),
+        ("size", 1),
+        ("table", None),
+        ("table", {"columns": ["a", "b"], "rows": 0}),
+        ("table", {"columns": [], "rows": 2}),
+        ("table", {"columns": ["a", "b"], "rows": 2, "classes": ["c"]}),
+        ("digest_of", "file"),
+    ],
+)
+def test_a_wrong_entry_of_unknown_digest_is_refused(key: str, value: object) -> None:
+    """Digest and size go together, and where they are unknown the structure is needed."""
+    DataFile.model_validate(UNKNOWN)
+    with pytest.raises(ValidationError, match="sha256" if key == "digest_of" else key):
+        DataFile.model_validate(UNKNOWN | {key: value})
+
+
+def test_the_digest_in_words() -> None:
+    assert DataFile.model_validate(ENTRY).digest == f"sha256 {'0' * 64}"
+    gz = DataFile.model_validate(ENTRY | {"digest_of": "decompressed"})
+    assert gz.digest == f"sha256 {'0' * 64} of the decompressed bytes"
+    assert DataFile.model_validate(UNKNOWN).digest == "1,234 rows of a, b (digest unknown)"
 
 
 def test_destination_is_below_the_data_folder(tmp_path: Path) -> None:
@@ -108,6 +151,9 @@ def test_the_readme_lists_every_file() -> None:
     for name, file in load_manifest().items():
         row = rows[f"`{name}`"]
         assert f"`{file.path}`" in row
-        assert f"{file.size:,}" in row
-        assert file.sha256 in readme
+        assert (f"{file.size:,}" if file.size is not None else "not known") in row
+        digest = next(line for line in readme.splitlines() if line.startswith(f"| {name} |"))
+        assert (file.sha256 or "not known") in digest
+        if file.table is not None:
+            assert f"{file.table.rows:,} rows" in row
         assert all(url in readme for url in file.urls)

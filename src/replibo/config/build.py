@@ -37,7 +37,7 @@ def data_paths(config: Config, entry: ProblemEntry) -> dict[str, Path]:
         if not path.exists():
             raise RepliboError(
                 f"{path}: not found; 'replibo fetch {name}' gets it, or put it there by hand from "
-                f"{' or '.join(file.urls)} (sha256 {file.sha256})"
+                f"{' or '.join(file.urls)} ({file.digest})"
             )
         if fault := fault_of(path, file):
             raise RepliboError(

@@ -3,10 +3,14 @@
 A file appears under its own name only when it is whole and its digest is right: it is written
 beside its destination under a name of its own and then renamed, so that processes which fetch the
 same file at the same time do not disturb each other.
+
+Of a file whose digest nobody has published, the structure is checked instead; its digest is recorded
+beside it (`record_of`) when the file is first found right, and it is held to that from then on.
 """
 
 from __future__ import annotations
 
+import csv
 import gzip
 import hashlib
 import os
@@ -14,13 +18,13 @@ import shutil
 import time
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BufferedIOBase
 from pathlib import Path
 from urllib.parse import quote
 from uuid import uuid4
 
-from replibo.data.manifest import DataFile, data_file
+from replibo.data.manifest import CsvTable, DataFile, data_file
 from replibo.errors import RepliboError
 
 MIRROR_VARIABLE = "REPLIBO_DATA_MIRROR"
@@ -83,10 +87,14 @@ def fetch(
             for source in sources:
                 try:
                     _get(source, part, file, progress, attempts, timeout)
+                    # also what was recorded of a file that lay here before
+                    if fault := _fault(part, file, record_of(target)):
+                        raise _SourceError(fault)
                 except _SourceError as failure:
                     failures.append(f"{source} ({failure})")
                 else:
                     os.replace(part, target)
+                    _record(target, file)
                     return target
     except OSError as error:
         # What can go wrong with a source is caught above; this is our own side, e.g. a full disk.
@@ -139,9 +147,56 @@ def fetch_all(
 def fault_of(path: Path, file: DataFile) -> str | None:
     """Why the file at ``path`` is not ``file``, briefly; None where its digest is right.
 
+    Where the digest is unknown and none is recorded yet, that of a file with the right structure is
+    recorded (if the folder can be written).
+
     Raises:
         OSError: it cannot be read.
     """
+    fault = _fault(path, file, record_of(path))
+    if fault is None:
+        _record(path, file)
+    return fault
+
+
+def record_of(path: Path) -> Path:
+    """Where the digest of the file at ``path`` is recorded, if the manifest does not know it."""
+    return path.with_name(f"{path.name}.sha256")
+
+
+def _fault(path: Path, file: DataFile, record: Path) -> str | None:
+    if file.table is None:
+        return _wrong_digest(path, file)
+    try:
+        recorded = record.read_text(encoding="utf-8", errors="replace").partition(" ")[0].strip()
+    except FileNotFoundError:
+        return _wrong_table(path, file.table)
+    if (sha256 := _sha256(path)) != recorded:
+        return (
+            f"wrong digest: sha256 {sha256}, not {recorded or 'the missing one'}, which was recorded "
+            f"in {record} when the file was first used"
+        )
+    return None
+
+
+def _record(path: Path, file: DataFile) -> None:
+    """Record the digest of a file that was found right, unless the manifest or a record has it."""
+    record = record_of(path)
+    if file.table is None or record.exists():
+        return
+    # A data folder that others maintain may be read-only: then the structure is checked each time.
+    with suppress(OSError), _part_of(record) as part:
+        part.write_text(f"{_sha256(path)}  {path.name}\n", encoding="ascii")  # as sha256sum does
+        os.replace(part, record)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _wrong_digest(path: Path, file: DataFile) -> str | None:
+    assert file.size is not None
     sha256, size = hashlib.sha256(), 0
     try:
         with _opened(path, file) as stream:
@@ -157,6 +212,40 @@ def fault_of(path: Path, file: DataFile) -> str | None:
         return f"wrong digest: more than the right {file.size} bytes"
     if sha256.hexdigest() != file.sha256:
         return f"wrong digest: {size} bytes with sha256 {sha256.hexdigest()}"
+    return None
+
+
+def _wrong_table(path: Path, table: CsvTable) -> str | None:
+    """Why the file at ``path`` is not a CSV file of this structure; None where it is."""
+    seen: dict[str, set[str]] = {name: set() for name in table.classes}
+    positions = {name: table.columns.index(name) for name in table.classes}
+    rows = 0
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as stream:
+            lines = csv.reader(stream, strict=True)
+            header = next(lines, [])
+            if header != list(table.columns):
+                shown = ", ".join(repr(name) for name in header[: len(table.columns)])
+                return f"wrong columns: {shown[:200] or 'none'}"
+            for cells in lines:
+                rows += 1
+                if rows > table.rows:
+                    return f"more than the right {table.rows:,} rows"
+                if len(cells) != len(header):
+                    return f"line {lines.line_num} has {len(cells)} cells, not {len(header)}"
+                for name, position in positions.items():
+                    if not cells[position].strip():
+                        return f"line {lines.line_num}: column {name!r} is empty"
+                    seen[name].add(cells[position])
+    except UnicodeDecodeError:
+        return "not UTF-8"
+    except csv.Error as error:
+        return f"no whole CSV file: {error}"
+    if rows != table.rows:
+        return f"{rows:,} rows, not {table.rows:,}"
+    for name, values in seen.items():
+        if len(values) < 2:
+            return f"column {name!r} holds {len(values)} different values, not 2 or more"
     return None
 
 
@@ -205,21 +294,18 @@ def _part_of(target: Path) -> Iterator[Path]:
 def _get(
     source: str | Path, part: Path, file: DataFile, progress: bool, attempts: int, timeout: float
 ) -> None:
-    """Write ``file`` from ``source`` to ``part`` and verify it, or raise `_SourceError`."""
+    """Write what ``source`` has to ``part``, or raise `_SourceError`."""
     if isinstance(source, Path):
         _copy(source, part)
     else:
         for attempt in range(1, attempts + 1):
             try:
                 _download(source, part, file, progress, timeout)
-                break
+                return
             except _TransientError as failure:
                 if attempt == attempts:
                     raise _SourceError(f"{failure}; attempts: {attempts}") from failure
                 time.sleep(BACKOFF_SECONDS * 2 ** (attempt - 1))
-    fault = fault_of(part, file)
-    if fault:
-        raise _SourceError(fault)
 
 
 def _copy(source: Path, part: Path) -> None:
@@ -239,7 +325,8 @@ def _download(url: str, part: Path, file: DataFile, progress: bool, timeout: flo
 
     # disable=None: no bar where standard error is not a terminal, as in a job's log.
     with tqdm(
-        total=file.size,
+        # pooch replaces it by the length that the server tells, and wants a number until then
+        total=file.size or 1,
         desc=file.name,
         unit="B",
         unit_scale=True,

@@ -11,9 +11,28 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from replibo.errors import RepliboError, allowed
+
+
+class CsvTable(BaseModel):
+    """What is known of a CSV file whose digest is not."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    columns: tuple[str, ...] = Field(min_length=1, description="the header, in this order")
+    rows: int = Field(gt=0, description="below the header")
+    classes: tuple[str, ...] = Field(
+        default=(),
+        description="columns without an empty cell, of two or more different values",
+    )
+
+    @model_validator(mode="after")
+    def _classes_are_of_columns(self) -> CsvTable:
+        if unknown := set(self.classes) - set(self.columns):
+            raise ValueError(f"classes: {allowed(unknown)} is no column")
+        return self
 
 
 class DataFile(BaseModel):
@@ -30,12 +49,30 @@ class DataFile(BaseModel):
         default=None, description="where it lies in a mirror; None: at `path` there too"
     )
     urls: tuple[Annotated[str, Field(pattern=r"^https?://\S+$")], ...] = Field(min_length=1)
-    sha256: str = Field(pattern=r"^[0-9a-f]{64}$", description="of what `digest_of` says")
-    digest_of: Literal["file", "decompressed"]
-    size: int = Field(gt=0, description="bytes of what `digest_of` says")
+    digest_of: Literal["file", "decompressed", "unknown"]
+    sha256: str | None = Field(
+        default=None, pattern=r"^[0-9a-f]{64}$", description="of what `digest_of` says"
+    )
+    size: int | None = Field(default=None, gt=0, description="bytes of what `digest_of` says")
+    table: CsvTable | None = Field(
+        default=None, description="verifies the file where its digest is unknown"
+    )
     licence: str
     source: str
     citation: str
+
+    @model_validator(mode="after")
+    def _is_verified_in_one_way(self) -> DataFile:
+        unknown = self.digest_of == "unknown"
+        for key, value, needed in (
+            ("sha256", self.sha256, not unknown),
+            ("size", self.size, not unknown),
+            ("table", self.table, unknown),
+        ):
+            if (value is not None) != needed:
+                word = "needed" if needed else "not allowed"
+                raise ValueError(f"{key} is {word} where digest_of is {self.digest_of}")
+        return self
 
     @property
     def path_in_mirror(self) -> str:
@@ -44,7 +81,9 @@ class DataFile(BaseModel):
 
     @property
     def digest(self) -> str:
-        """The digest in words, for messages."""
+        """What the file is verified by, in words, for messages."""
+        if self.table is not None:
+            return f"{self.table.rows:,} rows of {', '.join(self.table.columns)} (digest unknown)"
         of = " of the decompressed bytes" if self.digest_of == "decompressed" else ""
         return f"sha256 {self.sha256}{of}"
 

@@ -1,0 +1,305 @@
+"""NeuralBO's retrieval task: figure, table and claim from made runs, whose numbers are known."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pyarrow as pa
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from replibo import claims, plotting, tables
+from replibo.claims import MissingRunsError
+from replibo.config.models import COLORS, FigureEntry, PaperEntry
+from replibo.errors import RepliboError
+from replibo.papers import neuralbo_retrieval as paper
+from replibo.problems.retrieval import Retrieval
+from replibo.runs import Runs
+
+ALGORITHMS = {"neural_bo": "blue", "gp_ucb": "vermillion", "gp_ei": "orange", "dngo": "black"}
+INITIAL, HORIZON = 3, 8
+ENTRY = PaperEntry.model_validate(
+    {
+        "title": "t",
+        "reference": "r",
+        "first_round": "search",
+        "defaults": {
+            "horizon": HORIZON,
+            "initial_points": INITIAL,
+            "seeds": "0-9",
+            "seeds_per_job": 1,
+            "algorithms": list(ALGORITHMS),
+        },
+        "problems": {
+            "retrieval": {"type": "retrieval.Retrieval", "label": "Amazon reviews"},
+            "retrieval_tfidf": {"type": "retrieval.Retrieval", "label": "Amazon reviews, tf-idf"},
+            "ackley_10": {"type": "synthetic.Synthetic", "label": "Ackley (10)"},
+        },
+        "algorithms": {
+            name: {"type": "random_search.RandomSearch", "label": name.upper(), "color": color}
+            for name, color in ALGORITHMS.items()
+        },
+        "scales": {"paper": {}, "quick": {}, "smoke": {}},
+        "figures": {},
+        "tables": {},
+    }
+)
+FIGURE = FigureEntry(caption="The caption.")
+FACTS = Retrieval().recorded()
+STAND_IN = "Made numbers stand in for the reviews."
+
+
+def made_runs(scores, scale="paper", recorded=FACTS, timings=True, stand_in=""):
+    """Runs from (problem, algorithm) → scores, ``seeds x queries``; or with seeds of its own."""
+    parts, times = [], {}
+    for (problem, algorithm), found in scores.items():
+        f, own = found if isinstance(found, tuple) else (found, range(len(found)))
+        f = np.asarray(f, float)
+        n, queries = f.shape
+        columns = {
+            "problem": [problem] * f.size,
+            "algorithm": [algorithm] * f.size,
+            "seed": np.repeat(list(own), queries),
+            "t": np.tile(np.arange(1, queries + 1) - INITIAL, n),
+            "f": f.ravel(),
+        }
+        parts.append(pa.table(columns))
+        times[f"{problem}/{algorithm}"] = {"runs": n, "cpu_seconds": 0.5 * n * HORIZON}
+    facts = {
+        "optimal_value": 1.0,
+        "initial_points": INITIAL,
+        "horizon": HORIZON,
+        "stand_in": stand_in,
+        "dim": 500,
+        "recorded": recorded,
+    }
+    metadata = {
+        "scale": scale,
+        "problems": {problem: facts for problem, _ in scores},
+        "timings": times if timings else {},
+    }
+    return Runs(ENTRY, metadata, pa.concat_tables(parts))
+
+
+def ending(final):
+    """Runs that find their final score at the last query, and 0 before."""
+    f = np.zeros((len(final), INITIAL + HORIZON))
+    f[:, -1] = final
+    return f
+
+
+THIRDS = st.sampled_from([0.0, 1 / 3, 2 / 3, 1.0])
+RNG = np.random.default_rng(0)
+
+
+def some(n=10):
+    return RNG.choice(
+        [0.0, 1 / 3, 2 / 3, 1.0], size=(n, INITIAL + HORIZON), p=[0.6, 0.3, 0.09, 0.01]
+    )
+
+
+# The figure
+
+
+def test_the_curves_of_the_figure(tmp_path):
+    scores = {
+        (problem, name): some()
+        for problem in ("retrieval", "retrieval_tfidf")
+        for name in ("gp_ucb", "neural_bo")
+    }
+    scores["ackley_10", "gp_ucb"] = -some()
+    figure = paper.figure_4(made_runs(scores, scale="quick", stand_in=STAND_IN), FIGURE)
+    assert [ax.get_title() for ax in figure.axes] == ["Amazon reviews", "Amazon reviews, tf-idf"]
+    for ax, problem in zip(figure.axes, ("retrieval", "retrieval_tfidf"), strict=True):
+        curves = ax.get_lines()
+        assert [curve.get_label() for curve in curves] == ["NEURAL_BO", "GP_UCB"]
+        bands = ax.collections
+        assert len(bands) == 2
+        for curve, shade, name in zip(curves, bands, ("neural_bo", "gp_ucb"), strict=True):
+            f = scores[problem, name]
+            best = np.array([f[:, : INITIAL + t].max(axis=1) for t in range(HORIZON + 1)])
+            np.testing.assert_array_equal(curve.get_xdata(), np.arange(HORIZON + 1))
+            np.testing.assert_allclose(curve.get_ydata(), best.mean(axis=1), rtol=1e-14)
+            assert curve.get_color() == COLORS[ALGORITHMS[name]]
+            top = shade.get_paths()[0].get_extents().y1
+            assert top == pytest.approx((best.mean(axis=1) + best.std(axis=1, ddof=1)).max())
+    caption = figure.get_supxlabel().replace("\n", " ")
+    for words in (
+        "The caption. Largest hierarchical F1 score so far",
+        "shaded: ± one standard deviation; it is cut off",
+        f"Amazon reviews, tf-idf: {FACTS['pool']:,} documents, 4, 16, 64 categories on the levels",
+        f"{FACTS['scores'][-1][1]} documents (1.35%) of the target's own",
+        "Scale: quick, 10 seeds. A reduced run",
+        STAND_IN,
+    ):
+        assert words in caption
+    plotting.save(figure, [tmp_path / "figure_4.pdf", tmp_path / "figure_4.png"])
+    plt.close(figure)
+
+
+def test_a_single_seed_has_no_band():
+    runs = made_runs(
+        {("retrieval", "neural_bo"): some(1), ("retrieval", "dngo"): some(4)}, recorded={}
+    )
+    figure = paper.figure_4(runs, FIGURE)
+    (ax,) = figure.axes
+    assert len(ax.get_lines()) == 2 and len(ax.collections) == 1
+    caption = figure.get_supxlabel().replace("\n", " ")
+    assert "one standard deviation (none of a single seed)" in caption
+    assert "categories on the levels" not in caption  # nothing is recorded of the pool
+    assert not np.isnan(ax.get_lines()[0].get_ydata()).any()
+    plt.close(figure)
+
+
+def test_without_runs_a_line_says_so():
+    runs = made_runs({("ackley_10", "gp_ucb"): some()})
+    for make in (paper.figure_4, paper.retrieval_final):
+        with pytest.raises(RepliboError, match="no runs of the retrieval task"):
+            make(runs, FIGURE)
+    runs = made_runs({("retrieval", "gp_ucb"): some()})
+    with pytest.raises(RepliboError, match="no runs of the retrieval task"):
+        paper.figure_4(runs, FigureEntry(caption="c", algorithms=["dngo"]))
+
+
+# The table
+
+
+def test_the_table(tmp_path):
+    final = np.array([1.0, 1.0, 2 / 3, 1 / 3, 1.0, 2 / 3, 1.0, 1.0, 1.0, 0.0])
+    scores = {
+        ("retrieval", "neural_bo"): ending(final),
+        ("retrieval", "gp_ucb"): ending(np.full(10, 2 / 3)),
+        ("retrieval", "dngo"): ending([1.0]),
+    }
+    table = paper.retrieval_final(made_runs(scores), FIGURE)
+    first, second, third = table.rows
+    assert first[:4] == ("Amazon reviews", "NEURAL_BO", 10, HORIZON)
+    assert first[4:6] == pytest.approx((final.mean(), final.std(ddof=1)))
+    interval = scipy.stats.ttest_1samp(final, 0).confidence_interval(0.95)
+    assert first[6:8] == pytest.approx((interval.low, interval.high))
+    wilson = scipy.stats.binomtest(6, 10).proportion_ci(0.95, method="wilson")
+    assert first[8:11] == pytest.approx((0.6, wilson.low, wilson.high))
+    assert first[11] == 0.5
+    assert second[4:9] == pytest.approx((2 / 3, 0.0, 2 / 3, 2 / 3, 0.0), abs=1e-12)
+    assert third[2:9] == (1, HORIZON, 1.0, None, None, None, 1.0)
+    assert [row[4] for row in table.shown()] == ["0.767", "0.667", "1.000"]
+    assert table.shown()[0][8:] == ["60%", "31%", "83%", "0.5"]
+    assert "Scale: paper, 1 to 10 seeds" in table.caption and "documents" in table.caption
+    tables.save(table, [tmp_path / f"retrieval_final.{suffix}" for suffix in ("csv", "md", "tex")])
+    untimed = paper.retrieval_final(made_runs(scores, timings=False), FIGURE)
+    assert untimed.rows[0][11] is None
+
+
+@settings(deadline=None, max_examples=50)
+@given(arrays(float, st.integers(2, 12), elements=st.floats(-10, 10)))
+def test_the_interval_is_students(values):
+    interval = paper.student_interval(values)
+    se = values.std(ddof=1) / np.sqrt(len(values))
+    half = scipy.stats.t.ppf(0.975, len(values) - 1) * se
+    np.testing.assert_allclose(
+        [interval.low, interval.mean, interval.high],
+        [values.mean() - half, values.mean(), values.mean() + half],
+        rtol=1e-9,
+        atol=1e-12,
+    )
+
+
+# The claim
+
+
+def compare(scores, baselines=("gp_ucb",), problems=("retrieval",)):
+    return paper.best_score_above(
+        made_runs(scores), problems=problems, algorithm="neural_bo", baselines=baselines
+    )
+
+
+OWN = np.array([1.0, 1.0, 1.0, 2 / 3, 1.0, 1.0, 2 / 3, 1.0, 1.0, 1.0])
+
+
+def test_the_three_outcomes():
+    for other, outcome, verdict in (
+        (OWN - 1 / 3, "supported", "replicated"),
+        (np.minimum(OWN + 1 / 3, 1.0), "open", "inconclusive"),  # two seeds of ten differ
+        (OWN, "open", "inconclusive"),
+        (OWN[::-1], "open", "inconclusive"),
+        (1.0 + OWN / 3, "contradicted", "not replicated"),
+    ):
+        (found,) = compare(
+            {("retrieval", "neural_bo"): ending(OWN), ("retrieval", "gp_ucb"): ending(other)}
+        )
+        assert found.outcome == outcome
+        assert claims.judge([found]) == verdict
+
+
+@settings(deadline=None, max_examples=50)
+@given(arrays(float, st.tuples(st.just(2), st.integers(2, 10)), elements=THIRDS))
+def test_the_outcome_is_that_of_a_paired_t_test(final):
+    own, other = final
+    (found,) = compare(
+        {("retrieval", "neural_bo"): ending(own), ("retrieval", "gp_ucb"): ending(other)}
+    )
+    difference = own - other
+    if np.ptp(difference) < 1e-9:
+        expected = np.sign(np.round(difference[0], 9))
+    else:
+        p = scipy.stats.ttest_rel(own, other).pvalue
+        expected = np.sign(difference.mean()) if p < 0.05 else 0.0
+    assert found.outcome == {1.0: "supported", -1.0: "contradicted", 0.0: "open"}[expected]
+
+
+def test_the_numbers_of_the_claim_and_what_was_not_run():
+    found = compare(
+        {
+            ("retrieval", "neural_bo"): ending(OWN),
+            ("retrieval", "gp_ucb"): ending(OWN - 1 / 3),
+            ("retrieval", "dngo"): ending(OWN),
+        },
+        baselines=("gp_ucb", "gp_ei", "dngo"),
+    )
+    assert [c.outcome for c in found] == ["supported", "open", "open"]
+    assert found[0].ours == (
+        "Amazon reviews: NEURAL_BO 0.933, GP_UCB 0.600, difference +0.333 [+0.333, +0.333] (10 seeds)"
+    )
+    assert found[1].ours == "Amazon reviews: GP_EI was not run"
+
+
+def test_seeds_are_paired_and_only_common_ones():
+    scores = {
+        ("retrieval", "neural_bo"): (ending([1.0, 2 / 3, 1 / 3, 0.0]), [4, 5, 6, 9]),
+        ("retrieval", "gp_ucb"): (ending([1.0, 0.0, 1 / 3, 2 / 3]), [1, 6, 5, 4]),
+    }
+    # the runs above are stored by seed: 1, 4, 5, 6 of gp_ucb have 1, 2/3, 1/3 and 0
+    (found,) = compare(scores)
+    assert found.outcome == "supported"
+    assert found.ours.endswith("difference +0.333 [+0.333, +0.333] (3 seeds)")
+
+
+def test_the_best_score_counts_and_not_the_last():
+    f = ending(np.zeros(4))
+    f[:, INITIAL + 2] = [1.0, 1.0, 1.0, 2 / 3]
+    (found,) = compare(
+        {("retrieval", "neural_bo"): f, ("retrieval", "gp_ucb"): ending(np.zeros(4))}
+    )
+    assert found.outcome == "supported" and "NEURAL_BO 0.917" in found.ours
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        ({("retrieval", "gp_ucb"): ending(OWN)}, "neural_bo was not run on retrieval"),
+        ({("retrieval", "neural_bo"): ending(OWN)}, "no baseline was run on retrieval"),
+        (
+            {
+                ("retrieval", "neural_bo"): ending(OWN),
+                ("retrieval", "gp_ucb"): (ending(OWN[:2]), [9, 10]),
+            },
+            "neural_bo and gp_ucb have 1 seeds in common",
+        ),
+    ],
+)
+def test_missing_runs_are_said(scores, message):
+    with pytest.raises(MissingRunsError, match=message):
+        compare(scores)

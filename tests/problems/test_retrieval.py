@@ -1,0 +1,510 @@
+"""Document retrieval: the score, the bags of words, the pool and the target, and runs on it."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import math
+import re
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import f1_score
+
+from replibo.algorithms.base import Algorithm
+from replibo.algorithms.candidates import Candidates
+from replibo.config import build, load
+from replibo.data import manifest as manifests
+from replibo.data.amazon import FILE
+from replibo.data.manifest import data_file
+from replibo.errors import RepliboError
+from replibo.loop import check_experiment, run_block
+from replibo.problems.retrieval import DOCUMENTS, Retrieval, generate_stand_in, hierarchical_f1
+
+COLUMNS = data_file(FILE).table.columns  # type: ignore[union-attr]
+
+Document = tuple[str, tuple[str, str, str]]
+
+
+def reviews_file(path: Path, documents: list[Document]) -> dict[str, Path]:
+    """A file of the real one's columns."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        lines = csv.writer(file)
+        lines.writerow(COLUMNS)
+        for i, (text, category) in enumerate(documents):
+            lines.writerow([f"B{i}", "title", "A1", "0/0", "5.0", "1205539200", text, *category])
+    return {FILE: path}
+
+
+FACE, HAIR = ("beauty", "skin care", "face"), ("beauty", "hair care", "other")
+OTHER, DOGS = ("beauty", "skin care", "other"), ("pet supplies", "dogs", "other")
+SMALL: list[Document] = [
+    ("Cream, cream and a cream!", FACE),
+    ("cream for the face", FACE),
+    ("shampoo shampoo and cream", HAIR),
+    ("The dog; the other dog ate the cream.", DOGS),
+    ("the dog", DOGS),
+    ("nothing known", ("pet supplies", "cats", "unknown")),
+    ("soap", OTHER),
+]
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> dict[str, Path]:
+    return reviews_file(tmp_path / "reviews.csv", SMALL)
+
+
+@pytest.fixture(scope="module")
+def stand_in() -> Retrieval:
+    return Retrieval()
+
+
+# The score
+
+CATEGORIES = st.tuples(*[st.sampled_from("abc")] * 3)
+
+
+@pytest.mark.parametrize(
+    ("found", "target", "score"),
+    [
+        (FACE, FACE, 1.0),
+        (FACE, OTHER, 2 / 3),
+        (FACE, HAIR, 1 / 3),
+        (FACE, DOGS, 0.0),
+        (OTHER, HAIR, 1 / 3),  # "other" below another parent is another category
+        (HAIR, DOGS, 0.0),
+        # by the definition: precision 1, recall 2/3; precision 1/3, recall 1
+        (("a", "b"), ("a", "b", "c"), 0.8),
+        (("a", "b", "c"), ("a",), 0.5),
+        # the same name on two levels
+        (("a", "a", "a"), ("a", "b", "a"), 1 / 3),
+    ],
+)
+def test_the_score_by_hand(found: Any, target: Any, score: float) -> None:
+    assert hierarchical_f1(found, target) == pytest.approx(score, abs=1e-15)
+
+
+@given(CATEGORIES, CATEGORIES)
+def test_properties_of_the_score(a: Any, b: Any) -> None:
+    score = hierarchical_f1(a, b)
+    assert score == hierarchical_f1(b, a)
+    assert min(abs(score - k / 3) for k in range(4)) < 1e-15
+    assert (score == 1.0) == (a == b)
+    assert (score == 0.0) == (a[0] != b[0])
+    renamed = [tuple({"a": "x", "b": "y", "c": "z"}[name] for name in path) for path in (a, b)]
+    assert hierarchical_f1(*renamed) == score
+
+
+@given(st.lists(CATEGORIES, min_size=2, max_size=2, unique=True))
+def test_the_score_is_the_f1_of_the_sets_of_labels(pair: Any) -> None:
+    labels = [{"/".join(path[:level]) for level in (1, 2, 3)} for path in pair]
+    names = sorted(set().union(*labels))
+    indicators = [[name in own for name in names] for own in labels]
+    assert hierarchical_f1(*pair) == pytest.approx(
+        f1_score(indicators[1], indicators[0]), abs=1e-15
+    )
+
+
+# The bags of words, the pool, the target
+
+
+def test_the_counts_are_those_of_the_words(stand_in: Retrieval) -> None:
+    texts, categories, _ = generate_stand_in()
+    bags = [Counter(re.findall(r"\b\w\w+\b", text.lower())) for text in texts]
+    total = Counter[str]()
+    for bag in bags:
+        total.update(bag)
+    terms = sorted(sorted(total, key=lambda word: (-total[word], word))[:500])
+    counts = np.array([[bag[term] for term in terms] for bag in bags], dtype=float)
+    target = stand_in.recorded()["target"]
+    np.testing.assert_array_equal(stand_in.candidates, np.delete(counts, target, axis=0))
+    np.testing.assert_array_equal(stand_in.bounds, [counts.min(axis=0), counts.max(axis=0)])
+    scores = [hierarchical_f1(path, categories[target]) for path in categories]
+    np.testing.assert_array_equal(stand_in.scores, np.delete(scores, target))
+
+
+def test_tf_idf_by_its_formula(small: dict[str, Path]) -> None:
+    counts = Retrieval(terms=4, data=small)
+    weights = Retrieval(terms=4, weights="tfidf", data=small)
+    # "the" 4 times, "cream" 6, "dog" 3, "and" 2, "shampoo" 2; alphabetical: and, cream, dog, the
+    texts = [text for text, category in SMALL if category[-1] != "unknown"]
+    bags = [Counter(re.findall(r"\w\w+", text.lower())) for text in texts]
+    tf = np.array([[bag[term] for term in ("and", "cream", "dog", "the")] for bag in bags], float)
+    assert counts.recorded()["target"] == weights.recorded()["target"]
+    kept = np.delete(np.arange(len(tf)), counts.recorded()["target"])
+    np.testing.assert_array_equal(counts.candidates, tf[kept])
+    idf = np.log((1 + len(tf)) / (1 + np.sum(tf > 0, axis=0))) + 1
+    product = tf * idf
+    norm = np.linalg.norm(product, axis=1, keepdims=True)
+    expected = np.divide(product, norm, out=np.zeros_like(product), where=norm > 0)
+    np.testing.assert_allclose(weights.candidates, expected[kept], rtol=1e-14)
+    np.testing.assert_array_equal(weights.scores, counts.scores)
+    np.testing.assert_array_equal(weights.evaluate_true(weights.candidates), weights.scores)
+
+
+def test_stop_words_are_removed_where_that_is_asked_for(small: dict[str, Path]) -> None:
+    problem = Retrieval(terms=4, stop_words="english", data=small)
+    assert problem.bounds[1].max() == 3.0  # cream; and, the, for, other are gone
+    # cream, dog, shampoo and one of those that are there once
+    assert sorted(problem.bounds[1]) == [1.0, 2.0, 2.0, 3.0]
+
+
+def test_of_documents_with_the_same_words_the_first_is_kept(tmp_path: Path) -> None:
+    documents = [
+        ("b a", FACE),
+        ("one two", FACE),
+        ("two, one", DOGS),
+        ("one one two", HAIR),
+        ("c", HAIR),
+        ("three", DOGS),
+        ("", OTHER),
+    ]
+    problem = Retrieval(terms=2, data=reviews_file(tmp_path / "x.csv", documents))
+    assert problem.recorded()["documents"] == 7
+    # no word of the vocabulary (the first, FACE), 1 one 1 two (FACE), 2 one 1 two (HAIR)
+    bags = {(0.0, 0.0): FACE, (1.0, 1.0): FACE, (2.0, 1.0): HAIR}
+    target = tuple({0: (0.0, 0.0), 1: (1.0, 1.0)}[problem.recorded()["target"]])
+    del bags[target]
+    assert [tuple(x) for x in problem.candidates] == list(bags)
+    np.testing.assert_allclose(problem.scores, [1.0, 1 / 3])
+
+
+def test_the_target_is_not_in_the_pool_and_the_best_score_is_one(
+    stand_in: Retrieval, small: dict[str, Path]
+) -> None:
+    for problem in (stand_in, *(Retrieval(terms=n, data=small) for n in (1, 2, 3, 4))):
+        assert problem.optimal_value == problem.scores.max() == 1.0
+        assert set(np.round(3 * problem.scores)) <= {0, 1, 2, 3}
+        assert len(problem.candidates) == len(problem.scores) == problem.recorded()["pool"]
+        assert len(np.unique(problem.candidates, axis=0)) == len(problem.candidates)
+        np.testing.assert_array_equal(problem.evaluate_true(problem.candidates), problem.scores)
+        unit = problem.to_unit(problem.candidates)
+        assert unit.min() >= 0 and unit.max() <= 1
+        again = problem.candidates[::-1]
+        np.testing.assert_array_equal(problem.evaluate_true(again), problem.scores[::-1])
+        np.testing.assert_array_equal(
+            problem.evaluate_true(np.where(again == 0, -0.0, again)), problem.scores[::-1]
+        )
+
+
+def test_what_is_no_document_of_the_pool_has_no_score(small: dict[str, Path]) -> None:
+    documents = [text for text, category in SMALL if category[-1] != "unknown"]
+    problem = Retrieval(terms=4, data=small)
+    words = re.findall(r"\w\w+", documents[problem.recorded()["target"]].lower())
+    target = np.array([[words.count(term) for term in ("and", "cream", "dog", "the")]], float)
+    for x in (target, target + 0.5):
+        X = np.concatenate([problem.candidates[:2], x])
+        with pytest.raises(
+            RepliboError, match="point 2 is no document of the pool; allowed: its 5"
+        ):
+            problem.evaluate_true(X)
+
+
+def test_a_term_that_is_as_frequent_everywhere_has_a_range(tmp_path: Path) -> None:
+    documents = [("all one", FACE), ("all one one", FACE), ("all", DOGS)]
+    problem = Retrieval(terms=2, data=reviews_file(tmp_path / "x.csv", documents))
+    np.testing.assert_array_equal(problem.bounds, [[1.0, 0.0], [2.0, 2.0]])
+    assert np.all(problem.to_unit(problem.candidates)[:, 0] == 0.0)
+
+
+def test_a_target_for_each_seed() -> None:
+    fixed, family = Retrieval(terms=50), Retrieval(terms=50, target="per_seed")
+    assert fixed.of_seed(0) is fixed.of_seed(1) is fixed
+    assert family.recorded() == fixed.recorded()
+    members = [family.of_seed(seed) for seed in range(5)]
+    assert len({member.recorded()["target"] for member in members}) == 5
+    for seed, member in enumerate(members):
+        np.testing.assert_array_equal(member.bounds, family.bounds)
+        assert (member.dim, member.stand_in) == (family.dim, family.stand_in)
+        assert member.scores.max() == member.optimal_value == 1.0
+        np.testing.assert_array_equal(member.evaluate_true(member.candidates), member.scores)
+        again = family.of_seed(seed)
+        np.testing.assert_array_equal(again.candidates, member.candidates)
+    assert not np.array_equal(members[0].candidates, members[1].candidates)
+    # nothing of a member is left in the family
+    np.testing.assert_array_equal(family.candidates, fixed.candidates)
+    np.testing.assert_array_equal(family.scores, fixed.scores)
+
+
+def test_every_document_of_a_shared_category_can_be_the_target(small: dict[str, Path]) -> None:
+    family = Retrieval(terms=4, target="per_seed", data=small)
+    drawn = Counter(family.of_seed(seed).recorded()["target"] for seed in range(400))
+    assert set(drawn) == {0, 1, 3, 4}  # shampoo and soap are alone in their categories
+    assert all(abs(count - 100) < 4 * math.sqrt(75) for count in drawn.values())
+
+
+# What is recorded, and the stand-in
+
+
+def test_what_is_recorded(small: dict[str, Path], stand_in: Retrieval) -> None:
+    facts = json.loads(json.dumps(Retrieval(terms=4, data=small).recorded()))
+    assert (facts["rows"], facts["documents"], facts["pool"]) == (7, 6, 5)
+    assert facts["categories"] == [2, 3, 4]
+    assert tuple(facts["target_category"]) == SMALL[facts["target"]][1]
+    assert sum(count for _, count in facts["scores"]) == 5
+    facts = stand_in.recorded()
+    assert facts["categories"] == [4, 16, 64]
+    assert [score for score, _ in facts["scores"]] == [0.0, 2 / 6, 4 / 6, 1.0]
+    assert [n for _, n in facts["scores"]] == np.bincount(
+        np.rint(3 * stand_in.scores).astype(int)
+    ).tolist()
+
+
+def test_the_stand_in(stand_in: Retrieval, small: dict[str, Path]) -> None:
+    again = Retrieval()
+    np.testing.assert_array_equal(again.candidates, stand_in.candidates)
+    np.testing.assert_array_equal(again.scores, stand_in.scores)
+    assert stand_in.stand_in == (
+        "2000 generated documents of 64 categories on three levels stand in for the Amazon reviews."
+    )
+    assert Retrieval(terms=4, data=small).stand_in == ""
+    assert stand_in.dim == 500 and len(stand_in.candidates) <= DOCUMENTS - 1
+
+
+def test_words_of_the_stand_in_tell_of_categories() -> None:
+    """A task that can be learned: the document of the most similar words is often of the same category."""
+    categories = generate_stand_in().categories
+    problem = Retrieval()
+    paths = np.delete(np.array(categories), problem.recorded()["target"], axis=0)
+    X = np.sqrt(problem.candidates[:600])
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    similarity = X @ X.T
+    np.fill_diagonal(similarity, -1)
+    nearest = similarity.argmax(axis=1)
+    same = np.cumprod(paths[:600] == paths[nearest], axis=1).mean(axis=0)
+    chance = 1 / np.array([4, 16, 64])
+    assert np.all(same > 2 * chance)
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("parameters", "named"),
+    [
+        ({"terms": 0}, "terms: 0 is not allowed; an integer >= 1 is"),
+        ({"weights": "count"}, "weights: 'count' is not allowed; counts or tfidf is"),
+        ({"stop_words": "yes"}, "stop_words: 'yes' is not allowed; none or english is"),
+        ({"target": "random"}, "target: 'random' is not allowed; fixed or per_seed is"),
+        ({"data": {}}, "'amazon_reviews', which was not given"),
+        (
+            {"terms": 2000},
+            "terms: 2000 is not allowed for a corpus of 2000 documents; 1 to 1999 is",
+        ),
+    ],
+)
+def test_a_wrong_setting_is_one_line(parameters: dict[str, Any], named: str) -> None:
+    with pytest.raises(RepliboError, match=re.escape(named)) as error:
+        Retrieval(**parameters)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("documents", "terms", "named"),
+    [
+        (SMALL, 6, "terms: 6 is not allowed for a corpus of 6 documents; 1 to 5 is"),
+        ([("a b", FACE), ("!", FACE), ("", DOGS)], 1, "data: the corpus holds no words"),
+        (
+            [("one", FACE), ("two one", FACE), ("two", DOGS), ("one", DOGS)],
+            3,
+            "terms: 3 is not allowed for a corpus of 2 different words; 1 to 2 is",
+        ),
+        ([("one", FACE), ("one", FACE), ("two", DOGS)], 2, "target: no category has two different"),
+    ],
+)
+def test_a_corpus_that_is_too_small(
+    tmp_path: Path, documents: list[Document], terms: int, named: str
+) -> None:
+    data = reviews_file(tmp_path / "x.csv", documents)
+    with pytest.raises(RepliboError, match=re.escape(named)) as error:
+        Retrieval(terms=terms, data=data)
+    assert "\n" not in str(error.value)
+
+
+def test_scikit_learn_is_imported_late() -> None:
+    code = "import sys, replibo.problems.retrieval; sys.exit('sklearn' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# Runs, through the config
+
+METHODS = {
+    "neural_bo": {"width": 20, "epochs": 2},
+    "gp_ucb": {},
+    "random_search": {},
+}
+
+
+@pytest.fixture
+def config(root: Path) -> dict[str, Any]:
+    problem = {
+        "type": "retrieval.Retrieval",
+        "label": "Retrieval",
+        "data_files": [FILE],
+        "initial_points": 3,
+        "horizon": 6,
+        "parameters": {"terms": 20},
+    }
+    return load.merge(load.read(), {"neuralbo": {"problems": {"retrieval": problem}}})
+
+
+def experiment(raw: dict[str, Any], scale: str, name: str, **parameters: Any) -> Any:
+    overlay = {"neuralbo": {"algorithms": {name: {"parameters": parameters}}}}
+    config = load.parse(load.merge(raw, overlay))
+    return build.experiment(config, "neuralbo", scale, "retrieval", name)
+
+
+def known_small(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+    """The manifest's entry for a small file."""
+    real = data_file(FILE)
+    table = real.table.model_copy(update={"rows": rows, "classes": {"Cat1": 2}})  # type: ignore[union-attr]
+    file = real.model_copy(update={"table": table})
+    monkeypatch.setattr(manifests, "load_manifest", lambda: {FILE: file})
+
+
+def test_a_run_on_a_file_of_the_real_ones_columns(
+    config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = load.merge(config, {"data_dir": str(tmp_path)})
+    with pytest.raises(
+        RepliboError, match=r"amazon/train_40k\.csv: not found; 'replibo fetch amazon"
+    ):
+        experiment(config, "paper", "random_search")
+    rng = np.random.default_rng(0)
+    words = np.array([f"word{i}" for i in range(40)])
+    documents = [
+        (" ".join(rng.choice(words, size=12)), [FACE, HAIR, OTHER, DOGS][i % 4]) for i in range(80)
+    ]
+    (tmp_path / "amazon").mkdir()
+    path = reviews_file(tmp_path / "amazon" / "train_40k.csv", documents)[FILE]
+    with pytest.raises(RepliboError, match=r"train_40k\.csv: 80 rows, not 40,000; delete it, and"):
+        experiment(config, "paper", "random_search")
+    known_small(monkeypatch, 80)
+    job = experiment(config, "paper", "random_search")
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert path.with_name("train_40k.csv.sha256").read_text() == f"{sha256}  train_40k.csv\n"
+    assert job.problem.stand_in == "" and job.problem.optimal_value == 1.0
+    check_experiment(job)
+    (trace,) = run_block(replace(job, horizon=6), [0])
+    own = {
+        tuple(x): score for x, score in zip(job.problem.candidates, job.problem.scores, strict=True)
+    }
+    assert trace.f == trace.y == [own[tuple(x)] for x in trace.x]
+    assert len(set(map(tuple, trace.x[:3]))) == 3
+    path.write_text(path.read_text().replace("word1", "word2"))
+    with pytest.raises(RepliboError, match=r"wrong digest: sha256 .*, which was recorded in"):
+        experiment(config, "paper", "random_search")
+
+
+def test_methods_search_the_same_candidates(
+    config: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: dict[str, list[list[int]]] = {name: [] for name in METHODS}
+    draw = Candidates.draw
+
+    def recording(self: Candidates, history: Any) -> Any:
+        X, rows = draw(self, history)
+        np.testing.assert_array_equal(X, self.space.candidates[rows])
+        drawn[self.streams.algorithm].append(rows.tolist())
+        return X, rows
+
+    monkeypatch.setattr(Candidates, "draw", recording)
+    traces = {}
+    for name, parameters in METHODS.items():
+        shared = {"candidates": 50} if name != "random_search" else {}
+        job = replace(experiment(config, "smoke", name, **parameters, **shared), horizon=5)
+        traces[name] = run_block(job, [0, 1])
+        for trace in traces[name]:
+            assert set(np.round(3 * np.array(trace.f))) <= {0.0, 1.0, 2.0, 3.0}
+    assert len(drawn["gp_ucb"]) == 10 and all(len(set(rows)) == 50 for rows in drawn["gp_ucb"])
+    assert drawn["neural_bo"] == drawn["gp_ucb"]
+    assert drawn["gp_ucb"][0] != drawn["gp_ucb"][1]
+    initial = [[trace.x[:3] for trace in own] for own in traces.values()]
+    assert initial[0] == initial[1] == initial[2]
+    assert initial[0][0] != initial[0][1]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "neural_bo",
+        "neural_bo_released",
+        "neural_greedy",
+        "gp_ucb",
+        "gp_ts",
+        "gp_ei",
+        "dngo",
+        "random_forest",
+    ],
+)
+@pytest.mark.parametrize("terms", [1, 30])
+def test_methods_run_on_it_and_resume(config: dict[str, Any], name: str, terms: int) -> None:
+    """Also where all observations are equal, and on a single term."""
+    few = {
+        "dngo": {"epochs": 2},
+        "random_forest": {},
+    }.get(name, {} if name.startswith("gp") else {"width": 20, "epochs": 2})
+    if name == "neural_bo_released":
+        few = {"width": 20}
+    config["neuralbo"]["problems"]["retrieval"]["parameters"] = {"terms": terms}
+    job = replace(
+        experiment(config, "smoke", name, candidates=40, **few), horizon=2, initial_points=1
+    )
+    (trace,) = run_block(job, [3])
+    assert len(trace.f) == 3
+
+    made: list[Algorithm] = []
+
+    def remade(space: Any, streams: Any) -> Algorithm:
+        """An algorithm that forgets all before each query."""
+        algorithm = job.make_algorithm(space, streams)
+
+        def ask(history: Any, t: int) -> Any:
+            made.append(job.make_algorithm(space, streams))
+            return made[-1].ask(history, t)
+
+        algorithm.ask = ask  # type: ignore[method-assign]
+        algorithm.tell = lambda history: None  # type: ignore[method-assign]
+        return algorithm
+
+    (again,) = run_block(replace(job, make_algorithm=remade), [3])
+    assert again.x == trace.x and again.f == trace.f
+    assert len(made) == 2
+
+
+@settings(deadline=None, max_examples=30, derandomize=True, database=None)
+@given(
+    st.lists(
+        st.tuples(st.lists(st.sampled_from(["aa", "bb", "cc", "dd"]), max_size=5), CATEGORIES),
+        min_size=4,
+        max_size=12,
+    ),
+    st.integers(1, 3),
+)
+def test_any_corpus(
+    tmp_path_factory: pytest.TempPathFactory, corpus: list[tuple[list[str], Any]], terms: int
+) -> None:
+    """It is a problem, or one line says why not."""
+    documents = [(" ".join(words), category) for words, category in corpus]
+    try:
+        problem = Retrieval(
+            terms=terms, data=reviews_file(tmp_path_factory.mktemp("any") / "x.csv", documents)
+        )
+    except RepliboError as error:
+        assert "\n" not in str(error) and "allowed" in str(error)
+        return
+    target = documents[problem.recorded()["target"]]
+    assert problem.scores.max() == 1.0
+    assert np.all(problem.bounds[0] < problem.bounds[1])
+    for x, score in zip(problem.candidates, problem.scores, strict=True):
+        assert any(hierarchical_f1(path, target[1]) == score for _, path in documents)
+        assert problem.evaluate_true(x[None, :])[0] == score
