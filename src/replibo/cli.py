@@ -334,8 +334,9 @@ def _progress(name: str) -> Any:
 def _machine() -> dict[str, Any]:
     """Machine, memory and commit, for the metadata."""
     import platform
-    import resource
     import subprocess
+
+    from replibo.memory import peak_mib
 
     try:
         commit = subprocess.run(
@@ -348,7 +349,7 @@ def _machine() -> dict[str, Any]:
         commit = "unknown"
     return {
         "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
-        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "peak_mb": round(peak_mib(), 1),
         "commit": commit,
     }
 

@@ -33,6 +33,8 @@ KEPT_DIAGNOSTICS = (
     "fit_converged",
     "fit_at_bound",
     "diverged",
+    "surrogate_bytes",
+    "peak_mib",
     "test_cross_entropy",
     "test_error",
     "log10_learning_rate",

@@ -216,3 +216,15 @@ def test_memory_held_by_either_form():
     assert dual.bytes() == rows(2 * FIRST_CAPACITY)
     dual.variance(rng.uniform(-1, 1, (9, dim)))
     assert dual.bytes() == rows(2 * FIRST_CAPACITY) + 2 * 8 * 2 * FIRST_CAPACITY * 9
+
+
+def test_large_buffers_grow_by_a_fixed_number_of_rows(monkeypatch):
+    monkeypatch.setattr("replibo.surrogates.tangent_kernel.MORE_ROWS", 8)
+    rng = np.random.default_rng(6)
+    width, dim = 6, 3
+    dual = DualVariance(TangentKernel(*weights(rng, width, dim)), 0.1)
+    for n, x in enumerate(rng.uniform(-1, 1, (FIRST_CAPACITY + 9, dim)), start=1):
+        dual.append(x)
+        more = 0 if n <= FIRST_CAPACITY else 8 if n <= FIRST_CAPACITY + 8 else 16
+        capacity = FIRST_CAPACITY + more
+        assert dual.bytes() == 8 * capacity * (capacity + dim + 2 * width) + 8 * width * (dim + 1)

@@ -26,9 +26,11 @@ from replibo.problems.base import Array
 if TYPE_CHECKING:
     from torch import Tensor
 
-# Rows that the factor's buffers begin with; they double when full. Fixed, because the alignment of a
-# row may decide its last bits: an object that is rebuilt row by row passes through the same buffers.
+# Rows that the factor's buffers begin with; they double when full, and grow by `MORE_ROWS` where that is
+# less (a factor of twice the rows has four times the memory). Fixed, because the alignment of a row may
+# decide its last bits: an object that is rebuilt row by row passes through the same buffers.
 FIRST_CAPACITY = 64
+MORE_ROWS = 1024
 
 BLOCK = 256
 
@@ -152,7 +154,7 @@ class DualVariance:
 
     def append(self, x: Array) -> None:
         if self._n == len(self._factor):
-            self._allocate(2 * self._n)
+            self._allocate(self._n + min(self._n, MORE_ROWS))
         n, new = self._n, self.kernel.features(x[None, :])
         row = self._factor[n, :n]
         if n:

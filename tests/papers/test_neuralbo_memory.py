@@ -1,0 +1,251 @@
+"""Figure 6 of NeuralBO on traces whose memory is known."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from replibo import claims, plotting, tables
+from replibo.claims import MissingRunsError
+from replibo.config.models import COLORS, FigureEntry, PaperEntry
+from replibo.errors import RepliboError
+from replibo.papers import neuralbo_memory as paper
+from replibo.runs import Runs
+
+ALGORITHMS = {
+    "gp_ucb": "vermillion",
+    "neural_bo": "blue",
+    "neural_bo_printed": "sky_blue",
+    "neural_greedy": "green",
+    "random_search": "grey",
+}
+PROBLEMS = {
+    "robot_pushing": "robot_pushing.RobotPushing",
+    "robot_memory": "robot_pushing.RobotPushing",
+    "ackley_10": "synthetic.Synthetic",
+}
+ENTRY = PaperEntry.model_validate(
+    {
+        "title": "t",
+        "reference": "r",
+        "first_round": "search",
+        "defaults": {
+            "horizon": 6000,
+            "initial_points": 15,
+            "seeds": "0-9",
+            "seeds_per_job": 1,
+            "algorithms": list(ALGORITHMS),
+        },
+        "problems": {
+            name: {"type": type_, "label": name.upper(), "parameters": {}}
+            for name, type_ in PROBLEMS.items()
+        },
+        "algorithms": {
+            name: {"type": "random_search.RandomSearch", "label": name.upper(), "color": color}
+            for name, color in ALGORITHMS.items()
+        },
+        "scales": {"paper": {}, "quick": {}, "smoke": {}},
+        "figures": {},
+        "tables": {},
+    }
+)
+FIGURE = FigureEntry(caption="The caption.")
+INITIAL = 15
+
+
+def squares(n):
+    """Bytes of one n x n matrix of doubles."""
+    return 8.0 * n**2
+
+
+def made_runs(memory, seeds=(0, 1), scale="paper", peaks=True):
+    """Runs from (problem, algorithm) → (iterations, bytes at n observations or None)."""
+    parts = []
+    for (problem, algorithm), (iterations, bytes_at) in memory.items():
+        for seed in seeds:
+            n = np.arange(INITIAL + iterations)
+            columns = {
+                "problem": [problem] * len(n),
+                "algorithm": [algorithm] * len(n),
+                "seed": np.full(len(n), seed),
+                "t": n - INITIAL + 1,
+                "f": np.zeros(len(n)),
+                "surrogate_bytes": pa.array(
+                    [bytes_at(i) if bytes_at and i >= INITIAL else None for i in n], pa.float64()
+                ),
+            }
+            if peaks:
+                columns["peak_mib"] = (300.0 + n + 10 * seed).astype(np.float32)
+            parts.append(pa.table(columns))
+    facts = {"optimal_value": 0.0, "initial_points": INITIAL, "stand_in": "", "dim": 14}
+    problems = {
+        p: {**facts, "horizon": max(i for (q, _), (i, _) in memory.items() if q == p)}
+        for p, _ in memory
+    }
+    table = pa.concat_tables(parts, promote_options="default")
+    return Runs(ENTRY, {"scale": scale, "problems": problems}, table)
+
+
+ALL = {
+    ("robot_pushing", "gp_ucb"): (300, squares),
+    ("robot_pushing", "neural_bo"): (300, lambda n: 1e5 + squares(n)),
+    ("robot_memory", "neural_bo_printed"): (100, lambda n: 512e6),
+    ("robot_memory", "neural_bo"): (100, lambda n: 1.0),
+    ("robot_pushing", "neural_greedy"): (300, lambda n: 32e3),
+    ("robot_pushing", "random_search"): (300, None),
+    ("ackley_10", "gp_ucb"): (900, squares),
+}
+SHOWN = ["GP_UCB", "NEURAL_BO", "NEURAL_BO_PRINTED", "NEURAL_GREEDY"]
+
+
+def test_the_lines_of_the_figure(tmp_path):
+    figure = paper.figure_6(made_runs(ALL), FIGURE)
+    held, peaks = figure.axes
+    for ax in figure.axes:
+        assert [line.get_label() for line in ax.get_lines()] == SHOWN
+        assert ax.get_ylabel() == "MiB"
+        for line, name in zip(ax.get_lines(), ALGORITHMS, strict=False):
+            assert line.get_color() == COLORS[ALGORITHMS[name]]
+    assert held.get_yscale() == "log" and peaks.get_yscale() == "linear"
+    gp, dual, printed, greedy = held.get_lines()
+    # the last of 300 iterations is chosen from 314 observations
+    assert gp.get_xdata().tolist() == list(range(1, 301))
+    assert gp.get_ydata()[[0, -1]] == pytest.approx(np.array([8 * 15**2, 8 * 314**2]) / 2**20)
+    # on the longer of its two entries
+    assert dual.get_ydata()[-1] == pytest.approx((1e5 + 8 * 314**2) / 2**20)
+    assert printed.get_xdata().tolist() == list(range(1, 101))
+    assert set(printed.get_ydata()) == {512e6 / 2**20}
+    assert set(greedy.get_ydata()) == {32e3 / 2**20}
+    # median and range of the two seeds
+    assert peaks.get_lines()[0].get_ydata()[-1] == 300 + 314 + 5
+    band = peaks.collections[0].get_paths()[0].get_extents()
+    assert (band.ymin, band.ymax) == (315, 624)
+    caption = figure.get_supxlabel().replace("\n", " ")
+    for words in (
+        "The caption. Held: all tensors",
+        "interpreter, PyTorch and the problem included",
+        "bands: from the smallest to the largest",
+        "Scale: paper, 2 seeds. A reduced run",
+        "T = 300 of 6000",
+    ):
+        assert words in caption
+    plotting.save(figure, [tmp_path / "figure_6.pdf", tmp_path / "figure_6.png"])
+    plt.close(figure)
+
+
+def test_one_seed_one_query_and_no_measured_peak(tmp_path):
+    runs = made_runs(
+        {("robot_memory", "gp_ucb"): (1, squares)}, seeds=[3], scale="smoke", peaks=False
+    )
+    figure = paper.figure_6(runs, FIGURE)
+    (line,) = figure.axes[0].get_lines()
+    assert line.get_marker() == "o" and line.get_xdata().tolist() == [1]
+    assert not figure.axes[1].get_lines()
+    plotting.save(figure, [tmp_path / "figure_6.png"])
+    plt.close(figure)
+    (row,) = paper.memory(runs, FIGURE).rows
+    assert row[2:] == (1, *[8 * 15**2 / 2**20] * 3, 1.0, None, None, None)
+    tables.save(
+        paper.memory(runs, FIGURE), [tmp_path / f"memory.{s}" for s in ("md", "tex", "csv")]
+    )
+
+
+def test_only_the_robot_task_and_what_holds_tensors_is_shown():
+    runs = made_runs(ALL)
+
+    def only(**changes):
+        return FIGURE.model_copy(update=changes)
+
+    assert list(paper.shown(runs, only(problems=["robot_memory"]))) == [
+        "neural_bo",
+        "neural_bo_printed",
+    ]
+    assert list(paper.shown(runs, only(algorithms=["neural_greedy", "random_search"]))) == [
+        "neural_greedy"
+    ]
+    older = Runs(ENTRY, runs.metadata, runs.table.drop_columns(["surrogate_bytes"]))
+    for make, entry, of in (
+        (paper.figure_6, only(algorithms=["random_search"]), runs),
+        (paper.memory, only(problems=["ackley_10"]), runs),
+        (paper.figure_6, FIGURE, older),
+    ):
+        with pytest.raises(RepliboError, match="no run on the robot task holds surrogate_bytes"):
+            make(of, entry)
+
+
+def test_the_table():
+    table = paper.memory(made_runs(ALL), FIGURE)
+    assert len({len(row) for row in table.rows} | {len(table.columns)}) == 1
+    gp, dual, printed, greedy = table.rows
+    assert [row[0] for row in table.rows] == SHOWN
+    assert gp[1:3] == ("ROBOT_PUSHING", 300) and printed[1:3] == ("ROBOT_MEMORY", 100)
+    in_mib = [8 * n**2 / 2**20 for n in (15, 165, 314)]
+    assert gp[3:6] == pytest.approx(in_mib) and gp[6] == pytest.approx((314 / 15) ** 2)
+    assert gp[7] == pytest.approx(2.0, abs=1e-9)  # bytes ~ n²
+    assert 0 < dual[7] < 2
+    assert printed[6] == greedy[6] == 1.0
+    assert printed[7] == 0.0 and table.shown()[2][7] == "0.00"
+    assert gp[8:] == (320.0, 619.0)
+    assert table.shown()[0][6] == "438.2"
+
+
+# The claim
+
+CLAIM = {
+    "problems": ["robot_pushing", "robot_memory"],
+    "growing": ["gp_ucb"],
+    "flat": ["neural_greedy", "neural_bo_printed"],
+    "smaller": {"neural_bo": "neural_bo_printed"},
+}
+
+
+def test_the_claim_where_it_holds():
+    found = paper.memory_growth(made_runs(ALL), **CLAIM)
+    assert [c.outcome for c in found] == ["supported"] * 4
+    assert found[0].ours == ("GP_UCB: 0.00172 MiB at 15 observations, 0.752 MiB at 314")
+    assert found[2].ours == "NEURAL_BO_PRINTED: 488 MiB at 15 observations, 488 MiB at 114"
+    assert found[3].ours == (
+        "NEURAL_BO at most 0.848 MiB in 300 iterations, NEURAL_BO_PRINTED at least 488 MiB"
+    )
+    assert claims.judge(found) == "replicated"
+
+
+def test_the_claim_where_it_does_not_hold():
+    runs = made_runs(
+        {
+            **ALL,
+            ("robot_pushing", "gp_ucb"): (300, lambda n: 1000.0 + n),
+            ("robot_pushing", "neural_greedy"): (300, lambda n: 1000.0 + (n == 200)),
+            ("robot_pushing", "neural_bo"): (300, lambda n: 512e6 if n == 200 else 1.0),
+        }
+    )
+    found = paper.memory_growth(runs, **CLAIM)
+    assert [c.outcome for c in found] == [
+        "contradicted",
+        "contradicted",
+        "supported",
+        "contradicted",
+    ]
+    # growth by less than another factor
+    (own,) = paper.memory_growth(
+        runs, problems=["robot_pushing"], growing=["gp_ucb"], flat=[], factor=1.2
+    )
+    assert own.outcome == "supported"
+
+
+def test_short_runs_and_missing_ones_leave_it_open():
+    runs = made_runs(
+        {("robot_memory", "gp_ucb"): (15, squares), ("robot_memory", "neural_greedy"): (5, squares)}
+    )
+    found = paper.memory_growth(runs, **CLAIM)
+    assert [c.outcome for c in found] == ["open"] * 4
+    assert found[0].ours.endswith("29 (too few iterations to tell)")
+    assert found[2].ours == "NEURAL_BO_PRINTED was not run"
+    assert found[3].ours == "NEURAL_BO was not run"
+    enough = made_runs({("robot_memory", "gp_ucb"): (16, squares)})
+    assert paper.memory_growth(enough, **CLAIM)[0].outcome == "supported"
+
+
+def test_no_runs_at_all_are_said():
+    with pytest.raises(MissingRunsError, match="no run on robot_pushing or robot_memory holds"):
+        paper.memory_growth(made_runs({("ackley_10", "gp_ucb"): (3, squares)}), **CLAIM)
