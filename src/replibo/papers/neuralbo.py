@@ -5,19 +5,44 @@ A table of contents: what the config names, and where it stands.
 
 from replibo.papers.neuralbo_claims import normally_distributed, pattern_of_table_2
 from replibo.papers.neuralbo_coco import coco_final, figure_2, highest_ecdf_at_budget
+from replibo.papers.neuralbo_memory import figure_6, memory, memory_growth
+from replibo.papers.neuralbo_retrieval import best_score_above, figure_4, retrieval_final
+from replibo.papers.neuralbo_robot import figure_5, highest_median_reward, robot_final, robot_strip
+from replibo.papers.neuralbo_sensitive import (
+    detection,
+    detection_at,
+    figure_3,
+    sensitive_images,
+    sensitive_progress,
+)
 from replibo.papers.neuralbo_statistics import table_1, table_2, table_2_matrix
 from replibo.papers.neuralbo_synthetic import figure_1, final_values, literal_recipe, nu_grid
 
 __all__ = [
+    "best_score_above",
     "coco_final",
+    "detection",
+    "detection_at",
     "figure_1",
     "figure_2",
+    "figure_3",
+    "figure_4",
+    "figure_5",
+    "figure_6",
     "final_values",
     "highest_ecdf_at_budget",
+    "highest_median_reward",
     "literal_recipe",
+    "memory",
+    "memory_growth",
     "normally_distributed",
     "nu_grid",
     "pattern_of_table_2",
+    "retrieval_final",
+    "robot_final",
+    "robot_strip",
+    "sensitive_images",
+    "sensitive_progress",
     "table_1",
     "table_2",
     "table_2_matrix",

@@ -37,6 +37,12 @@ def normalised(pixels: NDArray[np.uint8]) -> Array:
     return np.asarray((pixels / 255.0 - PIXEL_MEAN) / PIXEL_STD)
 
 
+def softmax(logits: Array) -> Array:
+    """Probabilities, ``n x 10``."""
+    odds = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+
 class DigitClassifier:
     """A 784-10-10 network: logits z = W2·relu(W1·x + b1) + b2.
 
@@ -103,8 +109,7 @@ class DigitClassifier:
         probabilities.
         """
         hidden, logits = self.forward(images)
-        odds = np.exp(logits - logits.max(axis=1, keepdims=True))
-        p = odds / odds.sum(axis=1, keepdims=True)
+        p = softmax(logits)
         if outputs == "log_softmax":
             G = np.eye(CLASSES) - p[:, None, :]
         else:

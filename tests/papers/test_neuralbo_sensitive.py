@@ -1,0 +1,396 @@
+"""Figure 3 of NeuralBO: detection rates against enumeration, and outputs from traces of any size."""
+
+import math
+import re
+from itertools import combinations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis.extra.numpy import array_shapes, arrays
+from scipy import stats
+
+from replibo import claims, plotting, tables
+from replibo.claims import MissingRunsError
+from replibo.config.models import COLORS, FigureEntry, PaperEntry
+from replibo.errors import RepliboError
+from replibo.papers import neuralbo_sensitive as paper
+from replibo.papers.neuralbo_sensitive import jackknife, query_rates, rates_of, subset_rates
+from replibo.problems.digit_classifier import PARAMETERS, DigitClassifier
+from replibo.problems.sensitive_samples import detections, upscaling_operator
+from replibo.runs import Runs
+from replibo.streams import generator
+
+PROBLEMS = {"sensitive": "Log-probabilities", "sensitive_softmax": "Probabilities"}
+ALGORITHMS = {"neural_bo": "blue", "gp_ucb": "orange", "random_search": "grey"}
+ENTRY = PaperEntry.model_validate(
+    {
+        "title": "t",
+        "reference": "r",
+        "first_round": "search",
+        "defaults": {
+            "horizon": 12,
+            "initial_points": 3,
+            "seeds": "0-11",
+            "seeds_per_job": 1,
+            "algorithms": list(ALGORITHMS),
+        },
+        "problems": {
+            "other": {"type": "synthetic.Synthetic", "label": "O", "parameters": {"dim": 4}},
+            **{
+                name: {"type": "sensitive_samples.SensitiveSamples", "label": label}
+                for name, label in PROBLEMS.items()
+            },
+        },
+        "algorithms": {
+            name: {"type": "random_search.RandomSearch", "label": name.upper(), "color": color}
+            for name, color in ALGORITHMS.items()
+        },
+        "scales": {"paper": {}, "quick": {}, "smoke": {}},
+        "figures": {},
+        "tables": {},
+    }
+)
+FIGURE = FigureEntry(caption="The caption.")
+CLASSIFIER = DigitClassifier(0.05 * generator("test", "network").standard_normal(PARAMETERS))
+SD = 0.01
+FACTS = {
+    "parameters": CLASSIFIER.encoded(),
+    "outputs": "log_softmax",
+    "upscaling": "bilinear",
+    "accuracy": 0.936,
+    "tampering_sd": SD,
+    "tampered_models": 1000,
+    "tampered_accuracy": 0.8763,
+    "tampered_accuracy_sd": 0.0268,
+}
+
+
+def made_runs(sizes, queries=15, scale="paper", initial=3):
+    """Runs from (problem, algorithm) → seeds; x is drawn from a stream of the three, f falls with t."""
+    parts = []
+    for (problem, algorithm), seeds in sizes.items():
+        for seed in seeds:
+            rng = generator("test", problem, algorithm, seed)
+            x = rng.uniform(-0.42, 2.82, size=(queries, 49))
+            f = 10.0 + seed - np.arange(queries)
+            columns = {
+                "problem": [problem] * queries,
+                "algorithm": [algorithm] * queries,
+                "seed": [seed] * queries,
+                "t": np.arange(1 - initial, queries + 1 - initial),
+                "f": f,
+                "y": f,
+                "x": [row.tolist() if i < 10 else None for i, row in enumerate(x)],
+            }
+            parts.append(pa.table(columns))
+    facts = {"optimal_value": None, "initial_points": initial, "horizon": 12, "dim": 49}
+    problems = {p: {**facts, "stand_in": "", "recorded": FACTS} for p, _ in sizes}
+    return Runs(ENTRY, {"scale": scale, "problems": problems}, pa.concat_tables(parts))
+
+
+def sample(problem, algorithm, seed, query=0, queries=15):
+    rng = generator("test", problem, algorithm, seed)
+    return rng.uniform(-0.42, 2.82, size=(queries, 49))[query] @ upscaling_operator("bilinear").T
+
+
+def everything(seeds=range(12)):
+    return {(p, a): seeds for p in PROBLEMS for a in ALGORITHMS}
+
+
+# The rates
+
+DETECTED = arrays(bool, array_shapes(min_dims=2, max_dims=2, max_side=7))
+
+
+@settings(deadline=None, max_examples=60)
+@given(DETECTED)
+def test_subset_rates_by_enumeration(detected):
+    rates = subset_rates(detected)
+    assert rates.shape == (10,)
+    for n in range(1, 11):
+        sets = [
+            detected[list(rows)].any(axis=0).mean()
+            for rows in combinations(range(len(detected)), n)
+        ]
+        assert rates[n - 1] == pytest.approx(np.mean(sets)) if sets else math.isnan(rates[n - 1])
+    assert np.all(np.diff(rates[~np.isnan(rates)]) >= -1e-12)
+
+
+@settings(deadline=None, max_examples=40)
+@given(arrays(bool, array_shapes(min_dims=3, max_dims=3, max_side=6)))
+def test_query_rates_by_counting(detected):
+    for n, rate in enumerate(query_rates(detected), start=1):
+        assert rate == pytest.approx(np.mean([run[:n].any(axis=0).mean() for run in detected]))
+
+
+def test_the_jackknife_of_a_mean_is_students_interval():
+    values = np.random.default_rng(0).normal(3.0, 2.0, size=(9, 4))
+    found = jackknife(values, lambda v: v.mean(axis=0))
+    low, high = stats.t.interval(0.95, 8, values.mean(axis=0), stats.sem(values))
+    np.testing.assert_allclose([found.low, found.high], [low, high])
+    alone = jackknife(values[:1], lambda v: v.mean(axis=0))
+    assert np.all(alone.mean == values[0]) and np.all(np.isnan(alone.low))
+    same = jackknife(np.ones((5, 2)), lambda v: v.mean(axis=0))
+    np.testing.assert_array_equal([same.low, same.mean, same.high], 1.0)
+
+
+def test_the_jackknife_covers_the_true_rate():
+    rng = np.random.default_rng(1)
+    ease = np.linspace(-2, 2, 300)
+
+    def runs(n):
+        own = rng.normal(-0.5, 1.0, size=(n, 1))
+        return own + ease + 1.5 * rng.normal(size=(n, 300)) > 0
+
+    true = np.mean([runs(8).any(axis=0).mean() for _ in range(3000)])
+    held = []
+    for _ in range(200):
+        interval = jackknife(runs(10), subset_rates)
+        held.append(interval.low[7] <= true <= interval.high[7])
+    assert 0.86 < np.mean(held) < 0.99
+
+
+def test_intervals_stay_within_0_and_1_and_end_before_the_number_of_runs():
+    detected = (
+        np.random.default_rng(2).uniform(size=(6, 10, 50)) < np.linspace(0, 0.9, 6)[:, None, None]
+    )
+    found = rates_of(detected, "runs")
+    assert np.all(np.isnan(found.mean[6:])) and not np.any(np.isnan(found.mean[:6]))
+    assert np.all(np.isnan(found.low[5:])) and not np.any(np.isnan(found.low[:5]))
+    assert found.low[0] >= 0 and np.nanmax(found.high) <= 1
+    assert len(rates_of(detected, "queries").mean) == 10
+    with pytest.raises(RepliboError, match=r"reading: 'both' is not allowed; runs or queries is"):
+        rates_of(detected, "both")
+
+
+# From traces
+
+
+def test_the_samples_are_the_best_queries():
+    runs = made_runs(everything([0, 3, 7]))
+    found = paper.detected_by(runs, "sensitive", ["gp_ucb", "neural_bo"], 2)
+    assert found["gp_ucb"].shape == (3, 2, 1000)
+    for name in found:
+        for i, seed in enumerate([0, 3, 7]):
+            for query in (0, 1):
+                x = sample("sensitive", name, seed, query)[None]
+                alone = detections(CLASSIFIER, SD, x)[0]
+                np.testing.assert_array_equal(found[name][i, query], alone)
+    assert 0 < found["gp_ucb"].mean() < 1
+
+
+@pytest.mark.parametrize("reading", ["runs", "queries"])
+def test_the_curves_of_the_figure(reading):
+    runs = made_runs(everything())
+    figure = paper.figure_3(runs, FIGURE, reading=reading)
+    assert [ax.get_title() for ax in figure.axes] == list(PROBLEMS.values())
+    for ax, problem in zip(figure.axes, PROBLEMS, strict=True):
+        *curves, reference, printed = ax.get_lines()
+        assert [curve.get_label() for curve in curves] == [name.upper() for name in ALGORITHMS]
+        found = paper.detected_by(runs, problem, list(ALGORITHMS))
+        for curve, name in zip(curves, ALGORITHMS, strict=True):
+            rates = (
+                subset_rates(found[name][:, 0]) if reading == "runs" else query_rates(found[name])
+            )
+            np.testing.assert_allclose(curve.get_ydata(), rates)
+            assert curve.get_color() == COLORS[ALGORITHMS[name]]
+        assert len(ax.collections) == 3 and len(reference.get_xdata()) == 10
+        assert (printed.get_xdata()[0], printed.get_ydata()[0]) == (8, 0.9)
+    caption = figure.get_supxlabel().replace("\n", " ")
+    for words in (
+        "The caption.",
+        {"runs": "all choices of N_S of the runs", "queries": "the mean over the runs and"}[
+            reading
+        ],
+        "jackknife over the runs",
+        "test accuracy 93.60 % (paper: 93 %)",
+        "noise of sd 0.0100 on every weight and bias: 87.63 % (sd over the models 2.68 %, standard "
+        "error 0.08 %; paper: 87.73 ± 0.08 %)",
+        "Scale: paper, 12 seeds.",
+    ):
+        assert words in caption
+    assert caption.count("test accuracy") == 1  # the same of both problems
+    plt.close(figure)
+
+
+def test_what_was_not_run_is_not_drawn_and_a_single_seed_is_enough(tmp_path):
+    small = made_runs({("sensitive_softmax", "gp_ucb"): [4]}, queries=7, scale="smoke", initial=4)
+    for make in (
+        paper.figure_3,
+        lambda runs, entry: paper.figure_3(runs, entry, reading="queries"),
+        paper.sensitive_progress,
+        paper.sensitive_images,
+    ):
+        figure = make(small, FIGURE)
+        assert "Scale: smoke, 1 seeds. A reduced run" in figure.get_supxlabel().replace("\n", " ")
+        plotting.save(figure, [tmp_path / "figure.pdf", tmp_path / "figure.png"])
+        plt.close(figure)
+    table = paper.detection(small, FIGURE)
+    row = dict(zip(table.columns, table.rows[0], strict=True))
+    assert row["runs"] == 1 and row["N_S = 1"] is not None
+    assert row["N_S = 1, low"] is None and row["N_S = 2"] is None
+    assert row["objective, mean"] == 14.0 and row["objective, mean, low"] is None
+    tables.save(table, [tmp_path / f"detection.{suffix}" for suffix in ("csv", "md", "tex")])
+    by_queries = paper.detection(small, FIGURE, reading="queries")
+    row = dict(zip(by_queries.columns, by_queries.rows[0], strict=True))
+    assert row["N_S = 4"] is not None and row["N_S = 8"] is None  # 7 queries
+    for make in (paper.figure_3, paper.sensitive_progress, paper.sensitive_images, paper.detection):
+        with pytest.raises(RepliboError, match="no runs on sensitive samples"):
+            make(small, FIGURE.model_copy(update={"algorithms": ["neural_bo"]}))
+
+
+def test_the_progress_starts_at_the_last_initial_point():
+    runs = made_runs(everything(range(4)))
+    figure = paper.sensitive_progress(runs, FIGURE)
+    curve = figure.axes[0].get_lines()[0]
+    assert curve.get_xdata()[0] == 0 and curve.get_xdata()[-1] == 12
+    np.testing.assert_allclose(curve.get_ydata(), 11.5)
+    plt.close(figure)
+
+
+def test_the_images_are_the_upscaled_samples():
+    runs = made_runs(everything(range(5)))
+    figure = paper.sensitive_images(runs, FIGURE, columns=3)
+    assert len(figure.axes) == 6 * 3
+    second = figure.axes[4]  # gp_ucb, the second run
+    x = sample("sensitive", "gp_ucb", 1)
+    np.testing.assert_allclose(second.get_images()[0].get_array().ravel(), x)
+    share = detections(CLASSIFIER, SD, x[None]).mean()
+    assert second.get_title() == f"{CLASSIFIER.labels(x[None])[0]}, 11, {100 * share:.0f} %"
+    plt.close(figure)
+    with pytest.raises(RepliboError, match=r"columns: 0 is not allowed; an integer >= 1 is"):
+        paper.sensitive_images(runs, FIGURE, columns=0)
+
+
+def test_the_table():
+    runs = made_runs(everything())
+    timings = {"cpu_seconds": 36.0, "runs": 12}
+    runs.metadata["timings"] = {"sensitive/neural_bo": timings}
+    table = paper.detection(runs, FIGURE)
+    assert len(table.rows) == 8 and {len(row) for row in table.rows} == {len(table.columns)}
+    first, reference = (dict(zip(table.columns, table.rows[i], strict=True)) for i in (0, 3))
+    assert [first[name] for name in ("problem", "algorithm", "runs", "T")] == [
+        "Log-probabilities",
+        "NEURAL_BO",
+        12,
+        12,
+    ]
+    found = paper.detected_by(runs, "sensitive", ["neural_bo"])["neural_bo"][:, 0]
+    for n in (1, 2, 4, 8, 10):
+        assert first[f"N_S = {n}"] == pytest.approx(subset_rates(found)[n - 1])
+        assert first[f"N_S = {n}, low"] <= first[f"N_S = {n}"] <= first[f"N_S = {n}, high"]
+    low, high = stats.t.interval(0.95, 11, 15.5, stats.sem(10.0 + np.arange(12)))
+    assert first["objective, mean"] == 15.5
+    assert (first["objective, mean, low"], first["objective, mean, high"]) == pytest.approx(
+        (low, high)
+    )
+    assert first["CPU s a query"] == pytest.approx(0.25)
+    assert reference["algorithm"] == "200 images at random" and 0 < reference["N_S = 1"] < 1
+
+
+# The claim
+
+
+def compare(monkeypatch, shares, seeds=range(12), **options):
+    """The claim on runs whose samples detect each model with the probability ``shares``."""
+    runs = made_runs({("sensitive", name): own for name, own in _seeds(shares, seeds).items()})
+
+    def detected_by(runs, problem, algorithms, queries=10):
+        return {
+            name: generator("test", name).uniform(size=(12, 10, 1000))[
+                : len(runs.seeds(problem, name))
+            ]
+            < shares[name]
+            for name in algorithms
+        }
+
+    monkeypatch.setattr(paper, "detected_by", detected_by)
+    return paper.detection_at(
+        runs,
+        **{
+            "problems": ["sensitive"],
+            "algorithm": "neural_bo",
+            "baselines": ["gp_ucb", "random_search"],
+            **options,
+        },
+    )
+
+
+def _seeds(shares, seeds):
+    return seeds if isinstance(seeds, dict) else dict.fromkeys(shares, seeds)
+
+
+@pytest.mark.parametrize("reading", ["runs", "queries"])
+def test_the_outcomes_of_the_claim(monkeypatch, reading):
+    shares = {"neural_bo": 0.25, "gp_ucb": 0.2, "random_search": 0.25}
+    found = compare(monkeypatch, shares, reading=reading)
+    assert [c.outcome for c in found] == ["supported", "supported", "open"]
+    assert claims.judge(found) == "partly"
+    assert found[0].ours.startswith("Log-probabilities: NEURAL_BO detects 0.")
+    level = float(re.search(r"detects (\S+) \[", found[0].ours)[1])
+    assert level == pytest.approx(1 - 0.75**8, abs=0.015)
+    assert "with 8 samples (12 runs; at least 0.85 is about 0.9)" in found[0].ours
+    other = float(re.match(r"Log-probabilities: GP_UCB (\S+), ", found[1].ours)[1])
+    assert other == pytest.approx(1 - 0.8**8, abs=0.02)
+    difference = float(re.search(r"difference (\S+) \[", found[1].ours)[1])
+    assert difference == pytest.approx(level - other, abs=1.6e-3)
+    assert found[1].ours.endswith("(12 runs)")
+
+    shares = {"neural_bo": 0.1, "gp_ucb": 0.2, "random_search": 0.05}
+    found = compare(monkeypatch, shares, reading=reading)
+    assert [c.outcome for c in found] == ["contradicted", "contradicted", "supported"]
+    # with a lower level asked for
+    assert compare(monkeypatch, shares, reading=reading, rate=0.6)[0].outcome == "supported"
+
+
+def test_a_level_below_that_might_be_above_is_open(monkeypatch):
+    # the samples of three runs detect nothing, which leaves an interval that reaches 0.80
+    shares = {"neural_bo": np.repeat([0.9, 0.0], [9, 3])[:, None, None], "gp_ucb": 0.1}
+    found = compare(monkeypatch, shares, baselines=["gp_ucb"], samples=1, rate=0.85)
+    assert found[0].outcome == "open"
+
+
+def test_only_common_seeds_are_compared(monkeypatch):
+    shares = {"neural_bo": 0.3, "gp_ucb": 0.2, "random_search": 0.2}
+    seeds = {"neural_bo": range(12), "gp_ucb": range(2, 12), "random_search": range(5, 12)}
+    found = compare(monkeypatch, shares, seeds)
+    assert [c.outcome for c in found] == ["supported", "supported", "open"]
+    assert found[1].ours.endswith("(10 runs)")
+    assert found[2].ours.endswith("RANDOM_SEARCH has 7 of the seeds, fewer than the 9 needed")
+
+
+def test_a_baseline_that_was_not_run_is_open_and_named(monkeypatch):
+    found = compare(monkeypatch, {"neural_bo": 0.3, "random_search": 0.2})
+    assert [c.outcome for c in found] == ["supported", "open", "supported"]
+    assert found[1].ours == "Log-probabilities: GP_UCB was not run"
+
+
+@pytest.mark.parametrize(
+    ("shares", "seeds", "message"),
+    [
+        ({"gp_ucb": 0.2}, range(12), "neural_bo was not run on sensitive"),
+        ({"neural_bo": 0.2}, range(12), "no baseline was run on sensitive"),
+        (
+            {"neural_bo": 0.2, "gp_ucb": 0.2},
+            range(8),
+            "sensitive: 8 samples with their interval need 9 runs of neural_bo; there are 8",
+        ),
+    ],
+)
+def test_missing_runs_are_said(monkeypatch, shares, seeds, message):
+    with pytest.raises(MissingRunsError, match=message):
+        compare(monkeypatch, shares, seeds)
+
+
+def test_too_many_samples_and_too_few_queries():
+    options = {"problems": ["sensitive"], "algorithm": "neural_bo", "baselines": ["gp_ucb"]}
+    with pytest.raises(
+        RepliboError, match=r"samples: 11 is not allowed; an integer from 1 to 10 is"
+    ):
+        paper.detection_at(made_runs(everything()), **options, samples=11)
+    few = made_runs(everything([0, 1]), queries=5)
+    with pytest.raises(MissingRunsError, match="5 queries of a run are kept, 8 needed"):
+        paper.detection_at(few, **options, reading="queries")

@@ -1,0 +1,382 @@
+"""Sensitive samples: the Jacobian's norm against autograd, the training against PyTorch's, the
+tampering against its definition."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import os
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from replibo.data.mnist import FILES
+from replibo.errors import RepliboError
+from replibo.problems import digit_classifier as network
+from replibo.problems import sensitive_samples as problems
+from replibo.problems.digit_classifier import PARAMETERS, DigitClassifier, layers, normalised
+from replibo.problems.mnist_cnn import small_digits
+from replibo.problems.sensitive_samples import (
+    SensitiveSamples,
+    TamperedAccuracies,
+    calibrated_sd,
+    detections,
+    tampered_labels,
+    tampering_noise,
+    upscaling_operator,
+)
+from replibo.streams import RunStreams, generator
+
+OUTPUTS = ("log_softmax", "softmax")
+
+
+@pytest.fixture(scope="module")
+def problem() -> SensitiveSamples:
+    return SensitiveSamples()
+
+
+def random_network(seed: int = 0, scale: float = 0.1) -> DigitClassifier:
+    return DigitClassifier(scale * generator("network", seed).standard_normal(PARAMETERS))
+
+
+def images(n: int, seed: int = 0) -> np.ndarray:
+    return generator("images", seed).uniform(-0.42, 2.82, size=(n, 784))
+
+
+def torch_outputs(parameters: torch.Tensor, x: torch.Tensor, outputs: str) -> torch.Tensor:
+    W1, b1, W2, b2 = torch.split(parameters, [7840, 10, 100, 10])
+    z = W2.reshape(10, 10) @ torch.relu(W1.reshape(10, 784) @ x + b1) + b2
+    return getattr(torch.nn.functional, outputs)(z, dim=-1)
+
+
+# The objective
+
+
+@pytest.mark.parametrize("outputs", OUTPUTS)
+def test_the_norm_against_autograd(problem: SensitiveSamples, outputs: Any) -> None:
+    for classifier in (problem.classifier, random_network(), random_network(1, 1e-3)):
+        X = images(8)
+        theta = torch.from_numpy(classifier.parameters)
+        norms = [
+            torch.func.jacrev(lambda p, x=x: torch_outputs(p, x, outputs))(theta).norm().item()
+            for x in torch.from_numpy(X)
+        ]
+        # where the model is sure, 1 - p of the probabilities has few digits left
+        np.testing.assert_allclose(classifier.jacobian_norms(X, outputs), norms, rtol=1e-9)
+
+
+@pytest.mark.parametrize("outputs", OUTPUTS)
+def test_the_norm_against_finite_differences(outputs: Any) -> None:
+    classifier, x, step = random_network(), images(1), 1e-6
+    # all parameters of the output layer, and some of the hidden layer
+    rng = generator("some")
+    some = np.concatenate([rng.choice(7840, 60, replace=False), np.arange(7840, PARAMETERS)])
+
+    def f(parameters: np.ndarray) -> np.ndarray:
+        return torch_outputs(torch.from_numpy(parameters), torch.from_numpy(x[0]), outputs).numpy()
+
+    squares = np.zeros(PARAMETERS)
+    for i in some:
+        moved = np.zeros(PARAMETERS)
+        moved[i] = step
+        slope = f(classifier.parameters + moved) - f(classifier.parameters - moved)
+        squares[i] = np.sum((slope / (2 * step)) ** 2)
+    # a weight's column of the Jacobian is its unit's bias's, times the pixel
+    W1, b1, *_ = layers(squares)
+    sampled = np.flatnonzero(W1.ravel())
+    np.testing.assert_allclose(
+        W1.ravel()[sampled], (b1[:, None] * x**2).ravel()[sampled], rtol=1e-5, atol=1e-12
+    )
+    whole = squares[7840:].sum() + np.sum(b1[:, None] * x**2)
+    assert classifier.jacobian_norms(x, outputs)[0] == pytest.approx(math.sqrt(whole), rel=1e-6)
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(0, 10**6), st.sampled_from(OUTPUTS), st.permutations(range(10)))
+def test_the_order_of_hidden_units_and_classes_leaves_the_norm_alone(
+    seed: int, outputs: Any, order: list[int]
+) -> None:
+    classifier, X = random_network(seed), images(3, seed)
+    W1, b1, W2, b2 = layers(classifier.parameters)
+    hidden = np.concatenate([W1[order].ravel(), b1[order], W2[:, order].ravel(), b2])
+    classes = np.concatenate([W1.ravel(), b1, W2[order].ravel(), b2[order]])
+    expected = classifier.jacobian_norms(X, outputs)
+    for parameters in (hidden, classes):
+        found = DigitClassifier(parameters).jacobian_norms(X, outputs)
+        np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+def test_the_norm_by_hand() -> None:
+    """No active unit: only the output biases count, and all classes are equally probable."""
+    parameters = np.zeros(PARAMETERS)
+    layers(parameters)[1][...] = -1.0
+    classifier = DigitClassifier(parameters)
+    assert classifier.jacobian_norms(images(1))[0] == pytest.approx(3.0)  # 10 (.9² + 9·.01)
+    assert classifier.jacobian_norms(images(1), "softmax")[0] == pytest.approx(0.3)
+
+
+def test_extreme_logits_give_finite_norms() -> None:
+    classifier = random_network(0, 1e3)
+    for outputs in OUTPUTS:
+        assert np.all(np.isfinite(classifier.jacobian_norms(images(20), outputs)))
+
+
+def test_the_objective_is_the_norm_at_the_upscaled_image(problem: SensitiveSamples) -> None:
+    x = problem.to_native(generator("x").uniform(size=(5, 49)))
+    small = torch.from_numpy(x).reshape(-1, 1, 7, 7)
+    for made in (problem, SensitiveSamples(epochs=1, upscaling="nearest", outputs="softmax")):
+        large = torch.nn.functional.interpolate(small, scale_factor=4, mode=made.upscaling)
+        expected = made.classifier.jacobian_norms(large.reshape(-1, 784).numpy(), made.outputs)
+        np.testing.assert_allclose(made.evaluate_true(x), expected, rtol=1e-12)
+        assert made.observe(x[0], RunStreams("p", "q", "a", 0), 3).y == made.evaluate_true(x[:1])[0]
+
+
+@pytest.mark.parametrize("upscaling", ["bilinear", "nearest"])
+def test_upscaling_keeps_the_box(upscaling: Any) -> None:
+    operator = upscaling_operator(upscaling)
+    assert operator.shape == (784, 49) and operator.min() >= 0
+    np.testing.assert_allclose(operator.sum(axis=1), 1.0, rtol=1e-15)
+    np.testing.assert_allclose(operator.sum(axis=0), 16.0, rtol=1e-12)  # each pixel counts alike
+
+
+def test_domain(problem: SensitiveSamples) -> None:
+    assert problem.dim == 49 and problem.kept_queries == 10
+    np.testing.assert_allclose(problem.bounds, np.outer([-0.4242, 2.8215], np.ones(49)), atol=5e-5)
+    assert "scikit-learn's 1797 digits" in problem.stand_in and "97.3 %" in problem.stand_in
+
+
+# The classifier
+
+
+def test_training_against_pytorchs_modules() -> None:
+    digits, epochs = small_digits(), 1
+    rng = generator("sensitive_samples", "training")
+    start = [rng.uniform(-1, 1, size=7850) / 28, rng.uniform(-1, 1, size=110) / math.sqrt(10)]
+    W1, b1, W2, b2 = (torch.tensor(part) for part in layers(np.concatenate(start)))
+    model = torch.nn.Sequential(
+        torch.nn.Linear(784, 10), torch.nn.ReLU(), torch.nn.Linear(10, 10), torch.nn.LogSoftmax(1)
+    ).double()
+    model.load_state_dict({"0.weight": W1, "0.bias": b1, "2.weight": W2, "2.bias": b2})
+    n, steps = len(digits.train_labels), 938
+    order = np.concatenate([rng.permutation(n) for _ in range(-(-steps * 64 // n))])
+    adam = torch.optim.Adam(model.parameters())
+    for rows in order[: steps * 64].reshape(steps, 64):
+        x = torch.tensor((digits.train_images[rows] / 255 - 0.1307) / 0.3081)
+        loss = torch.nn.functional.nll_loss(
+            model(x), torch.tensor(digits.train_labels[rows]).long()
+        )
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+    expected = torch.cat([p.detach().ravel() for p in model.parameters()]).numpy()
+    found = network.train(digits.train_images, digits.train_labels, epochs=epochs)
+    np.testing.assert_allclose(found.parameters, expected, rtol=1e-6, atol=1e-7)
+
+
+def test_accuracy_and_the_same_twice(problem: SensitiveSamples) -> None:
+    digits = small_digits()
+    assert problem.accuracy > 0.95
+    right = problem.classifier.labels(normalised(digits.test_images)) == digits.test_labels
+    assert problem.accuracy == right.mean()
+    again = SensitiveSamples()
+    np.testing.assert_array_equal(again.classifier.parameters, problem.classifier.parameters)
+    assert again.tampering == problem.tampering
+    assert SensitiveSamples(epochs=1).accuracy < problem.accuracy
+
+
+def test_parameters_as_text(problem: SensitiveSamples) -> None:
+    text = problem.classifier.encoded()
+    assert len(text) < 43_000
+    again = DigitClassifier.decode(text)
+    np.testing.assert_array_equal(again.parameters, problem.classifier.parameters)
+    for wrong in (text[:-4], "no base64!", "", text[:-8]):
+        with pytest.raises(RepliboError) as error:
+            DigitClassifier.decode(wrong)
+        assert "\n" not in str(error.value)
+
+
+# Tampering and detection
+
+
+def test_the_noise_is_standard_normal_and_the_first_models_are_the_same() -> None:
+    few = np.concatenate(list(tampering_noise(60)))
+    more = np.concatenate(list(tampering_noise(130)))
+    assert few.shape == (60, PARAMETERS) and more.shape == (130, PARAMETERS)
+    np.testing.assert_array_equal(few, more[:60])
+    assert abs(more.mean()) < 5e-3 and abs(more.std() - 1) < 5e-3
+
+
+def test_tampered_labels_by_their_definition(problem: SensitiveSamples) -> None:
+    X = normalised(small_digits().test_images[:30])
+    sd = 0.07
+    expected = [
+        DigitClassifier(problem.classifier.parameters + sd * noise).labels(X)
+        for part in tampering_noise(70)
+        for noise in part
+    ]
+    np.testing.assert_array_equal(tampered_labels(problem.classifier, sd, X, 70), expected)
+    np.testing.assert_array_equal(  # image by image
+        tampered_labels(problem.classifier, sd, X[7:8], 70)[:, 0], np.array(expected)[:, 7]
+    )
+
+
+def test_detections(problem: SensitiveSamples) -> None:
+    X = problem.to_native(generator("x").uniform(size=(4, 49))) @ upscaling_operator("bilinear").T
+    assert not detections(problem.classifier, 0.0, X).any()
+    found = detections(problem.classifier, 0.05, X)
+    assert found.shape == (4, 1000) and 0.01 < found.mean() < 0.9
+    own = problem.classifier.labels(X)
+    labels = tampered_labels(problem.classifier, 0.05, X)
+    assert found[2, 17] == (labels[17, 2] != own[2])
+    assert detections(problem.classifier, 10.0, X).mean() > 0.7
+
+
+def test_the_accuracies_of_tampered_models(problem: SensitiveSamples) -> None:
+    digits = small_digits()
+    accuracies = TamperedAccuracies(
+        problem.classifier, digits.test_images, digits.test_labels, tampering_noise(60)
+    )
+    assert accuracies(0.0) == pytest.approx([problem.accuracy] * 60)
+    for sd in (0.02, 0.1):
+        X = normalised(digits.test_images)
+        labels = tampered_labels(problem.classifier, sd, X, 60)
+        # a label may change where single precision cannot tell two logits apart
+        np.testing.assert_allclose(
+            accuracies(sd), np.mean(labels == digits.test_labels, axis=1), atol=1 / 300
+        )
+    means = [accuracies(sd).mean() for sd in np.linspace(0, 0.2, 9)]
+    assert np.all(np.diff(means) < 0)
+
+
+def test_calibration_reaches_its_target(problem: SensitiveSamples) -> None:
+    digits = small_digits()
+    accuracies = TamperedAccuracies(
+        problem.classifier, digits.test_images, digits.test_labels, tampering_noise(60)
+    )
+    found = [calibrated_sd(accuracies, target) for target in (0.9, 0.7, 0.4)]
+    assert found == sorted(found)
+    for sd, target in zip(found, (0.9, 0.7, 0.4), strict=True):
+        assert accuracies(sd).mean() == pytest.approx(target, abs=2e-3)
+    with pytest.raises(RepliboError, match=r"target: 0.9800 is not allowed; less than .* 0.9733"):
+        calibrated_sd(accuracies, 0.98)
+
+
+def test_the_tampering_of_the_stand_in(problem: SensitiveSamples) -> None:
+    sd, mean, spread = problem.tampering
+    assert mean / problem.accuracy == pytest.approx(0.8773 / 0.93, abs=0.01)
+    labels = tampered_labels(problem.classifier, sd, normalised(small_digits().test_images))
+    own = np.mean(labels == small_digits().test_labels, axis=1)
+    assert mean == pytest.approx(own.mean(), abs=1e-4)
+    assert spread == pytest.approx(own.std(ddof=1), rel=1e-2)
+
+
+def test_what_is_recorded_gives_the_same_detection(problem: SensitiveSamples) -> None:
+    facts = json.loads(json.dumps(problem.recorded()))
+    assert facts["tampered_models"] == len(detections(problem.classifier, 0.1, images(1))[0])
+    x = problem.to_native(generator("x").uniform(size=(6, 49)))
+    large = x @ upscaling_operator(facts["upscaling"]).T
+    again = DigitClassifier.decode(facts["parameters"])
+    np.testing.assert_array_equal(
+        again.jacobian_norms(large, facts["outputs"]), problem.evaluate_true(x)
+    )
+    np.testing.assert_array_equal(
+        detections(again, facts["tampering_sd"], large),
+        detections(problem.classifier, problem.tampering.sd, large),
+    )
+    assert facts["accuracy"] == problem.accuracy
+    assert (facts["tampered_accuracy"], facts["tampered_accuracy_sd"]) == problem.tampering[1:]
+
+
+# Settings and files
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"epochs": 0}, "epochs: 0 is not allowed; an integer >= 1 is"),
+        ({"epochs": 1.5}, "epochs: 1.5 is not allowed; an integer >= 1 is"),
+        ({"outputs": "logits"}, "outputs: 'logits' is not allowed; log_softmax or softmax is"),
+        ({"upscaling": "cubic"}, "upscaling: 'cubic' is not allowed; bilinear or nearest is"),
+        (
+            {"data": {}},
+            "data: MNIST needs the file called 'mnist_train_images', which was not given",
+        ),
+    ],
+)
+def test_bad_settings(setting: dict[str, Any], message: str) -> None:
+    with pytest.raises(RepliboError) as error:
+        SensitiveSamples(**setting)
+    assert str(error.value) == message
+
+
+def idx(values: np.ndarray) -> bytes:
+    head = struct.pack(f">HBB{values.ndim}I", 0, 8, values.ndim, *values.shape)
+    return gzip.compress(head + values.tobytes(), 1)
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+    """The stand-in's digits as files of MNIST's format, in their own numbers."""
+    digits = small_digits()
+    monkeypatch.setattr("replibo.data.mnist.TRAIN", len(digits.train_labels))
+    monkeypatch.setattr("replibo.data.mnist.TEST", len(digits.test_labels))
+    shapes = ((-1, 28, 28), (-1,), (-1, 28, 28), (-1,))
+    paths = {}
+    for name, values, shape in zip(FILES, digits, shapes, strict=True):
+        paths[name] = tmp_path / f"{name}.gz"
+        paths[name].write_bytes(idx(values.reshape(shape)))
+    return paths
+
+
+def test_from_files(files: dict[str, Path], problem: SensitiveSamples) -> None:
+    real = SensitiveSamples(data=files)
+    assert real.stand_in == ""
+    np.testing.assert_array_equal(real.classifier.parameters, problem.classifier.parameters)
+    # real data: the paper's own number, not its ratio
+    assert real.tampering.mean_accuracy == pytest.approx(0.8773, abs=0.01)
+    assert real.tampering.sd > problem.tampering.sd
+
+
+def test_missing_or_damaged_files(files: dict[str, Path]) -> None:
+    images_file = files["mnist_train_images"]
+    content = images_file.read_bytes()
+    for wrong, words in ((content[:-100], "truncated"), (None, "no such file")):
+        images_file.unlink()
+        if wrong is not None:
+            images_file.write_bytes(wrong)
+        with pytest.raises(RepliboError) as error:
+            SensitiveSamples(data=files)
+        assert "\n" not in str(error.value) and str(error.value).startswith(f"{images_file}: ")
+        assert words in str(error.value)
+        images_file.write_bytes(content)
+
+
+def test_a_classifier_that_is_no_good_is_refused_before_anything_is_run(
+    files: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(problems, "PRINTED_TAMPERED_ACCURACY", 0.99)
+    with pytest.raises(RepliboError, match=r"^epochs: 1 is not allowed; .* above 0.9900 is"):
+        SensitiveSamples(epochs=1, data=files)
+
+
+def test_in_another_process_the_same() -> None:
+    script = (
+        "from replibo.problems.sensitive_samples import SensitiveSamples\n"
+        "p = SensitiveSamples(epochs=1)\n"
+        "print(p.evaluate_true(p.bounds[1:] / 2)[0].hex())\n"
+    )
+    environment = {**os.environ, "PYTHONHASHSEED": "1", "OMP_NUM_THREADS": "1"}
+    found = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment
+    ).stdout.split()
+    here = SensitiveSamples(epochs=1)
+    assert found == [float(here.evaluate_true(here.bounds[1:] / 2)[0]).hex()]
