@@ -134,6 +134,15 @@ def test_fewer_seeds_are_said(root: Path) -> None:
     assert found.verdict == "holds (30 of 100 seeds)"
 
 
+def test_a_baseline_of_few_seeds_is_said(root: Path) -> None:
+    """Baselines that may be missing stand in a claim's options alone."""
+    own = claim("go_ucb_1_f1").model_copy(update={"algorithms": ("go_ucb",)})
+    runs = regrets(go_ucb=0.0, gp_ei=0.2, gp_pi=0.2, gp_ucb=0.1)
+    runs["gp_pi"] = runs["gp_pi"][:30]
+    found = claims.verdict("c", own, made_runs({"f1": runs}))
+    assert (found.verdict, found.seeds) == ("holds (30 of 100 seeds)", 30)
+
+
 def test_missing_runs_are_not_run(root: Path) -> None:
     runs = made_runs({"f1": {"go_ucb": constant(0.0), "gp_ei": constant(0.2)}})
     found = claims.verdict("c", claim("go_ucb_1_f1"), runs)

@@ -54,6 +54,30 @@ def test_too_large_a_file_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "published").exists()
 
 
+def test_a_large_problem_has_a_file_for_each_algorithm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = traces.read(source(tmp_path / "runs.parquet", 2000, noise=True))
+    others = runs.set_column(1, "algorithm", pa.array(["gp_ei"] * len(runs)))
+    others = others.set_column(
+        others.column_names.index("f"),
+        "f",
+        pa.array(np.random.default_rng(1).uniform(size=len(runs))),
+    )
+    both = pa.concat_tables([runs, others]).replace_schema_metadata(runs.schema.metadata)
+    traces.write(tmp_path / "both.parquet", both)
+    monkeypatch.setattr(publish, "MAXIMAL_BYTES", 30_000)
+    files = publish.publish(tmp_path / "both.parquet", tmp_path / "published")
+    assert [path.name for path in files] == [
+        "f1.go_ucb.parquet",
+        "f1.gp_ei.parquet",
+        "metadata.json",
+    ]
+    content = publish.read(tmp_path / "published")
+    assert content["f"].to_pylist() == both["f"].to_pylist()
+    assert content["algorithm"].to_pylist() == both["algorithm"].to_pylist()
+
+
 def test_fewer_runs_do_not_replace_more_unless_told(tmp_path: Path) -> None:
     folder = tmp_path / "published"
     publish.publish(source(tmp_path / "many.parquet"), folder)

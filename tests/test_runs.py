@@ -108,3 +108,29 @@ def test_what_a_problem_records_reaches_the_figures(
     assert best.shape == (2, 2, dim)
     for trace, own in zip(traces.split(traces.read(Path(output))), best, strict=True):
         assert trace.x[int(np.argmax(trace.y))] == own[0].tolist()
+
+
+def test_runs_on_problems_that_recorded_something_else_are_not_put_together(
+    root: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    overlay = tmp_path / "one.yaml"
+    overlay.write_text(
+        "go_ucb: {algorithms: {random_search: {seeds_per_job: 1}}, scales: {smoke: {only: [f1], "
+        "problems: {f1: {algorithms: [random_search]}}}}}\n"
+    )
+    (tmp_path / "config").symlink_to(root / "config")
+    monkeypatch.chdir(tmp_path)
+    common = ["--scale", "smoke", "--config", str(overlay)]
+    for seed in range(2):
+        monkeypatch.setattr(Problem, "recorded", lambda self, weight=seed: {"weight": weight})
+        output = f"results/smoke/go_ucb/f1/random_search/seeds_{seed}.parquet"
+        name = ["run", "go_ucb", "f1", "random_search", "--seeds", str(seed)]
+        assert cli.main([*name, "--output", output, *common]) == 0
+    capsys.readouterr()
+    assert cli.main(["collect", "go_ucb", "--output", "runs.parquet", *common]) == 2
+    error = capsys.readouterr().err
+    assert "seeds_1.parquet: was run on another f1" in error and error.count("\n") == 1
+    assert not Path("runs.parquet").exists()

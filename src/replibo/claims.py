@@ -132,10 +132,17 @@ def verdict(name: str, claim: Claim, runs: Runs | None) -> Verdict:
         comparisons: list[Comparison] = function(runs, **claim.options)
     except MissingRunsError as error:
         return Verdict(name, claim, "not run", str(error), 0, runs.scale)
-    seeds = {p: len(runs.f_of_common_seeds(p, claim.algorithms)[0]) for p in claim.problems}
+    seeds = {p: _common_seeds(claim, runs, p) for p in claim.problems}
     word = qualified(judge(comparisons), reduced(claim, runs, seeds))
     ours = "; ".join(comparison.ours for comparison in comparisons)
     return Verdict(name, claim, word, ours, min(seeds.values()), runs.scale)
+
+
+def _common_seeds(claim: Claim, runs: Runs, problem: str) -> int:
+    """How many seeds all of the claim's algorithms have, and of its baselines those that were run (the
+    others are open comparisons)."""
+    baselines = [name for name in claim.options.get("baselines", ()) if runs.has(problem, name)]
+    return len(runs.f_of_common_seeds(problem, [*claim.algorithms, *baselines])[0])
 
 
 def reduced(claim: Claim, runs: Runs, seeds: Mapping[str, int]) -> str:

@@ -1,6 +1,7 @@
 """Published traces: what was really run at the largest scale, kept in the repository.
 
-``published/PAPER/`` holds one parquet file for each problem and ``metadata.json``: scale, problems,
+``published/PAPER/`` holds one parquet file for each problem (or, where that would be too large, for each
+problem and algorithm) and ``metadata.json``: scale, problems,
 timings, versions, machine, commit. The pseudo-scale ``published`` reads them instead of running.
 """
 
@@ -84,11 +85,21 @@ def publish(source: Path, folder: Path, *, replace: bool = False) -> list[Path]:
                 f"these {len(table)} of scale {metadata['scale']}; allowed: --replace"
             )
     parts: dict[str, bytes] = {}
-    for problem in pc.unique(table["problem"]).to_pylist():
+
+    def compressed(rows: pa.Table) -> bytes:
         buffer = pa.BufferOutputStream()
-        rows = thin(table.filter(pc.equal(table["problem"], problem)))
-        pq.write_table(rows, buffer, compression="zstd", compression_level=19)
-        parts[f"{problem}.parquet"] = buffer.getvalue().to_pybytes()
+        pq.write_table(thin(rows), buffer, compression="zstd", compression_level=19)
+        return bytes(buffer.getvalue().to_pybytes())
+
+    for problem in pc.unique(table["problem"]).to_pylist():
+        rows = table.filter(pc.equal(table["problem"], problem))
+        content = compressed(rows)
+        if len(content) <= MAXIMAL_BYTES:
+            parts[f"{problem}.parquet"] = content
+            continue
+        for algorithm in pc.unique(rows["algorithm"]).to_pylist():
+            own = rows.filter(pc.equal(rows["algorithm"], algorithm))
+            parts[f"{problem}.{algorithm}.parquet"] = compressed(own)
     for name, content in parts.items():
         if len(content) > MAXIMAL_BYTES:
             raise RepliboError(

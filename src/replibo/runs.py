@@ -48,7 +48,14 @@ def collect(config: Config, paper: str, scale: str) -> pa.Table:
         if fault := _foreign(metadata, entry, scale, problem, algorithm):
             faults.append(f"{path}: {fault}; delete it, and its rule makes it again")
             continue
-        problems.setdefault(problem, metadata["problem_facts"])
+        facts = metadata["problem_facts"]
+        first_facts = problems.setdefault(problem, facts)
+        if facts.get("recorded", {}) != first_facts.get("recorded", {}):
+            faults.append(
+                f"{path}: was run on another {problem} than the files before it (made on another "
+                "machine, or of other data); delete it, and its rule makes it again"
+            )
+            continue
         for key, values in origin.items():
             values.add(json.dumps(metadata[key], sort_keys=True))
         changed_config |= metadata.get("changed_config", False)

@@ -246,6 +246,17 @@ def test_short_runs_and_missing_ones_leave_it_open():
     assert paper.memory_growth(enough, **CLAIM)[0].outcome == "supported"
 
 
+def test_one_form_is_not_found_smaller_after_a_few_queries():
+    runs = made_runs(
+        {
+            ("robot_pushing", "neural_bo"): (10, squares),
+            ("robot_memory", "neural_bo_printed"): (10, lambda n: 512e6),
+        }
+    )
+    smaller = paper.memory_growth(runs, **CLAIM)[3]
+    assert smaller.outcome == "open" and smaller.ours.endswith("(too few iterations to tell)")
+
+
 def test_no_runs_at_all_are_said():
     with pytest.raises(MissingRunsError, match="no run on robot_pushing or robot_memory holds"):
         paper.memory_growth(made_runs({("ackley_10", "gp_ucb"): (3, squares)}), **CLAIM)

@@ -235,9 +235,9 @@ def test_the_three_outcomes_and_their_numbers():
 
 
 def test_what_comes_after_the_iterations_does_not_count():
-    late = ending([1.0, 1.0, 1.0])
+    late = ending([1.0] * 6)
     late[:, 7] = 5.0  # t = 6
-    rewards = {OWN: late, GP: ending([2.0, 2.0, 2.0])}
+    rewards = {OWN: late, GP: ending([2.0] * 6)}
     assert [c.outcome for c in compare(rewards)] == ["supported"]
     assert [c.outcome for c in compare(rewards, iterations=6)] == ["supported"]
     (found,) = compare(rewards, iterations=5)
@@ -245,21 +245,23 @@ def test_what_comes_after_the_iterations_does_not_count():
 
 
 def test_only_common_seeds_are_compared():
-    rewards = {OWN: ending([9.0, 1.0, 2.0]), GP: ending([2.0, 3.0, 0.0])}
-    (found,) = compare(rewards, seeds={OWN: [0, 4, 5], GP: [4, 5, 7]})
+    own, other = [9.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0], [2.0, 3.0, 2.0, 3.0, 2.5, 3.0, 0.0]
+    seeds = {OWN: [0, 2, 3, 4, 5, 6, 7], GP: [2, 3, 4, 5, 6, 7, 9]}
+    (found,) = compare({OWN: ending(own), GP: ending(other)}, seeds=seeds)
     assert found.outcome == "contradicted"
-    assert "NEURAL_BO 1.50, GP_UCB 2.50" in found.ours and "(2 seeds)" in found.ours
+    assert "NEURAL_BO 1.50, GP_UCB 2.75" in found.ours and "(6 seeds)" in found.ours
 
 
 def test_what_was_not_run_is_open_or_missing():
-    rewards = {OWN: ending([1.0, 2.0]), RANDOM: ending([0.0, 0.0])}
+    rewards = {OWN: ending([1.0, 2.0] * 3), RANDOM: ending([0.0] * 6)}
     found = compare(rewards, ("gp_ucb", "random_search"))
     assert [c.outcome for c in found] == ["open", "supported"]
     assert found[0].ours == "Robot, t = 6: GP_UCB was not run"
-    (found,) = compare({OWN: ending([1.0, 2.0]), GP: ending([5.0])})
+    (found,) = compare({OWN: ending([1.0] * 6), GP: ending([5.0] * 5)})
     assert (found.outcome, found.ours) == (
         "open",
-        "Robot, t = 6: GP_UCB and NEURAL_BO have fewer than two common seeds",
+        "Robot, t = 6: GP_UCB and NEURAL_BO have 5 common seeds, fewer than the 6 that an interval of "
+        "medians needs",
     )
     with pytest.raises(MissingRunsError, match="neural_bo was not run on robot_pushing"):
         compare({GP: ending([5.0])})

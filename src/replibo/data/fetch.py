@@ -174,7 +174,7 @@ def _fault(path: Path, file: DataFile, record: Path) -> str | None:
     if (sha256 := _sha256(path)) != recorded:
         return (
             f"wrong digest: sha256 {sha256}, not {recorded or 'the missing one'}, which was recorded "
-            f"in {record} when the file was first used"
+            f"in {record} when the file was first used (to take another file, delete that too)"
         )
     return None
 
@@ -226,7 +226,8 @@ def _wrong_table(path: Path, table: CsvTable) -> str | None:
             header = next(lines, [])
             if header != list(table.columns):
                 shown = ", ".join(repr(name) for name in header[: len(table.columns)])
-                return f"wrong columns: {shown[:200] or 'none'}"
+                missing = ", ".join(name for name in table.columns if name not in header)
+                return f"wrong columns: {shown[:200] or 'none'}; missing: {missing or 'none'}"
             for cells in lines:
                 rows += 1
                 if rows > table.rows:

@@ -33,7 +33,9 @@ MIB = 2**20
 
 EXPLAINED = (
     "Held: all tensors that the surrogate keeps from query to query, room for observations to come and "
-    "buffers included (1 MiB = 2^20 bytes); the same for every seed and machine. Peak: the most that the "
+    "buffers included (1 MiB = 2^20 bytes); the same for every seed and machine. The history of queries, "
+    "which every method has, is not counted. NeuralBO: its σ from a factor that grows with the "
+    "observations. Peak: the most that the "
     "process has held until then, interpreter, PyTorch and the problem included (on a GPU: PyTorch's "
     "tensors), measured; where one process makes several runs, of them all, and of a resumed run that of "
     "its last process."
@@ -218,8 +220,12 @@ def memory_growth(
     The bytes that the surrogate holds, at the last query against the first. Supported, for each of
     ``growing``: they are more than ``factor`` times as many; for each of ``flat``: they are the same at
     every query; for each name and other name in ``smaller``: the first holds less at its largest than the
-    second at its smallest. Contradicted otherwise. Open: an algorithm was not run; or, of ``growing`` and
-    ``flat``, its runs are too short to tell, the observations having grown by less than ``factor``.
+    second at its smallest. Contradicted otherwise. Open: an algorithm was not run; or its runs (of
+    ``smaller``, those of the first) are too short to tell, the observations having grown by less than
+    ``factor``.
+
+    That a network and a p × p matrix hold the same at every query is so by construction. The process's
+    peak is not judged: it holds much that is no surrogate's.
 
     Raises:
         MissingRunsError: none of the algorithms was run, or no trace holds surrogate_bytes.
@@ -257,13 +263,16 @@ def memory_growth(
             comparisons.append(Comparison("open", f"{labels[missing].label} was not run"))
             continue
         most, least = own.held.max(), other.held.min()
-        comparisons.append(
-            Comparison(
-                "supported" if most < least else "contradicted",
-                f"{labels[name].label} at most {_mib(most)} in {len(own.held)} iterations, "
-                f"{labels[other_name].label} at least {_mib(least)}",
-            )
+        outcome = "supported" if most < least else "contradicted"
+        text = (
+            f"{labels[name].label} at most {_mib(most)} in {len(own.held)} iterations, "
+            f"{labels[other_name].label} at least {_mib(least)}"
         )
+        first, last = own.observations[[0, -1]]
+        if last < factor * first:
+            outcome = "open"
+            text += " (too few iterations to tell)"
+        comparisons.append(Comparison(outcome, text))
     return comparisons
 
 

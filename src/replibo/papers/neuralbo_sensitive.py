@@ -58,10 +58,11 @@ TOLERANCE = 0.05
 """A rate that is "about 0.9" is at least 0.85."""
 CONFIDENCE = 0.95
 
-JACKKNIFE = (
-    "95 % intervals: jackknife over the runs with Student's quantile; none where N_S is the number of "
-    "runs"
-)
+JACKKNIFE = {
+    "runs": "95 % intervals: jackknife over the runs with Student's quantile, too short where runs "
+    "differ much; none where N_S is the number of runs",
+    "queries": "95 % intervals: jackknife over the runs with Student's quantile",
+}
 READINGS = {
     "runs": (
         "Each run gives one sample, the best image it queried; detection by at least one of N_S samples, "
@@ -114,8 +115,10 @@ def jackknife(values: NDArray[Any], statistic: Callable[[NDArray[Any]], Array]) 
 
     The spread of the statistic over the R sets that leave one run out; for a mean it is the usual
     standard error. A bootstrap would not do: a resample has runs twice, which as samples are worth
-    one, so that the percentile interval of `subset_rates` lies too low (on simulated runs, R = 10 and
-    N_S = 8, it holds the true rate in 51 to 55 % of the cases, the jackknife's in 93 to 94 %).
+    one, so that the percentile interval of `subset_rates` lies too low. On simulated runs of equal
+    quality, R = 10 and N_S = 8, it holds the true rate in 51 to 55 % of the cases, the jackknife's in 93
+    to 94 %; where runs differ much in quality the jackknife's holds it in 71 to 75 %, and of 20 runs in
+    81 to 88 %.
 
     Args:
         values: ``R x …``.
@@ -293,8 +296,8 @@ def figure_3(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> Fi
         ax.set_ylim(0, 1.02)
         ax.xaxis.get_major_locator().set_params(integer=True)
     caption = (
-        f"{entry.caption} {READINGS[reading]}. Bands: {JACKKNIFE}. Dotted: {REFERENCE} images drawn "
-        "uniformly from the box, which nobody optimised, in the same way; cross: nearly 0.9 from 8 "
+        f"{entry.caption} {READINGS[reading]}. Bands: {JACKKNIFE[reading]}. Dotted: {REFERENCE} images "
+        "drawn uniformly from the box, which nobody optimised, in the same way; cross: nearly 0.9 from 8 "
         f"samples on, as the paper says of NeuralBO. {about_the_models(runs, list(problems))} "
         f"{runs.note(list(problems), entry.algorithms)}"
     )
@@ -405,8 +408,8 @@ def detection(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> T
         cells = [cell for n in SHOWN for cell in (float(reference[n - 1]), None, None)]
         rows.append((label, f"{REFERENCE} images at random", None, None, *cells, *4 * (None,)))
     caption = (
-        f"{entry.caption} {READINGS[reading]}. {JACKKNIFE}. The objective is the largest norm of the "
-        "Jacobian in a run, the mean over the runs with Student's 95 % interval. CPU seconds of one "
+        f"{entry.caption} {READINGS[reading]}. {JACKKNIFE[reading]}. The objective is the largest norm "
+        "of the Jacobian in a run, the mean over the runs with Student's 95 % interval. CPU seconds of one "
         f"thread, imports not counted. {about_the_models(runs, list(problems))} "
         f"{runs.note(list(problems), entry.algorithms)}"
     )

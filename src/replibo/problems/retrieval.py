@@ -136,6 +136,7 @@ class Retrieval(Problem):
         if not self._target_per_seed:
             return self
         member = copy.copy(self)
+        member._target_per_seed = False
         member._take_target("target", seed)
         return member
 
@@ -150,7 +151,10 @@ class Retrieval(Problem):
 
     def recorded(self) -> dict[str, Any]:
         """Sizes of file, corpus and pool, the number of categories on each level, the target's category
-        and its place in the corpus, and how many documents of the pool have which score."""
+        and its place in the corpus, and how many documents of the pool have which score; nothing of
+        a family whose seeds have targets of their own."""
+        if self._target_per_seed:
+            return {}
         scores, counts = np.unique(self.scores, return_counts=True)
         paths = self._paths
         return {
