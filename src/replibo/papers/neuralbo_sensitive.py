@@ -409,8 +409,8 @@ def detection(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> T
         rows.append((label, f"{REFERENCE} images at random", None, None, *cells, *4 * (None,)))
     caption = (
         f"{entry.caption} {READINGS[reading]}. {JACKKNIFE[reading]}. The objective is the largest norm "
-        "of the Jacobian in a run, the mean over the runs with Student's 95 % interval. CPU seconds of one "
-        f"thread, imports not counted. {about_the_models(runs, list(problems))} "
+        "of the Jacobian in a run, the mean over the runs with Student's 95 % interval. CPU seconds of "
+        f"one thread, imports not counted. {about_the_models(runs, list(problems))} "
         f"{runs.note(list(problems), entry.algorithms)}"
     )
     formats: dict[str, Format] = dict.fromkeys(
