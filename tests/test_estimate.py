@@ -280,7 +280,7 @@ def test_the_target_rules(target: str, root: Path) -> None:
     assert sum(job.kind == "run" for job in jobs) == sum(map(len, runs_of.values()))
     papers = workflow.papers_at(config, scale)
     assert sum(job.kind == "figure" for job in jobs) == sum(
-        len(config.paper(paper).figures) for paper in papers
+        len(workflow.names_at(config, "figures", paper, scale)) for paper in papers
     )
     assert sum(job.kind == "collect" for job in jobs) == len(papers)
     assert sum(job.kind == "claims" for job in jobs) == 1

@@ -434,10 +434,9 @@ class Plan:
         """
         rules = {"all": "paper", **{name: name for name in workflow.SCALES if name != "paper"}}
         if target in self.config.papers:
-            entry = self.config.paper(target)
             self._add(Job("collect", scale, target))
             for kind in ("figure", "table"):
-                for name in getattr(entry, f"{kind}s"):
+                for name in workflow.names_at(self.config, f"{kind}s", target, scale):
                     self._add(Job(kind, scale, target, (name,)))
         elif target in rules:
             for path in workflow.outputs(self.config, rules[target]):

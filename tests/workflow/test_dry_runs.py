@@ -38,9 +38,25 @@ def test_published_computes_no_run(project: Project) -> None:
     papers = [p for p in config.papers if (ROOT / "published" / p / "metadata.json").exists()]
     assert papers, "nothing is published"
     for paper in papers:
-        for name in config.paper(paper).figures:
-            assert f"figures/published/{paper}/{name}.pdf" in planned
+        published = {
+            path.stem.partition(".")[0] for path in (ROOT / "published" / paper).glob("*.parquet")
+        }
+        for name, entry in config.paper(paper).figures.items():
+            something = not entry.problems or bool(published & set(entry.problems))
+            assert (f"figures/published/{paper}/{name}.pdf" in planned) == something, name
     assert not [name for name in planned if "seeds_" in name]
+
+
+def test_a_scale_leaves_out_what_would_show_nothing(project: Project) -> None:
+    """A figure whose every problem is left out; one that has a problem left is made."""
+    overlay = project.path / "some.yaml"
+    overlay.write_text("neuralbo: {scales: {smoke: {only: [ackley_10, robot_pushing]}}}\n")
+    planned = project.planned("smoke", "--configfile", overlay.name)
+    made = {name for name in planned if name.startswith("figures/smoke/neuralbo/")}
+    for name in ("figure_1", "figure_5", "figure_6"):
+        assert f"figures/smoke/neuralbo/{name}.pdf" in made
+    for name in ("figure_3", "figure_4", "sensitive_images"):
+        assert f"figures/smoke/neuralbo/{name}.pdf" not in made
 
 
 @pytest.mark.parametrize("scale", SCALES)

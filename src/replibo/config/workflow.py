@@ -55,22 +55,38 @@ def published_files(paper: str) -> list[str]:
     return [str(path) for path in sorted(Path("published", paper).glob("*.*"))]
 
 
+def published_problems(paper: str) -> set[str]:
+    """The problems of a paper whose traces are published."""
+    names = [Path(name).name for name in published_files(paper)]
+    return {name.partition(".")[0] for name in names if name.endswith(".parquet")}
+
+
 def outputs(config: Config, scale: str) -> list[str]:
     """Every figure and table of a scale, and its verdicts."""
     files = [f"results/{scale}/claims.{suffix}" for suffix in CLAIMS_FORMATS]
     for paper in papers_at(config, scale):
-        entry = config.paper(paper)
         files += [
             f"figures/{scale}/{paper}/{name}.{suffix}"
-            for name in entry.figures
+            for name in names_at(config, "figures", paper, scale)
             for suffix in FIGURE_FORMATS
         ]
         files += [
             f"results/{scale}/{paper}/{name}.{suffix}"
-            for name in entry.tables
+            for name in names_at(config, "tables", paper, scale)
             for suffix in TABLE_FORMATS
         ]
     return files
+
+
+def names_at(config: Config, kind: str, paper: str, scale: str) -> list[str]:
+    """The figures or tables (``kind``) of a paper that have something to show at a scale: all but those
+    whose every problem is left out there."""
+    entry = config.paper(paper)
+    ran = set(entry.problems_at(scale)) if scale != "published" else published_problems(paper)
+    known: dict[str, FigureEntry] = getattr(entry, kind)
+    return [
+        name for name, own in known.items() if not own.problems or not ran.isdisjoint(own.problems)
+    ]
 
 
 def run_files(config: Config, paper: str, scale: str) -> list[str]:
