@@ -88,7 +88,8 @@ def publish(source: Path, folder: Path, *, replace: bool = False) -> list[Path]:
 
     def compressed(rows: pa.Table) -> bytes:
         buffer = pa.BufferOutputStream()
-        pq.write_table(thin(rows), buffer, compression="zstd", compression_level=19)
+        content = thin(rows).replace_schema_metadata(None)  # it has a file of its own
+        pq.write_table(content, buffer, compression="zstd", compression_level=19)
         return bytes(buffer.getvalue().to_pybytes())
 
     for problem in pc.unique(table["problem"]).to_pylist():
