@@ -474,7 +474,7 @@ def detection_at(
             Comparison(
                 outcome,
                 f"{label}: {label_of(runs, algorithm)} detects {level:.3f} [{low:.3f}, {high:.3f}] with "
-                f"{samples} samples ({own.n} runs; at least {least:.2f} is about {rate:g})",
+                f"{samples} samples ({own.n} runs, {least:.2f} or more is about {rate:g})",
             )
         )
         for baseline in baselines:
