@@ -332,7 +332,7 @@ def test_the_outcomes_of_the_claim(monkeypatch, reading):
     assert found[0].ours.startswith("Log-probabilities: NEURAL_BO detects 0.")
     level = float(re.search(r"detects (\S+) \[", found[0].ours)[1])
     assert level == pytest.approx(1 - 0.75**8, abs=0.015)
-    assert "with 8 samples (12 runs; at least 0.85 is about 0.9)" in found[0].ours
+    assert "with 8 samples (12 runs, 0.85 or more is about 0.9)" in found[0].ours
     other = float(re.match(r"Log-probabilities: GP_UCB (\S+), ", found[1].ours)[1])
     assert other == pytest.approx(1 - 0.8**8, abs=0.02)
     difference = float(re.search(r"difference (\S+) \[", found[1].ours)[1])
