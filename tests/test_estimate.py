@@ -287,6 +287,23 @@ def test_the_target_rules(target: str, root: Path) -> None:
     assert {job.scale for job in jobs} == {scale}
 
 
+def test_by_problem_the_rows_are_others_and_the_sums_the_same(root: Path) -> None:
+    config = load.load()
+    found = {
+        by: estimate.estimate(config, ["neuralbo"], "paper", 2, by) for by in ("method", "problem")
+    }  # type: ignore[arg-type]
+    entry = config.paper("neuralbo")
+    outputs = "figures, tables, claims"
+    assert {line.name for line in found["problem"].lines} == {*entry.problems, outputs}
+    assert {line.name for line in found["method"].lines} == {*entry.algorithms, outputs}
+    for name in ("jobs", "runs", "queries", "disk_bytes"):
+        sums = [sum(getattr(line, name) for line in own.lines) for own in found.values()]
+        assert sums[0] == sums[1] > 0
+    expected = [own.cpu.expected for own in found.values()]
+    assert expected[0] == pytest.approx(expected[1])
+    assert estimate.text(found["problem"]).startswith("| paper    | problem ")
+
+
 def test_single_files_and_papers(root: Path) -> None:
     assert len(jobs_of(root, "results/quick/go_ucb/f1/gp_ei/seeds_0-4.parquet")) == 1
     paper = jobs_of(root, "go_ucb", scale="smoke")

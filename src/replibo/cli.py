@@ -228,6 +228,12 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--cores", type=int, default=os.cpu_count() or 1, help="cores to share the work"
     )
+    sub.add_argument(
+        "--by",
+        choices=("method", "problem"),
+        default="method",
+        help="what the rows are of; the problems of a figure are those of its entry in the config",
+    )
 
     sub = command(
         "list",
@@ -496,7 +502,7 @@ def _estimate(options: argparse.Namespace) -> None:
         raise RepliboError(
             f"--scale: not allowed with {others[0]}, which has a scale of its own; with papers it is"
         )
-    print(estimate.text(estimate.estimate(config, targets, scale, options.cores)))
+    print(estimate.text(estimate.estimate(config, targets, scale, options.cores, options.by)))
 
 
 def _list(options: argparse.Namespace) -> None:

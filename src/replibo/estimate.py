@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from replibo.config import workflow
 from replibo.config.load import run_settings, scale_name
@@ -516,12 +516,15 @@ def makespan(needs: Mapping[Job, Sequence[Job]], seconds: Mapping[Job, float], c
     return now
 
 
+Grouping = Literal["method", "problem"]
+
+
 @dataclass
 class Line:
-    """A row of the estimate: the jobs of one paper and method, or its outputs."""
+    """A row of the estimate: the jobs of one paper and method (or problem), or its outputs."""
 
     paper: str
-    method: str
+    name: str
     jobs: int = 0
     runs: int = 0
     queries: int = 0
@@ -538,7 +541,8 @@ class Estimate:
     """What some targets need.
 
     Attributes:
-        lines: one for each paper and method, and one for each paper's outputs.
+        lines: one for each paper and method, or problem, and one for each paper's outputs.
+        by: which of them.
         cores: cores that share the work.
         cpu: CPU seconds of all processes, Snakemake's own included.
         wall_seconds: from the start of Snakemake to its end, on ``cores`` free cores.
@@ -549,6 +553,7 @@ class Estimate:
     """
 
     lines: list[Line]
+    by: Grouping
     cores: int
     cpu: Seconds
     wall_seconds: float
@@ -558,9 +563,11 @@ class Estimate:
     disk_bytes: int
 
 
-def estimate(config: Config, targets: Sequence[str], scale: str, cores: int) -> Estimate:
+def estimate(
+    config: Config, targets: Sequence[str], scale: str, cores: int, by: Grouping = "method"
+) -> Estimate:
     """What ``targets`` need on ``cores`` cores, from nothing; ``scale`` is that of targets that are
-    papers.
+    papers, ``by`` what the lines are of.
 
     Raises:
         RepliboError: there is no such target; ``cores`` < 1.
@@ -577,7 +584,8 @@ def estimate(config: Config, targets: Sequence[str], scale: str, cores: int) -> 
     for job in sorted(plan.needs, key=lambda job: job.kind != "run"):
         if job.kind == "run":
             problem, algorithm, block = job.names
-            line = lines.setdefault((job.paper, algorithm), Line(job.paper, algorithm))
+            own = (job.paper, algorithm if by == "method" else problem)
+            line = lines.setdefault(own, Line(*own))
             line.runs += (runs := len(seed_list(block)))
             entry = config.paper(job.paper)
             queries = queries_of(entry, entry.settings(job.scale, problem))
@@ -606,6 +614,7 @@ def estimate(config: Config, targets: Sequence[str], scale: str, cores: int) -> 
     cpu = cpu.plus(SNAKEMAKE_SECONDS + SNAKEMAKE_JOB_SECONDS * len(seconds))
     return Estimate(
         lines=list(lines.values()),
+        by=by,
         cores=cores,
         cpu=cpu,
         wall_seconds=SNAKEMAKE_SECONDS + makespan(plan.needs, seconds, cores),
@@ -628,7 +637,7 @@ def text(found: Estimate) -> str:
     from replibo.tables import Format, Table
 
     columns = (
-        *("paper", "method", "jobs", "runs", "queries", "core hours", "from – to", "longest job"),
+        *("paper", found.by, "jobs", "runs", "queries", "core hours", "from – to", "longest job"),
         *("peak MB", "disk MB", "how"),
     )
     rows = []
@@ -639,7 +648,7 @@ def text(found: Estimate) -> str:
             between = f"{line.seconds.low / 3600:.3f} – {line.seconds.high / 3600:.3f}"
         rows.append(
             (
-                *(line.paper, line.method, line.jobs, line.runs or None, line.queries or None),
+                *(line.paper, line.name, line.jobs, line.runs or None, line.queries or None),
                 line.seconds.expected / 3600 if known else None,
                 between,
                 duration(line.longest) if known else None,
