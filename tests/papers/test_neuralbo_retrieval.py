@@ -13,6 +13,7 @@ from hypothesis.extra.numpy import arrays
 
 from replibo import claims, plotting, tables
 from replibo.claims import MissingRunsError
+from replibo.config import load
 from replibo.config.models import COLORS, FigureEntry, PaperEntry
 from replibo.errors import RepliboError
 from replibo.papers import neuralbo_retrieval as paper
@@ -102,6 +103,18 @@ def some(n=10):
 
 
 # The figure
+
+
+def test_the_legend_of_all_methods_is_inside_the_figure():
+    entry = load.load().paper("neuralbo")
+    names = entry.figures["figure_4"].algorithms
+    made = made_runs({("retrieval", name): some(2) for name in names})
+    figure = paper.figure_4(Runs(entry, made.metadata, made.table), FIGURE)
+    figure.canvas.draw()
+    (legend,) = figure.legends
+    box = legend.get_window_extent()
+    assert len(legend.get_texts()) == len(names) == 8
+    assert figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1
 
 
 def test_the_curves_of_the_figure(tmp_path):

@@ -128,7 +128,7 @@ def figure_4(runs: Runs, entry: FigureEntry) -> Figure:
     labels = [
         label_of(runs, name) for name in dict.fromkeys(n for ns in problems.values() for n in ns)
     ]
-    return plotting.finish(figure, caption, columns=legend_columns(labels, round(14 * width)))
+    return plotting.finish(figure, caption, columns=legend_columns(labels, round(9 * width)))
 
 
 def retrieval_final(runs: Runs, entry: FigureEntry) -> Table:
