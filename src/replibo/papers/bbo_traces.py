@@ -38,6 +38,10 @@ Rule = Literal["smallest_mean", "last_query"]
 RULES: dict[str, Rule] = {"gp_ucb": "last_query", "gp_ucb_paper_beta": "last_query"}
 """Which of the queries an algorithm returns; any other: the one of the smallest posterior mean."""
 
+EQUAL_MEANS = 1e-9
+"""Posterior means that differ by less, in standard deviations of the observations, are equal: a fit that reads
+all observations as noise has a flat mean, whose largest value would be a matter of rounding."""
+
 HYPERPARAMETERS = {"log10_learning_rate": LOG10_LEARNING_RATE, "momentum": MOMENTUM}
 """The diagnostics that hold λ (a paper's runs have no x), and their bounds: the GP's unit cube. In one
 dimension there is the first alone."""
@@ -215,7 +219,8 @@ def _largest_mean(points: bytes, dim: int, values: bytes) -> int:
     X = np.frombuffer(points).reshape(-1, dim)
     y = np.frombuffer(values)
     gp = GpRegression(X, y, device=torch.device("cpu"), capacity=len(y))
-    return int(np.argmax(gp.mean_at_data()))
+    mean = gp.mean_at_data()
+    return int(np.flatnonzero(mean >= mean.max() - EQUAL_MEANS)[0])
 
 
 def _recorded(runs: Runs, problem: str, algorithm: str, name: str) -> Array:
