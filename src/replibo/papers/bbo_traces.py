@@ -39,8 +39,8 @@ RULES: dict[str, Rule] = {"gp_ucb": "last_query", "gp_ucb_paper_beta": "last_que
 """Which of the queries an algorithm returns; any other: the one of the smallest posterior mean."""
 
 EQUAL_MEANS = 1e-9
-"""Posterior means that differ by less, in standard deviations of the observations, are equal: a fit that reads
-all observations as noise has a flat mean, whose largest value would be a matter of rounding."""
+"""Posterior means that differ by less, in standard deviations of the observations, are equal: a fit that
+reads all observations as noise has a flat mean, whose largest value would be a matter of rounding."""
 
 HYPERPARAMETERS = {"log10_learning_rate": LOG10_LEARNING_RATE, "momentum": MOMENTUM}
 """The diagnostics that hold λ (a paper's runs have no x), and their bounds: the GP's unit cube. In one
