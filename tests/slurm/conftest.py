@@ -78,11 +78,11 @@ class Workflow:
         """Press Ctrl-C."""
         self.process.send_signal(signal.SIGINT)
 
-    def status(self, seconds: float = 300) -> int:
+    def status(self, seconds: float = 900) -> int:
         """Wait for its end; its exit status."""
         return self.process.wait(seconds)
 
-    def succeed(self, seconds: float = 300) -> None:
+    def succeed(self, seconds: float = 900) -> None:
         """Wait for its end, which must be a good one."""
         assert self.status(seconds) == 0, self.said()[-6000:]
 
