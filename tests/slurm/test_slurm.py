@@ -207,7 +207,7 @@ def test_without_root_the_script_says_so_in_a_line() -> None:
 
 
 def test_the_whole_workflow_ends_with_the_traces_of_a_local_one(smoke: Workflow) -> None:
-    smoke.succeed(900)
+    smoke.succeed(1800)
     project = smoke.project
     config = load.load(ROOT / "config")
     for name in workflow.outputs(config, "smoke"):
