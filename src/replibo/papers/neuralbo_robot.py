@@ -19,6 +19,7 @@ from replibo.errors import RepliboError
 from replibo.papers.neuralbo_synthetic import (
     cpu_seconds_a_query,
     label_of,
+    largest_so_far,
     legend_columns,
     or_none,
 )
@@ -74,11 +75,7 @@ def best_reward(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Array]
     Raises:
         MissingRunsError: the algorithm was not run on the problem.
     """
-    if not runs.has(problem, algorithm):
-        raise MissingRunsError(f"{algorithm} was not run on {problem}")
-    first = runs.initial_points(problem) - 1
-    best = np.maximum.accumulate(runs.f(problem, algorithm), axis=1)
-    return runs.rounds(problem, algorithm)[first:], best[:, first:]
+    return largest_so_far(runs, problem, algorithm)
 
 
 def _resampled_medians(values: Array, problem: str) -> Array:

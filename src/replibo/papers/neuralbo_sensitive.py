@@ -23,6 +23,7 @@ from replibo.errors import RepliboError
 from replibo.papers.neuralbo_synthetic import (
     cpu_seconds_a_query,
     label_of,
+    largest_so_far,
     legend_columns,
     number,
     or_none,
@@ -219,9 +220,7 @@ def reference_rates(runs: Runs, problem: str) -> Array:
 def largest_value(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Array]:
     """Iterations 0 … T and the largest value so far, ``seeds x (T + 1)``; iteration 0 is the best of
     the initial points, which all methods share."""
-    first = runs.initial_points(problem) - 1
-    values = np.maximum.accumulate(runs.f(problem, algorithm), axis=1)
-    return runs.rounds(problem, algorithm)[first:], values[:, first:]
+    return largest_so_far(runs, problem, algorithm)
 
 
 def mean_over_runs(values: Array) -> Interval:

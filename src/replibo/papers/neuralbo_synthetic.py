@@ -60,8 +60,8 @@ def label_of(runs: Runs, algorithm: str) -> str:
     return known[algorithm].label if algorithm in known else algorithm
 
 
-def smallest_value(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Array]:
-    """Iterations 0 … T and the smallest noise-free value so far, ``seeds x (T + 1)``.
+def largest_so_far(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Array]:
+    """Iterations 0 … T and the largest f so far, ``seeds x (T + 1)``.
 
     Iteration 0 is the best of the initial points, which all methods share.
 
@@ -71,8 +71,20 @@ def smallest_value(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Arr
     if not runs.has(problem, algorithm):
         raise MissingRunsError(f"{algorithm} was not run on {problem}")
     first = runs.initial_points(problem) - 1
-    values = -np.maximum.accumulate(runs.f(problem, algorithm), axis=1)
+    values = np.maximum.accumulate(runs.f(problem, algorithm), axis=1)
     return runs.rounds(problem, algorithm)[first:], values[:, first:]
+
+
+def smallest_value(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Array]:
+    """Iterations 0 … T and the smallest noise-free value so far, ``seeds x (T + 1)``.
+
+    Iteration 0 is the best of the initial points, which all methods share.
+
+    Raises:
+        MissingRunsError: the algorithm was not run on the problem.
+    """
+    t, values = largest_so_far(runs, problem, algorithm)
+    return t, -values
 
 
 def final_values_of(runs: Runs, problem: str, algorithm: str) -> Array:
