@@ -42,7 +42,7 @@ report: $(VENV)/installed ## HTML report of the published runs: results/publishe
 
 gallery: $(VENV)/installed ## the figures that README shows, from the published traces
 	$(BIN)/snakemake --cores $(CORES) published
-	$(BIN)/python -m replibo.gallery
+	$(BIN)/python -m replibo.workflow.gallery
 
 schema: $(VENV)/installed ## the config's JSON schema, from the typed models
 	$(BIN)/python -m replibo.config.schema workflow/schemas/config.schema.json

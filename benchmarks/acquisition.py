@@ -20,9 +20,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from replibo.algorithms.acquisition import UcbMaximiser
 from replibo.algorithms.base import History, Space
 from replibo.algorithms.gp_ucb_mle import GpUcbMle
+from replibo.algorithms.parts.acquisition import UcbMaximiser
 from replibo.problems.base import Problem
 from replibo.problems.berkenkamp import Berkenkamp
 from replibo.problems.michalewicz import Michalewicz5

@@ -9,8 +9,9 @@ from __future__ import annotations
 import argparse
 import time
 
-from replibo.config import build, load
-from replibo.loop import run_block
+from replibo.config import load
+from replibo.run import build
+from replibo.run.loop import run_block
 
 
 def cpu_seconds(problem: str, blocks: list[list[int]]) -> float:

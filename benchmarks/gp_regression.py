@@ -28,10 +28,10 @@ import numpy as np
 
 from replibo.algorithms.base import History, Space
 from replibo.algorithms.gp_ei import GpEi
-from replibo.algorithms.gp_sampled import _GpSampled
 from replibo.algorithms.gp_ts import GpTs
 from replibo.algorithms.gp_ucb import GpUcb
-from replibo.algorithms.refit import RefitSchedule
+from replibo.algorithms.parts.gp_sampled import _GpSampled
+from replibo.algorithms.parts.refit import RefitSchedule
 from replibo.problems.base import Array
 from replibo.streams import RunStreams
 

@@ -14,8 +14,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from replibo.config import build, load
-from replibo.loop import run_block
+from replibo.config import load
+from replibo.run import build
+from replibo.run.loop import run_block
 
 METHODS = (
     "mle",

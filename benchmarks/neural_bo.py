@@ -20,13 +20,13 @@ from typing import Any, Literal
 import numpy as np
 
 from replibo.algorithms.base import Algorithm
-from replibo.algorithms.network_inputs import network_inputs
 from replibo.algorithms.neural_bo import NeuralBO
 from replibo.algorithms.neural_bo_released import NeuralBOReleased
 from replibo.algorithms.neural_greedy import NeuralGreedy
+from replibo.algorithms.parts.network_inputs import network_inputs
 from replibo.algorithms.random_search import RandomSearch
-from replibo.loop import Experiment, run_block
 from replibo.problems.synthetic import Synthetic
+from replibo.run.loop import Experiment, run_block
 from replibo.surrogates.tangent_kernel import DualVariance, TangentKernel
 from replibo.surrogates.two_layer_network import (
     TwoLayerNetwork,

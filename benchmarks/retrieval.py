@@ -23,11 +23,12 @@ from pathlib import Path
 
 import numpy as np
 
-from replibo.config import build, load
+from replibo.config import load
 from replibo.data.amazon import FILE
 from replibo.data.manifest import data_file
-from replibo.loop import Experiment, run_block
 from replibo.problems.retrieval import Retrieval
+from replibo.run import build
+from replibo.run.loop import Experiment, run_block
 from replibo.streams import generator
 
 METHODS = (

@@ -182,7 +182,7 @@ def test_estimate_counts_jobs_runs_and_queries(
 def test_initial_points_from_a_file(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from replibo import traces
+    from replibo.run import traces
 
     path, output = tmp_path / "points.csv", tmp_path / "a.parquet"
     path.write_text("x\n-6.0\n0.25\n6.0\n")
@@ -234,7 +234,7 @@ def test_collect_refuses_a_file_of_another_run(
 
 def test_runs_that_share_a_folder_do_not_share_journals(root: Path, tmp_path: Path) -> None:
     """A run killed in a folder keeps its journal when another run is made there."""
-    from replibo.journal import Journal
+    from replibo.run.journal import Journal
 
     journal = tmp_path / "journal_go_ucb_f1_gp_ei_quick" / "seed_0.jsonl"
     Journal(journal, "of a killed run").close()

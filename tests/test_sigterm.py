@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from replibo import cli, journal, traces
+from replibo import cli
+from replibo.run import journal, traces
 
 RUN = ("run", "go_ucb", "f1", "gp_ucb", "--seeds", "0", "--scale", "quick")
 FOLDER = "journal_go_ucb_f1_gp_ucb_quick"
@@ -166,7 +167,7 @@ def test_a_stop_between_a_record_and_its_flush_loses_that_query_only(tmp_path: P
     """What the process held back when it ended is not in the file, or the start of it is."""
     path = tmp_path / "j"
     code = (
-        "import os, sys; from replibo.journal import Journal, _line\n"
+        "import os, sys; from replibo.run.journal import Journal, _line\n"
         "journal = Journal(__import__('pathlib').Path(sys.argv[1]), 'id')\n"
         "journal.append([1.0]); journal._file.write(_line([2.0])); os._exit(143)\n"
     )

@@ -261,8 +261,9 @@ def _overlays(options: argparse.Namespace) -> list[Path]:
 
 def _run(options: argparse.Namespace) -> None:
     started = time.process_time()
-    from replibo.config import digest, load, models
+    from replibo.config import load, models
     from replibo.errors import RepliboError
+    from replibo.run import identity
 
     config = _load(options)
     paper, problem, algorithm = options.paper, options.problem, options.algorithm
@@ -272,21 +273,20 @@ def _run(options: argparse.Namespace) -> None:
         raise RepliboError(f"--seeds: {error}") from None
     settings = load.run_settings(config, paper, options.scale, problem, algorithm)
     entry = config.paper(paper)
-    identity = digest.run_identity(entry, options.scale, problem, algorithm)
+    own = identity.run_identity(entry, options.scale, problem, algorithm)
     # A run that could not write its result must say so before it works for hours.
-    from replibo import traces
+    from replibo.run import traces
 
     traces.check_folder(options.output)
 
-    from replibo import loop
-    from replibo.config import build
+    from replibo.run import build, loop
 
-    versions = digest.library_versions()
+    versions = identity.library_versions()
     folder = options.output.parent / f"journal_{paper}_{problem}_{algorithm}_{options.scale}"
     given = build.read_points(options.initial_points) if options.initial_points else None
     if given is not None:
-        identity["given_points"] = given.tolist()
-    journal = digest.identity_digest({**identity, "paper": paper, "versions": versions})
+        own["given_points"] = given.tolist()
+    journal = identity.identity_digest({**own, "paper": paper, "versions": versions})
     job = build.experiment(config, paper, options.scale, problem, algorithm, given)
     overhead = time.process_time() - started
     name = f"{paper} {problem} {algorithm} seeds {options.seeds} at scale {options.scale}"
@@ -299,7 +299,7 @@ def _run(options: argparse.Namespace) -> None:
         "problem": problem,
         "algorithm": algorithm,
         "scale": options.scale,
-        "identity": identity,
+        "identity": own,
         "problem_facts": {
             "optimal_value": job.problem.optimal_value,
             "noise_std": job.problem.noise_std,
@@ -319,7 +319,7 @@ def _run(options: argparse.Namespace) -> None:
     traces.write(options.output, traces.table(done, metadata))
     for seed in seeds:
         loop.journal_path(folder, seed).unlink(missing_ok=True)
-    from replibo.journal import remove_folder_if_empty
+    from replibo.run.journal import remove_folder_if_empty
 
     remove_folder_if_empty(folder)
 
@@ -342,7 +342,7 @@ def _machine() -> dict[str, Any]:
     import platform
     import subprocess
 
-    from replibo.memory import peak_mib
+    from replibo.run.memory import peak_mib
 
     try:
         commit = subprocess.run(
@@ -376,9 +376,10 @@ def _fetch(options: argparse.Namespace) -> None:
 
 
 def _collect(options: argparse.Namespace) -> None:
-    from replibo import publish, traces
     from replibo.config.load import scale_name
-    from replibo.runs import collect
+    from replibo.results import publish
+    from replibo.results.runs import collect
+    from replibo.run import traces
 
     config = _load(options)
     if options.scale == "published":
@@ -393,7 +394,7 @@ def _output(options: argparse.Namespace, kind: str) -> Any:
     """Call the function that makes a figure or table; returns what it made."""
     import importlib
 
-    from replibo.runs import Runs
+    from replibo.results.runs import Runs
 
     entry = _load(options).paper(options.paper)
     known = getattr(entry, f"{kind}s")
@@ -432,24 +433,26 @@ def _check_formats(paths: Sequence[Path], formats: Sequence[str]) -> None:
 
 def _figure(options: argparse.Namespace) -> None:
     _check_formats(options.output, ("pdf", "png", "svg"))
-    from replibo import plotting
+    from replibo.results import plotting
 
     plotting.save(_output(options, "figure"), options.output)
 
 
 def _table(options: argparse.Namespace) -> None:
     _check_formats(options.output, ("csv", "md", "tex", "html"))
-    from replibo import tables
+    from replibo.results import tables
 
     tables.save(_output(options, "table"), options.output)
 
 
 def _claims(options: argparse.Namespace) -> None:
     _check_formats(options.output or [], ("csv", "md", "tex", "html"))
-    from replibo import claims, publish, tables, traces
+    from replibo import verdicts
     from replibo.config.load import scale_name
-    from replibo.config.workflow import published_files
-    from replibo.runs import Runs
+    from replibo.results import publish, tables
+    from replibo.results.runs import Runs
+    from replibo.run import traces
+    from replibo.workflow.targets import published_files
 
     config = _load(options)
     if options.scale != "published":
@@ -473,7 +476,9 @@ def _claims(options: argparse.Namespace) -> None:
         raise RepliboError(
             f"{folder}: no paper was run at this scale; 'snakemake --cores 2 {folder}/claims.md' does it"
         )
-    table = claims.table(claims.judge_all(config, claims.load(Path("config/claims.yaml")), runs))
+    table = verdicts.table(
+        verdicts.judge_all(config, verdicts.load(Path("config/claims.yaml")), runs)
+    )
     if options.output:
         tables.save(table, options.output)
     else:
@@ -482,7 +487,7 @@ def _claims(options: argparse.Namespace) -> None:
 
 def _publish(options: argparse.Namespace) -> None:
     from replibo.config.load import scale_name
-    from replibo.publish import publish
+    from replibo.results.publish import publish
 
     _load(options).paper(options.paper)
     source = Path("results", scale_name(options.scale), options.paper, "runs.parquet")
@@ -491,8 +496,8 @@ def _publish(options: argparse.Namespace) -> None:
 
 
 def _estimate(options: argparse.Namespace) -> None:
-    from replibo import estimate
     from replibo.config.load import scale_name
+    from replibo.workflow import estimate
 
     config = _load(options)
     scale = scale_name(options.scale or "paper")

@@ -13,8 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from replibo.algorithms.a_gp_ucb import AGpUcb
 from replibo.algorithms.base import Algorithm, History, Space
-from replibo.algorithms.length_scale_range import Growth
 from replibo.algorithms.oracle import Oracle
+from replibo.algorithms.parts.length_scale_range import Growth
 from replibo.errors import RepliboError
 from replibo.papers.lb_length_scale import (
     RELEASED_OPTIMAL_LENGTH_SCALES,

@@ -19,10 +19,11 @@ import numpy as np
 import pytest
 
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
-from replibo.config import build, load
-from replibo.loop import Experiment, run_block
+from replibo.config import load
+from replibo.run import build
+from replibo.run.loop import Experiment, run_block
+from replibo.run.traces import Trace
 from replibo.streams import RunStreams
-from replibo.traces import Trace
 
 CONFIG = load.load(Path(__file__).parents[2] / "config")
 for _entry in CONFIG.entries["neuralbo"].algorithms.values():

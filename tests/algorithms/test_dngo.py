@@ -9,9 +9,9 @@ import pytest
 from scipy.stats import norm
 
 from replibo.algorithms.base import History, Space
-from replibo.algorithms.candidates import Candidates
 from replibo.algorithms.dngo import Dngo
-from replibo.algorithms.refit import RefitSchedule
+from replibo.algorithms.parts.candidates import Candidates
+from replibo.algorithms.parts.refit import RefitSchedule
 from replibo.errors import RepliboError
 from replibo.streams import RunStreams
 from replibo.surrogates.bayesian_linear_regression import BayesianLinearRegression

@@ -17,10 +17,11 @@ from replibo.algorithms.exploration_first import ExplorationFirst
 from replibo.algorithms.go_greedy import GoGreedy
 from replibo.algorithms.go_ucb import GoUcb
 from replibo.algorithms.go_ucb_hessian import GoUcbHessian
-from replibo.config import build, load, registry
+from replibo.config import load, registry
 from replibo.errors import RepliboError
-from replibo.loop import Experiment, run_block
 from replibo.problems.go_ucb import F1, F2
+from replibo.run import build
+from replibo.run.loop import Experiment, run_block
 from replibo.streams import RunStreams, generator
 
 RAW = load.read(Path(__file__).parents[2] / "config")

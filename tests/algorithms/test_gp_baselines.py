@@ -16,11 +16,11 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from replibo.algorithms.base import History, Proposal, Space
-from replibo.algorithms.candidates import Candidates
 from replibo.algorithms.gp_ei import GpEi
-from replibo.algorithms.gp_sampled import _GpSampled
 from replibo.algorithms.gp_ts import GpTs
 from replibo.algorithms.gp_ucb import GpUcb, srinivas_beta
+from replibo.algorithms.parts.candidates import Candidates
+from replibo.algorithms.parts.gp_sampled import _GpSampled
 from replibo.config import registry
 from replibo.errors import RepliboError
 from replibo.streams import RunStreams

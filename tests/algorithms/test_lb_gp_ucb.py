@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from replibo.algorithms import lb_gp_ucb
-from replibo.algorithms.balancing import Hyperparameter
 from replibo.algorithms.base import History, Proposal, Space
 from replibo.algorithms.lb_gp_ucb import LbGpUcb
 from replibo.algorithms.lb_gp_ucb_released import LbGpUcbReleased
-from replibo.algorithms.length_scale_range import fit_theta0
 from replibo.algorithms.lnb_gp_ucb import LnbGpUcb
+from replibo.algorithms.parts.balancing import Hyperparameter
+from replibo.algorithms.parts.length_scale_range import fit_theta0
 from replibo.config import registry
 from replibo.errors import RepliboError
 from replibo.problems.materials import AgNP, CrossedBarrel

@@ -11,9 +11,9 @@ from scipy.stats import norm
 from sklearn.ensemble import RandomForestRegressor
 
 from replibo.algorithms.base import Space
-from replibo.algorithms.candidates import Candidates
+from replibo.algorithms.parts.candidates import Candidates
+from replibo.algorithms.parts.refit import RefitSchedule
 from replibo.algorithms.random_forest import RandomForest
-from replibo.algorithms.refit import RefitSchedule
 from replibo.errors import RepliboError
 from replibo.streams import RunStreams
 

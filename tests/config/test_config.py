@@ -11,10 +11,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replibo.config import build, load, models, registry
+from replibo.config import load, models, registry
 from replibo.config.models import SCALES, RunSettings
 from replibo.config.schema import schema
 from replibo.errors import RepliboError
+from replibo.run import build
 
 
 def parsed(overlay: str) -> models.Config:

@@ -17,20 +17,19 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from scipy import stats
 
-from replibo import plotting, publish, tables
-from replibo import traces as files
-from replibo.claims import Comparison, MissingRunsError
 from replibo.config import load
 from replibo.config.models import FigureEntry, PaperEntry
 from replibo.errors import RepliboError
 from replibo.papers import bbo
-from replibo.papers import bbo_claims as measures
-from replibo.papers import bbo_printed as printed
-from replibo.papers import bbo_traces as traces
-from replibo.papers.bbo_tables import READINGS
-from replibo.papers.bbo_traces import REPORTED, Reading
-from replibo.runs import Runs
-from replibo.tables import Table
+from replibo.papers.bbo import claims as measures
+from replibo.papers.bbo import printed, traces
+from replibo.papers.bbo.tables import READINGS
+from replibo.papers.bbo.traces import REPORTED, Reading
+from replibo.results import plotting, publish, tables
+from replibo.results.runs import Runs
+from replibo.results.tables import Table
+from replibo.run import traces as files
+from replibo.verdicts import Comparison, MissingRunsError
 
 # Largest T of each N: one run serves all the tables.
 HORIZONS = {100: 20, 500: 40, 1000: 60, 2000: 60, 3000: 60, 4000: 60, 6000: 60}

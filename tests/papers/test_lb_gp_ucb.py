@@ -14,15 +14,17 @@ import pytest
 from matplotlib.figure import Figure
 from scipy import stats
 
-from replibo import claims, plotting, runs, tables, traces
-from replibo.claims import Comparison, MissingRunsError
+from replibo import verdicts
 from replibo.config import load
 from replibo.config.models import FigureEntry, PaperEntry
 from replibo.errors import RepliboError
 from replibo.papers import lb_gp_ucb as paper
-from replibo.papers.lb_gp_ucb_traces import compare, cpu_time, final_losses
-from replibo.runs import Runs
-from replibo.tables import Table
+from replibo.papers.lb_gp_ucb.traces import compare, cpu_time, final_losses
+from replibo.results import plotting, runs, tables
+from replibo.results.runs import Runs
+from replibo.results.tables import Table
+from replibo.run import traces
+from replibo.verdicts import Comparison, MissingRunsError
 
 PROBLEMS = {"berkenkamp": 1, "michalewicz5": 5, "crossed_barrel": 4, "agnp": 5}
 OPTIMA = {"berkenkamp": 0.75, "michalewicz5": 4.69, "crossed_barrel": 46.7, "agnp": -0.148}
@@ -825,7 +827,7 @@ def test_the_claims_of_the_config(root: Path) -> None:
     """Runs made to the paper's liking replicate every claim; made against it, none."""
     found = {
         name: claim.model_copy(update={"horizon": 10})  # the runs made here are short
-        for name, claim in claims.load(Path("config/claims.yaml")).items()
+        for name, claim in verdicts.load(Path("config/claims.yaml")).items()
         if claim.paper == "lb_gp_ucb"
     }
     # 1, 2, 3 for each problem and metric, 4, 5 for LB-GP-UCB and for MCMC
@@ -846,7 +848,7 @@ def test_the_claims_of_the_config(root: Path) -> None:
         liked["michalewicz5"][name] = falling(0.01, 20, key=i)
     liked["berkenkamp"] |= stuck_mle
     made = made_runs(liked, scales, TIMES)
-    words = {name: claims.verdict(name, claim, made).verdict for name, claim in found.items()}
+    words = {name: verdicts.verdict(name, claim, made).verdict for name, claim in found.items()}
     assert words == dict.fromkeys(found, "replicated")
 
     swapped = {"mle": "lb_gp_ucb", "lb_gp_ucb": "mle", "a_gp_ucb": "a_gp_ucb", "mcmc": "mcmc"}
@@ -873,9 +875,9 @@ def test_the_claims_of_the_config(root: Path) -> None:
     for name in FAMILIES["other_variants"]:
         against["michalewicz5"][name] = falling(0.01, 20)
     made = made_runs(against, far, times)
-    words = {name: claims.verdict(name, claim, made).verdict for name, claim in found.items()}
+    words = {name: verdicts.verdict(name, claim, made).verdict for name, claim in found.items()}
     assert words == dict.fromkeys(found, "not replicated")
     # and with no runs of LB-GP-UCB at all, none can be judged
     made = made_runs({"agnp": {"mle": falling(0.1)}})
-    words = {name: claims.verdict(name, claim, made).verdict for name, claim in found.items()}
+    words = {name: verdicts.verdict(name, claim, made).verdict for name, claim in found.items()}
     assert words == dict.fromkeys(found, "not run")

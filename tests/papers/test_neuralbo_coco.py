@@ -8,14 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from replibo import claims, plotting, tables
-from replibo.claims import MissingRunsError
+from replibo import verdicts
 from replibo.config.models import COLORS, FigureEntry, PaperEntry
 from replibo.errors import RepliboError
-from replibo.papers import neuralbo_coco as paper
-from replibo.papers.neuralbo_coco import TARGETS, coverage, evaluations_to_target, shares_reached
+from replibo.papers.neuralbo import coco as paper
+from replibo.papers.neuralbo.coco import TARGETS, coverage, evaluations_to_target, shares_reached
 from replibo.problems.coco import member
-from replibo.runs import Runs
+from replibo.results import plotting, tables
+from replibo.results.runs import Runs
+from replibo.verdicts import MissingRunsError
 
 DIMS = {"bbob_2d": 2, "bbob_3d": 3, "bbob_5d": 5, "bbob_10d": 10}
 ALGORITHMS = {"neural_bo": "blue", "gp_ucb": "orange", "random_search": "grey"}
@@ -286,7 +287,7 @@ def test_the_three_outcomes():
         other = {("bbob_2d", "gp_ucb"): steps(spread + shift)}
         (found,) = compare({own: steps(spread), **other})
         assert found.outcome == outcome
-        assert claims.judge([found]) in ("replicated", "not replicated", "inconclusive")
+        assert verdicts.judge([found]) in ("replicated", "not replicated", "inconclusive")
     (found,) = compare({own: steps(spread), ("bbob_2d", "gp_ucb"): steps(spread[::-1])})
     assert found.outcome == "open"
 

@@ -5,12 +5,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from replibo import claims, plotting, tables
-from replibo.claims import MissingRunsError
+from replibo import verdicts
 from replibo.config.models import COLORS, FigureEntry, PaperEntry
 from replibo.errors import RepliboError
-from replibo.papers import neuralbo_memory as paper
-from replibo.runs import Runs
+from replibo.papers.neuralbo import memory as paper
+from replibo.results import plotting, tables
+from replibo.results.runs import Runs
+from replibo.verdicts import MissingRunsError
 
 ALGORITHMS = {
     "gp_ucb": "vermillion",
@@ -207,7 +208,7 @@ def test_the_claim_where_it_holds():
     assert found[3].ours == (
         "NEURAL_BO at most 0.848 MiB in 300 iterations, NEURAL_BO_PRINTED at least 488 MiB"
     )
-    assert claims.judge(found) == "replicated"
+    assert verdicts.judge(found) == "replicated"
 
 
 def test_the_claim_where_it_does_not_hold():

@@ -11,14 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from replibo import claims, plotting, tables
-from replibo.claims import MissingRunsError
+from replibo import verdicts
 from replibo.config import load
 from replibo.config.models import COLORS, FigureEntry, PaperEntry
 from replibo.errors import RepliboError
-from replibo.papers import neuralbo_retrieval as paper
+from replibo.papers.neuralbo import retrieval as paper
 from replibo.problems.retrieval import Retrieval
-from replibo.runs import Runs
+from replibo.results import plotting, tables
+from replibo.results.runs import Runs
+from replibo.verdicts import MissingRunsError
 
 ALGORITHMS = {"neural_bo": "blue", "gp_ucb": "vermillion", "gp_ei": "orange", "dngo": "black"}
 INITIAL, HORIZON = 3, 8
@@ -244,7 +245,7 @@ def test_the_three_outcomes():
             {("retrieval", "neural_bo"): ending(OWN), ("retrieval", "gp_ucb"): ending(other)}
         )
         assert found.outcome == outcome
-        assert claims.judge([found]) == verdict
+        assert verdicts.judge([found]) == verdict
 
 
 @settings(deadline=None, max_examples=50)

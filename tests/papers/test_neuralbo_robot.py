@@ -11,14 +11,15 @@ import pyarrow as pa
 import pytest
 from matplotlib.patches import Circle, Polygon
 
-from replibo import claims, plotting, tables
-from replibo.claims import MissingRunsError
+from replibo import verdicts
 from replibo.config.models import COLORS, FigureEntry, PaperEntry
 from replibo.errors import RepliboError
-from replibo.papers import neuralbo_robot as paper
+from replibo.papers.neuralbo import robot as paper
 from replibo.problems.robot_pushing import BOUND, RobotPushing, trajectory
-from replibo.runs import Runs
+from replibo.results import plotting, tables
+from replibo.results.runs import Runs
 from replibo.streams import generator
+from replibo.verdicts import MissingRunsError
 
 ALGORITHMS = {"neural_bo": "blue", "gp_ucb": "orange", "random_search": "grey"}
 SETTINGS = {"horizon": 5985, "initial_points": 2, "seeds": "0-9", "seeds_per_job": 1}
@@ -227,7 +228,7 @@ def test_the_three_outcomes_and_their_numbers():
         "Robot, t = 6: NEURAL_BO 4.50, GP_UCB 4.00, difference +0.50 [+0.50, +0.50] (10 seeds)"
     )
     assert found[1].ours.startswith("Robot: NEURAL_BO 4.50, RANDOM_SEARCH 4.75, difference -0.25")
-    assert claims.judge(found) == "partly"
+    assert verdicts.judge(found) == "partly"
     (found,) = compare({OWN: ending(values), GP: ending(values[::-1])})
     assert found.outcome == "open"
     (found,) = compare({OWN: ending(values), GP: ending(values)})  # no difference at all

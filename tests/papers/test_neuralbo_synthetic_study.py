@@ -16,17 +16,18 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from scipy import stats
 
-from replibo import claims, plotting, tables
-from replibo.claims import Claim, MissingRunsError
+from replibo import verdicts
 from replibo.config.models import AlgorithmEntry, FigureEntry, PaperEntry
 from replibo.errors import RepliboError
-from replibo.papers import neuralbo_claims as measures
-from replibo.papers import neuralbo_statistics as study
-from replibo.papers import neuralbo_synthetic as synthetic
-from replibo.papers.neuralbo_printed import BASELINES, KS_P_VALUES, T_TESTS
-from replibo.runs import Runs
-from replibo.statistics import benjamini_hochberg_rejections
-from replibo.tables import Table
+from replibo.papers.neuralbo import claims as measures
+from replibo.papers.neuralbo import statistics as study
+from replibo.papers.neuralbo import synthetic
+from replibo.papers.neuralbo.printed import BASELINES, KS_P_VALUES, T_TESTS
+from replibo.results import plotting, tables
+from replibo.results.runs import Runs
+from replibo.results.statistics import benjamini_hochberg_rejections
+from replibo.results.tables import Table
+from replibo.verdicts import Claim, MissingRunsError
 
 HORIZON = 6
 DIMS = (10, 20, 50, 100)
@@ -667,7 +668,7 @@ def claim(measure: str, problems: list[str], **options: Any) -> Claim:
     )
 
 
-def outcomes(comparisons: list[claims.Comparison]) -> dict[str, str]:
+def outcomes(comparisons: list[verdicts.Comparison]) -> dict[str, str]:
     return {comparison.outcome: comparison.ours for comparison in comparisons}
 
 
@@ -737,15 +738,15 @@ def test_the_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "replibo.papers.neuralbo", measures)
     ackley = [f"ackley_{d}" for d in DIMS]
     pattern = claim("pattern_of_table_2", ackley)
-    assert claims.verdict("c", pattern, study_runs(problems=ackley)).verdict == "replicated"
-    found = claims.verdict("c", pattern, study_runs(6, problems=ackley))
+    assert verdicts.verdict("c", pattern, study_runs(problems=ackley)).verdict == "replicated"
+    found = verdicts.verdict("c", pattern, study_runs(6, problems=ackley))
     assert found.verdict == "holds (6 of 10 seeds)" and found.seeds == 6
-    found = claims.verdict("c", pattern, study_runs(10, ackley, **dict.fromkeys(BASELINES, -1.0)))
+    found = verdicts.verdict("c", pattern, study_runs(10, ackley, **dict.fromkeys(BASELINES, -1.0)))
     assert found.verdict == "not replicated"
-    found = claims.verdict("c", pattern, study_runs(problems=ackley[:2]))
+    found = verdicts.verdict("c", pattern, study_runs(problems=ackley[:2]))
     assert found.verdict == "not run" and "neural_bo on ackley_50" in found.ours
     normal = claim("normally_distributed", ackley, algorithms=list(SEVEN))
-    assert claims.verdict("c", normal, study_runs(problems=ackley)).verdict == "replicated"
+    assert verdicts.verdict("c", normal, study_runs(problems=ackley)).verdict == "replicated"
 
 
 def test_missing_runs_are_no_verdict() -> None:

@@ -19,11 +19,12 @@ import pytest
 import torch
 from botorch.test_functions.synthetic import SyntheticTestFunction
 
-from replibo.config import build, load, registry
+from replibo.config import load, registry
 from replibo.errors import RepliboError
 from replibo.problems.base import Array, Problem
 from replibo.problems.botorch_interface import BotorchProblem, as_botorch
 from replibo.problems.mnist_cnn import MnistCnn
+from replibo.run import build
 from replibo.streams import RunStreams, generator
 
 CONFIG = load.load(Path(__file__).parents[2] / "config")

@@ -21,11 +21,11 @@ from replibo.algorithms.random_search import RandomSearch
 from replibo.data.manifest import data_file
 from replibo.data.mnist import FILES
 from replibo.errors import RepliboError
-from replibo.loop import Experiment, run_block
 from replibo.problems import mnist_cnn
 from replibo.problems.base import Observation
-from replibo.problems.cnn import evaluate
 from replibo.problems.mnist_cnn import PENALTY, PENALTY_ERROR, MnistCnn, small_digits
+from replibo.problems.networks.cnn import evaluate
+from replibo.run.loop import Experiment, run_block
 from replibo.streams import RunStreams
 
 DIAGNOSTICS = {

@@ -21,14 +21,15 @@ from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 
 from replibo.algorithms.base import Algorithm
-from replibo.algorithms.candidates import Candidates
-from replibo.config import build, load
+from replibo.algorithms.parts.candidates import Candidates
+from replibo.config import load
 from replibo.data import manifest as manifests
 from replibo.data.amazon import FILE
 from replibo.data.manifest import data_file
 from replibo.errors import RepliboError
-from replibo.loop import check_experiment, run_block
 from replibo.problems.retrieval import DOCUMENTS, Retrieval, generate_stand_in, hierarchical_f1
+from replibo.run import build
+from replibo.run.loop import check_experiment, run_block
 
 COLUMNS = data_file(FILE).table.columns  # type: ignore[union-attr]
 

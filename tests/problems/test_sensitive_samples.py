@@ -21,10 +21,15 @@ from hypothesis import strategies as st
 
 from replibo.data.mnist import FILES
 from replibo.errors import RepliboError
-from replibo.problems import digit_classifier as network
 from replibo.problems import sensitive_samples as problems
-from replibo.problems.digit_classifier import PARAMETERS, DigitClassifier, layers, normalised
 from replibo.problems.mnist_cnn import small_digits
+from replibo.problems.networks import digit_classifier as network
+from replibo.problems.networks.digit_classifier import (
+    PARAMETERS,
+    DigitClassifier,
+    layers,
+    normalised,
+)
 from replibo.problems.sensitive_samples import (
     SensitiveSamples,
     TamperedAccuracies,

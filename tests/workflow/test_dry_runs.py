@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from replibo.config import load, workflow
+from replibo.config import load
 from replibo.config.models import SCALES
+from replibo.workflow import targets
 
 from .conftest import ROOT, Project
 
@@ -15,9 +16,9 @@ from .conftest import ROOT, Project
 def test_the_default_target_is_all_at_paper_scale(project: Project) -> None:
     config = load.load(ROOT / "config")
     planned = project.planned()
-    assert set(workflow.outputs(config, "paper")) <= planned
+    assert set(targets.outputs(config, "paper")) <= planned
     for paper in config.papers:
-        assert set(workflow.run_files(config, paper, "paper")) <= planned
+        assert set(targets.run_files(config, paper, "paper")) <= planned
     # the real data are fetched at this scale, and at no other
     assert "data/materials/crossed_barrel.csv" in planned
 
@@ -26,9 +27,9 @@ def test_the_default_target_is_all_at_paper_scale(project: Project) -> None:
 def test_the_small_scales_need_no_data(scale: str, project: Project) -> None:
     config = load.load(ROOT / "config")
     planned = project.planned(scale)
-    assert set(workflow.outputs(config, scale)) <= planned
+    assert set(targets.outputs(config, scale)) <= planned
     for paper in config.papers:
-        assert set(workflow.run_files(config, paper, scale)) <= planned
+        assert set(targets.run_files(config, paper, scale)) <= planned
     assert not [name for name in planned if name.startswith("data/")]
 
 
@@ -62,7 +63,7 @@ def test_a_scale_leaves_out_what_would_show_nothing(project: Project) -> None:
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_output_is_a_target_of_its_own(scale: str, project: Project) -> None:
     config = load.load(ROOT / "config")
-    outputs = workflow.outputs(config, scale)
+    outputs = targets.outputs(config, scale)
     assert set(outputs) <= project.planned(*outputs)
 
 
@@ -74,7 +75,7 @@ def test_one_figure_needs_the_runs_of_its_paper_and_nothing_else(
     name = next(iter(config.paper(paper).figures))
     planned = project.planned(f"figures/paper/{paper}/{name}.pdf")
     runs = {item for item in planned if "seeds_" in item}
-    assert runs == set(workflow.run_files(config, paper, "paper"))
+    assert runs == set(targets.run_files(config, paper, "paper"))
     figures = {item for item in planned if item.startswith("figures/")}
     assert figures == {f"figures/paper/{paper}/{name}.{s}" for s in ("pdf", "png")}
     others = [other for other in config.papers if other != paper]
@@ -149,7 +150,7 @@ def test_a_config_given_on_the_command_line_reaches_the_jobs(project: Project) -
     run = "results/quick/go_ucb/f1/random_search/seeds_0-1.parquet"
     assert planned == {run, target}
     project.snakemake("--cores", "1", target, "--configfile", overlay.name)
-    from replibo import traces
+    from replibo.run import traces
 
     content = traces.read(project.path / target)
     assert len(content) == 2 * 7

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 
-from replibo import traces
+from replibo.run import traces
 
 from .conftest import ROOT, Project
 

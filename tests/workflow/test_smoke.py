@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from replibo import traces
-from replibo.config import load, workflow
+from replibo.config import load
 from replibo.config.models import seed_list
+from replibo.run import traces
+from replibo.workflow import targets
 
 from .conftest import ROOT, Project, make_project
 
@@ -37,7 +38,7 @@ def digests(project: Project, scale: str = "smoke") -> dict[str, str]:
 
 
 def test_every_output_is_there(smoke: Project) -> None:
-    for name in workflow.outputs(config(), "smoke"):
+    for name in targets.outputs(config(), "smoke"):
         assert (smoke.path / name).stat().st_size > 100, name
     # no journal and no half-written file is left behind
     assert not [
@@ -128,7 +129,7 @@ def test_what_a_change_reruns(smoke: Project, tmp_path: Path) -> None:
                     path.write_text(text)
 
     runs = {
-        name for paper in config().papers for name in workflow.run_files(config(), paper, "smoke")
+        name for paper in config().papers for name in targets.run_files(config(), paper, "smoke")
     }
     # a changed algorithm: its runs (and what is made from them), no other algorithm's
     planned = planned_after("src/replibo/algorithms/scikit_optimize.py", '"xi": 0.01', '"xi": 0.02')
@@ -150,7 +151,7 @@ def test_what_a_change_reruns(smoke: Project, tmp_path: Path) -> None:
     assert not planned_after(
         "src/replibo/algorithms/go_ucb.py", "# The algorithm:", "# Algorithm 1:"
     )
-    assert not planned_after("src/replibo/loop.py", "The ask-tell loop", "The loop")
+    assert not planned_after("src/replibo/run/loop.py", "The ask-tell loop", "The loop")
 
 
 def test_a_killed_workflow_goes_on_and_ends_with_the_same_traces(

@@ -4,10 +4,12 @@ import re
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import validate
 
-from replibo import coco_archive
-from replibo.config import digest, load, models, workflow as targets
+from replibo.config import load, models
 from replibo.data.manifest import load_manifest
 from replibo.errors import RepliboError
+from replibo.papers.neuralbo import coco_archive
+from replibo.run import identity
+from replibo.workflow import targets
 
 
 def one_line(function):

@@ -1,4 +1,4 @@
-from replibo import estimate
+from replibo.workflow import estimate
 
 
 rule run:
@@ -50,7 +50,7 @@ rule collect:
     conda:
         "../../envs/environment.yaml"
     params:
-        digest=digest.code_digest("replibo.runs"),
+        digest=identity.code_digest("replibo.results.runs"),
     shell:
         "replibo collect {wildcards.paper} --scale {wildcards.scale} --output {output} > {log} 2>&1"
 
@@ -68,6 +68,6 @@ rule published_runs:
     conda:
         "../../envs/environment.yaml"
     params:
-        digest=digest.code_digest("replibo.publish"),
+        digest=identity.code_digest("replibo.results.publish"),
     shell:
         "replibo collect {wildcards.paper} --scale published --output {output} > {log} 2>&1"

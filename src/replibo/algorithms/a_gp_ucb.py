@@ -2,16 +2,16 @@
 
 Berkenkamp, Schoellig and Krause (2019), as Ziomek, Adachi and Osborne (2024) run it in section 5.
 The upper bound θ0 and the growth function g, which the balancing methods take as well, are
-`replibo.algorithms.length_scale_range`.
+`replibo.algorithms.parts.length_scale_range`.
 """
 
 from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from replibo.algorithms.acquisition import UcbMaximiser
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
-from replibo.algorithms.length_scale_range import (
+from replibo.algorithms.parts.acquisition import UcbMaximiser
+from replibo.algorithms.parts.length_scale_range import (
     THETA0_DIAGNOSTICS,
     CandidateRatio,
     Growth,

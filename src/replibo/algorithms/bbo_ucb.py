@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from replibo.algorithms.acquisition_functions import upper_confidence_bound
 from replibo.algorithms.base import History, Space
-from replibo.algorithms.gp_sampled import Scores, _GpSampled
-from replibo.algorithms.settings import check_settings
+from replibo.algorithms.parts.acquisition_functions import upper_confidence_bound
+from replibo.algorithms.parts.gp_sampled import Scores, _GpSampled
+from replibo.algorithms.parts.settings import check_settings
 from replibo.errors import RepliboError, allowed
 from replibo.problems.base import Array
 from replibo.streams import RunStreams
@@ -38,7 +38,7 @@ class BboUcb(_GpSampled):
         norm_bound: B ≥ 0, the bound on the norm of the loss in the kernel's space, in units of the
             standardised y (unknown too). The default makes β_t tend to the constant 1.96 as N grows.
         factor: c ≥ 0, in units of the standardised y, squared.
-        settings: of `replibo.algorithms.gp_sampled`.
+        settings: of `replibo.algorithms.parts.gp_sampled`.
 
     Raises:
         RepliboError: a setting is not allowed.

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from replibo.algorithms.acquisition_functions import log_expected_improvement
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
-from replibo.algorithms.candidates import Candidates
-from replibo.algorithms.devices import torch_device
-from replibo.algorithms.refit import RefitSchedule
-from replibo.algorithms.settings import check_settings
+from replibo.algorithms.parts.acquisition_functions import log_expected_improvement
+from replibo.algorithms.parts.candidates import Candidates
+from replibo.algorithms.parts.devices import torch_device
+from replibo.algorithms.parts.refit import RefitSchedule
+from replibo.algorithms.parts.settings import check_settings
 from replibo.errors import RepliboError
 from replibo.streams import RunStreams
 from replibo.surrogates.bayesian_linear_regression import BayesianLinearRegression
@@ -47,9 +47,9 @@ class Dngo(Algorithm):
         device: where the network is trained: ``cpu`` or ``cuda``; the regression (50 features) is
             made on the CPU.
         candidates, local_fraction: how many, and which share of them near the incumbent
-            (`replibo.algorithms.candidates`).
+            (`replibo.algorithms.parts.candidates`).
         refit_growth: by what share the history grows between two trainings
-            (`replibo.algorithms.refit`).
+            (`replibo.algorithms.parts.refit`).
 
     Raises:
         RepliboError: a setting is not allowed.

@@ -6,10 +6,13 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from replibo.algorithms.acquisition_functions import expected_improvement, log_expected_improvement
 from replibo.algorithms.base import History, Space
-from replibo.algorithms.gp_sampled import Scores, _GpSampled
-from replibo.algorithms.settings import check_settings
+from replibo.algorithms.parts.acquisition_functions import (
+    expected_improvement,
+    log_expected_improvement,
+)
+from replibo.algorithms.parts.gp_sampled import Scores, _GpSampled
+from replibo.algorithms.parts.settings import check_settings
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.streams import RunStreams
@@ -26,7 +29,7 @@ class GpEi(_GpSampled):
         xi: ξ ≥ 0, in units of y standardised by the observations of the fit in force.
         incumbent: the value to improve on; ``observed``, the largest y so far; ``posterior_mean``, the
             largest posterior mean over the points queried so far (μ⁺).
-        settings: of `replibo.algorithms.gp_sampled`.
+        settings: of `replibo.algorithms.parts.gp_sampled`.
     """
 
     diagnostics: ClassVar[dict[str, str]] = {

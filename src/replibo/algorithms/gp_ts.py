@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from replibo.algorithms.base import History
-from replibo.algorithms.gp_sampled import Scores, _GpSampled
+from replibo.algorithms.parts.gp_sampled import Scores, _GpSampled
 from replibo.problems.base import Array
 from replibo.surrogates.gp_regression import GpRegression
 
@@ -13,7 +13,7 @@ class GpTs(_GpSampled):
 
     The sample is drawn from the *joint* posterior at the candidates, from the stream ``algorithm`` of
     the query; its deviation is σ_t itself (the paper's factor v_t is of the theory, and no value of it
-    is given). Settings are those of `replibo.algorithms.gp_sampled`.
+    is given). Settings are those of `replibo.algorithms.parts.gp_sampled`.
     """
 
     def scores(self, gp: GpRegression, X: Array, history: History, t: int) -> Scores:

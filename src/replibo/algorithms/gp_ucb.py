@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from replibo.algorithms.acquisition_functions import upper_confidence_bound
 from replibo.algorithms.base import History, Space
-from replibo.algorithms.gp_sampled import Scores, _GpSampled
+from replibo.algorithms.parts.acquisition_functions import upper_confidence_bound
+from replibo.algorithms.parts.gp_sampled import Scores, _GpSampled
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.streams import RunStreams
@@ -44,7 +44,7 @@ class GpUcb(_GpSampled):
             query after the initial points; where initial points are rounds too, it starts behind
             them).
         delta: δ of the theorem; used where ``beta`` is None.
-        settings: of `replibo.algorithms.gp_sampled`.
+        settings: of `replibo.algorithms.parts.gp_sampled`.
     """
 
     diagnostics: ClassVar[dict[str, str]] = {

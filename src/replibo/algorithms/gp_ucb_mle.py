@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import ClassVar, Literal
 
-from replibo.algorithms.acquisition import BEST_OBSERVED, UcbMaximiser
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
+from replibo.algorithms.parts.acquisition import BEST_OBSERVED, UcbMaximiser
 from replibo.errors import RepliboError
 from replibo.streams import RunStreams
 from replibo.surrogates.exact_gp import (
@@ -26,7 +26,7 @@ class GpUcbMle(Algorithm):
     - ℓ_t ← argmax_ℓ log p(y | X, ℓ), isotropic Matérn-5/2, outputscale 1, fixed noise variance;
     - x_t = argmax_x μ(x; ℓ_t) + β σ(x; ℓ_t): over the whole pool, of equal ones the first (a point
       may be asked again; no random number is drawn); over the cube by gradient ascent from several
-      starts (`replibo.algorithms.acquisition`).
+      starts (`replibo.algorithms.parts.acquisition`).
 
     Args:
         beta: β, the factor of the standard deviation itself (BoTorch's ``beta`` is its square).
@@ -36,7 +36,7 @@ class GpUcbMle(Algorithm):
             (`replibo.surrogates.exact_gp.fit_length_scale`).
         length_scale_lower_bound: in units of the cube; used by "multi" only.
         best_observed: on a cube, number of the best points observed beside which starts of the
-            ascent are looked for too (`replibo.algorithms.acquisition.UcbMaximiser`).
+            ascent are looked for too (`replibo.algorithms.parts.acquisition.UcbMaximiser`).
     """
 
     diagnostics: ClassVar[dict[str, str]] = {

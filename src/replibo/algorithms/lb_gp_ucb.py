@@ -1,7 +1,7 @@
 """LB-GP-UCB: length scales balanced by their suspected regret, as printed.
 
 Ziomek, Adachi and Osborne 2024, Algorithm 1 and section 5. The book-keeping (which length scale is
-played, eliminated, added) is `replibo.algorithms.balancing`; here is what makes it a Bayesian
+played, eliminated, added) is `replibo.algorithms.parts.balancing`; here is what makes it a Bayesian
 optimiser: the candidates, β, ξ, and the maximisation of the UCB. Each setting in which the released
 code differs can be chosen; `replibo.algorithms.lb_gp_ucb_released` chooses them all.
 """
@@ -15,10 +15,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from replibo.algorithms.acquisition import UcbMaximiser
-from replibo.algorithms.balancing import Hyperparameter, HyperparameterBalancing, lemma_b5_xi
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
-from replibo.algorithms.information_gain import (
+from replibo.algorithms.parts.acquisition import UcbMaximiser
+from replibo.algorithms.parts.balancing import Hyperparameter, HyperparameterBalancing, lemma_b5_xi
+from replibo.algorithms.parts.information_gain import (
     MaximumInformationGain,
     Rate,
     check_rate,
@@ -26,7 +26,7 @@ from replibo.algorithms.information_gain import (
     log_suspected_regret,
     scaled_norm,
 )
-from replibo.algorithms.length_scale_range import (
+from replibo.algorithms.parts.length_scale_range import (
     CANDIDATES_AT_START,
     THETA0_DIAGNOSTICS,
     CandidateRatio,
@@ -95,7 +95,7 @@ class LbGpUcb(Algorithm):
         candidate_ratio: "printed", q(i) = θ0 e^(-i/d); "released", θ0 e^(-i/(d+5)). t0 = θ0/q(5).
         extension: "printed", add one candidate after round t while q(l) ≥ θ0/g(t); "released",
             while q(l) > θ0/g(t + 1), and in one dimension start with six.
-        gamma: γ of R^θ (`replibo.algorithms.information_gain.log_information_gain_bound`).
+        gamma: γ of R^θ (`replibo.algorithms.parts.information_gain.log_information_gain_bound`).
         norm_bound: "printed", B = (θ0/θ)^(d/2) N in R and in β; "released", B = N.
         beta: β where it is a constant; None takes that of Theorem 4.1.
         information_gain: γ in β: "visited", the information gain ½ log det(I + σ⁻²K) of the points

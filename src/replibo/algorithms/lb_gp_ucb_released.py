@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from replibo.algorithms.base import Space
-from replibo.algorithms.information_gain import Rate
 from replibo.algorithms.lb_gp_ucb import LbGpUcb
-from replibo.algorithms.length_scale_range import CandidateRatio
+from replibo.algorithms.parts.information_gain import Rate
+from replibo.algorithms.parts.length_scale_range import CandidateRatio
 from replibo.streams import RunStreams
 
 

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from replibo.algorithms.balancing import Hyperparameter
 from replibo.algorithms.base import Space
 from replibo.algorithms.lb_gp_ucb import LbGpUcb
-from replibo.algorithms.length_scale_range import check_at_least_zero
+from replibo.algorithms.parts.balancing import Hyperparameter
+from replibo.algorithms.parts.length_scale_range import check_at_least_zero
 from replibo.streams import RunStreams
 
 

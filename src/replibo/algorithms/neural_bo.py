@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from replibo.algorithms.base import History, Proposal, Space
-from replibo.algorithms.candidates import _memory_bytes
-from replibo.algorithms.neural_surrogate import NeuralSurrogate, ObservedVariance, choose
-from replibo.algorithms.settings import check_settings
+from replibo.algorithms.parts.candidates import _memory_bytes
+from replibo.algorithms.parts.neural_surrogate import NeuralSurrogate, ObservedVariance, choose
+from replibo.algorithms.parts.settings import check_settings
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.streams import RunStreams

@@ -9,11 +9,11 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
-from replibo.algorithms.candidates import Candidates
-from replibo.algorithms.devices import torch_device
-from replibo.algorithms.network_inputs import with_constant
-from replibo.algorithms.neural_surrogate import ObservedVariance, Seen, choose
-from replibo.algorithms.settings import check_settings
+from replibo.algorithms.parts.candidates import Candidates
+from replibo.algorithms.parts.devices import torch_device
+from replibo.algorithms.parts.network_inputs import with_constant
+from replibo.algorithms.parts.neural_surrogate import ObservedVariance, Seen, choose
+from replibo.algorithms.parts.settings import check_settings
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.streams import RunStreams

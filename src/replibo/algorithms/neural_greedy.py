@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from replibo.algorithms.base import History, Proposal, Space
-from replibo.algorithms.neural_surrogate import NeuralSurrogate, choose
-from replibo.algorithms.settings import check_settings
+from replibo.algorithms.parts.neural_surrogate import NeuralSurrogate, choose
+from replibo.algorithms.parts.settings import check_settings
 from replibo.problems.base import Array
 from replibo.streams import RunStreams
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import ClassVar
 
-from replibo.algorithms.acquisition import UcbMaximiser
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
+from replibo.algorithms.parts.acquisition import UcbMaximiser
 from replibo.errors import RepliboError, allowed
 from replibo.streams import RunStreams
 from replibo.surrogates.kernels import SMALLEST_LENGTH_SCALE

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from replibo.algorithms.acquisition_functions import log_expected_improvement
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
-from replibo.algorithms.candidates import Candidates
-from replibo.algorithms.refit import RefitSchedule
-from replibo.algorithms.settings import check_settings
+from replibo.algorithms.parts.acquisition_functions import log_expected_improvement
+from replibo.algorithms.parts.candidates import Candidates
+from replibo.algorithms.parts.refit import RefitSchedule
+from replibo.algorithms.parts.settings import check_settings
 from replibo.errors import RepliboError
 from replibo.streams import RunStreams
 from replibo.surrogates.standardise import standardise
@@ -39,8 +39,8 @@ class RandomForest(Algorithm):
         trees: number of trees.
         jitter: what counts as an improvement at least (ξ), in units of the standardised y.
         candidates, local_fraction: how many, and which share of them near the incumbent
-            (`replibo.algorithms.candidates`).
-        refit_growth: by what share the history grows between two fits (`replibo.algorithms.refit`).
+            (`replibo.algorithms.parts.candidates`).
+        refit_growth: by what share the history grows between two fits (`replibo.algorithms.parts.refit`).
 
     Raises:
         RepliboError: a setting is not allowed.

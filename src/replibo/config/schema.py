@@ -6,8 +6,8 @@ schema``); a test holds the committed file to the models.
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -29,4 +29,6 @@ def schema() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(json.dumps(schema(), indent=2, sort_keys=True) + "\n")
+    parser = argparse.ArgumentParser(description="Write the config's JSON schema.")
+    parser.add_argument("output", type=Path, help="JSON file")
+    parser.parse_args().output.write_text(json.dumps(schema(), indent=2, sort_keys=True) + "\n")

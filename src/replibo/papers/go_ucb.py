@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from replibo import plotting, statistics
-from replibo.claims import Comparison, MissingRunsError, Outcome
 from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError, allowed
 from replibo.problems.base import Array
-from replibo.runs import Runs
-from replibo.tables import Format, Table, p_value
+from replibo.results import plotting, statistics
+from replibo.results.runs import Runs
+from replibo.results.tables import Format, Table, p_value
+from replibo.verdicts import Comparison, MissingRunsError, Outcome
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from replibo.data.mnist import CLASSES, SIZE, Digits, read_mnist
 from replibo.errors import RepliboError
 from replibo.problems.base import Array, Observation, Problem
-from replibo.problems.cnn import ConvolutionalNetwork, evaluate, train
+from replibo.problems.networks.cnn import ConvolutionalNetwork, evaluate, train
 from replibo.streams import RunStreams, generator
 
 VALIDATION = 10_000

@@ -1,9 +1,9 @@
 """Sensitive samples for the detection of model tampering (NeuralBO, section 7.2.1, Figure 3), after He
 et al. (2018): images at which the output of a classifier depends most on its weights.
 
-The classifier is `replibo.problems.digit_classifier`. Tampering adds Gaussian noise to every weight
-and bias; a sample detects a tampered model if the top-1 label that this gives it is not the original
-model's. What the paper leaves open stands at the arguments and constants.
+The classifier is `replibo.problems.networks.digit_classifier`. Tampering adds Gaussian noise to every
+weight and bias; a sample detects a tampered model if the top-1 label that this gives it is not the
+original model's. What the paper leaves open stands at the arguments and constants.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from replibo.data.mnist import SIZE, read_mnist
 from replibo.errors import RepliboError
 from replibo.problems.base import Array, Problem
-from replibo.problems.digit_classifier import (
+from replibo.problems.mnist_cnn import small_digits
+from replibo.problems.networks.digit_classifier import (
     HIDDEN,
     PARAMETERS,
     PIXELS,
@@ -29,7 +30,6 @@ from replibo.problems.digit_classifier import (
     normalised,
     train,
 )
-from replibo.problems.mnist_cnn import small_digits
 from replibo.streams import generator
 
 Upscaling = Literal["bilinear", "nearest"]

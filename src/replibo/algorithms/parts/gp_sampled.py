@@ -1,0 +1,168 @@
+"""What GP-UCB, GP-TS and GP-EI on shared candidates have in common: the surrogate and the choice."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from replibo.algorithms.base import Algorithm, History, Proposal, Space
+from replibo.algorithms.parts.candidates import Candidates
+from replibo.algorithms.parts.devices import torch_device
+from replibo.algorithms.parts.refit import RefitSchedule
+from replibo.errors import RepliboError
+from replibo.problems.base import Array
+from replibo.streams import RunStreams
+from replibo.surrogates.gp_regression import GpRegression
+
+# The candidates' memory is reckoned for a surrogate of that many observations.
+RECKONED_OBSERVATIONS = 1000
+
+
+@dataclass(frozen=True)
+class Scores:
+    """An acquisition function at the candidates.
+
+    Attributes:
+        acquisition: ``m``; its maximiser is the next query.
+        mean, sd: posterior mean and standard deviation of f, ``m`` each, standardised units.
+        shown: what else goes into the trace, one number or one for each candidate (``m``).
+    """
+
+    acquisition: Array
+    mean: Array
+    sd: Array
+    shown: dict[str, float | Array] = field(default_factory=dict)
+
+
+class _GpSampled(Algorithm):
+    """An acquisition function of an exact GP, maximised over the run's shared candidates.
+
+    The GP (`replibo.surrogates.gp_regression`) is fitted to the initial points and again whenever the
+    history has grown by ``refit_growth`` (`RefitSchedule`); in between it takes in every observation
+    at the hyperparameters of the last fit. The candidates are those of every other algorithm of the
+    NeuralBO paper at the same seed and query (`Candidates`). On a finite problem they are rows of the
+    pool; one that was asked may be asked again.
+
+    Args:
+        space, streams: the run's.
+        length_scale_start: ``multi``, two starts of the fit, in high dimensions too one from where
+            the likelihood has a gradient; ``single``, BoTorch's own start alone
+            (`replibo.surrogates.gp_regression.fit`).
+        device: ``cpu`` or ``cuda``.
+        candidates, local_fraction: number of candidates and share of local ones (`Candidates`).
+        refit_growth: growth of the history from fit to fit (`RefitSchedule`).
+
+    Raises:
+        RepliboError: a setting is not allowed.
+    """
+
+    diagnostics: ClassVar[dict[str, str]] = {
+        "length_scale": "ℓ of the fit in force, in units of the cube",
+        "outputscale": "s of the fit in force, in units of y standardised at the fit, squared",
+        "noise_variance": "σ² of the fit in force, in the same unit",
+        "fit_converged": "1 where L-BFGS-B ended by a tolerance, else 0 (constant y: no fit)",
+        "fitted_on": "number of observations that the fit in force was made on",
+        "surrogate_bytes": "memory held by the surrogate's tensors",
+        "mean": "posterior mean of f at the query, given the data before it, in units of y",
+        "sd": "posterior standard deviation of f at the query, given the data before it, in units of y",
+    }
+    late_imports: ClassVar[tuple[str, ...]] = ("torch",)
+
+    def __init__(
+        self,
+        space: Space,
+        streams: RunStreams,
+        *,
+        length_scale_start: Literal["multi", "single"] = "multi",
+        device: Literal["cpu", "cuda"] = "cpu",
+        candidates: int = 512,
+        local_fraction: float = 0.5,
+        refit_growth: float = 0.05,
+    ) -> None:
+        super().__init__(space, streams)
+        if length_scale_start not in ("multi", "single"):
+            raise RepliboError(
+                f"length_scale_start: {length_scale_start!r} is not allowed; multi or single is"
+            )
+        torch_device(device)
+        self.length_scale_start, self.device = length_scale_start, device
+        self.candidates = Candidates(
+            space,
+            streams,
+            count=candidates,
+            local_fraction=local_fraction,
+            bytes_per_candidate=self._bytes_per_candidate(candidates),
+        )
+        self.schedule = RefitSchedule(refit_growth)
+        self._gp: GpRegression | None = None
+        self._seen = History(space.dim, 0)
+
+    @abstractmethod
+    def scores(self, gp: GpRegression, X: Array, history: History, t: int) -> Scores:
+        """The acquisition function at the candidates ``X`` (``m x d``)."""
+
+    def ask(self, history: History, t: int) -> Proposal:
+        gp = self.surrogate(history)
+        X, rows = self.candidates.draw(history)
+        scores = self.scores(gp, X, history, t)
+        chosen = int(np.argmax(scores.acquisition))
+        fitted = gp.fitted.hyperparameters
+        diagnostics = {
+            "length_scale": fitted.length_scale,
+            "outputscale": fitted.outputscale,
+            "noise_variance": fitted.noise_variance,
+            "fit_converged": float(gp.fitted.converged),
+            "fitted_on": float(gp.fitted_at),
+            "surrogate_bytes": float(gp.bytes()),
+            "mean": gp.centre + gp.scale * float(scores.mean[chosen]),
+            "sd": gp.scale * float(scores.sd[chosen]),
+        }
+        for name, value in scores.shown.items():
+            diagnostics[name] = float(value[chosen] if isinstance(value, np.ndarray) else value)
+        return self.candidates.best(X, rows, scores.acquisition, diagnostics)
+
+    def surrogate(self, history: History) -> GpRegression:
+        """The GP given all of ``history``; a function of it, kept and grown from query to query.
+
+        Raises:
+            RepliboError: there are no observations.
+        """
+        n = len(history)
+        if n == 0:
+            raise RepliboError(
+                f"{type(self).__name__} needs data; allowed: 1 or more initial points"
+            )
+        fitted_at = self.schedule.in_force(n, history.n_initial)
+        gp, kept = self._gp, len(self._seen)
+        if gp is None or gp.fitted_at != fitted_at or not _continues(history, self._seen):
+            gp = GpRegression(
+                history.X[:fitted_at],
+                history.y[:fitted_at],
+                device=torch_device(self.device),
+                capacity=self.schedule.after(fitted_at) - 1,
+                starts=self.length_scale_start,
+            )
+            self._seen, kept = History(self.space.dim, 0), 0
+        for i in range(kept, n):
+            self._seen.append(history.X[i], history.y[i])
+            if i >= fitted_at:
+                gp.append(history.X[i], float(history.y[i]))
+        self._gp = gp
+        return gp
+
+    def _bytes_per_candidate(self, candidates: int) -> float:
+        """The prior covariance with the data and what is computed from it."""
+        return 2 * 8.0 * RECKONED_OBSERVATIONS
+
+
+def _continues(history: History, seen: History) -> bool:
+    """Whether the history begins with what was seen."""
+    n = len(seen)
+    return (
+        len(history) >= n
+        and np.array_equal(history.X[:n], seen.X)
+        and np.array_equal(history.y[:n], seen.y)
+    )

@@ -1,0 +1,219 @@
+"""What the algorithms of the NeuralBO paper with a network trained from θ₀ have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replibo.algorithms.base import Algorithm, History, Proposal, Space
+from replibo.algorithms.parts.candidates import Candidates
+from replibo.algorithms.parts.devices import torch_device
+from replibo.algorithms.parts.network_inputs import network_inputs
+from replibo.algorithms.parts.refit import RefitSchedule
+from replibo.algorithms.parts.settings import check_settings
+from replibo.errors import RepliboError
+from replibo.problems.base import Array
+from replibo.streams import RunStreams
+from replibo.surrogates.standardise import standardise
+from replibo.surrogates.tangent_kernel import Variance
+from replibo.surrogates.two_layer_network import (
+    Training,
+    TwoLayerNetwork,
+    draw_weights,
+    train_sgd,
+)
+
+
+class Seen:
+    """The observations that something was computed from, to see whether a history goes on from them."""
+
+    def __init__(self, history: History, n: int) -> None:
+        self.X, self.y = history.X[:n].copy(), history.y[:n].copy()
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def begins(self, history: History) -> bool:
+        """Whether the history's first observations are these."""
+        n = len(self)
+        return (
+            len(history) >= n
+            and np.array_equal(history.X[:n], self.X)
+            and np.array_equal(history.y[:n], self.y)
+        )
+
+
+class ObservedVariance:
+    """A `Variance` that takes in the queries of a history.
+
+    Args:
+        make: makes the variance before any observation.
+        inputs: the network's inputs at points of the unit cube, ``n x d``.
+    """
+
+    def __init__(self, make: Callable[[], Variance], inputs: Callable[[Array], Array]) -> None:
+        self._make, self._inputs = make, inputs
+        self._variance: Variance | None = None
+        self._seen: Seen | None = None
+
+    def after(self, history: History) -> Variance:
+        """σ² given all observations of ``history``."""
+        if self._variance is None or self._seen is None or not self._seen.begins(history):
+            self._variance = None  # before another is made: the two might not fit
+            self._variance = self._make()
+        for x in self._inputs(history.X[len(self._variance) :]):
+            self._variance.append(x)
+        self._seen = Seen(history, len(history))
+        return self._variance
+
+
+def choose(
+    candidates: Candidates,
+    X: Array,
+    rows: NDArray[np.int64],
+    acquisition: Array,
+    diagnostics: dict[str, Array | float],
+) -> Proposal:
+    """The best candidate, with those of the ``diagnostics`` that are one number per candidate at it."""
+    best = int(np.argmax(acquisition))
+    there = {
+        name: float(value[best]) if isinstance(value, np.ndarray) else float(value)
+        for name, value in diagnostics.items()
+    }
+    return candidates.best(X, rows, acquisition, there)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The network in force: it was trained on ``seen``; h is (y − ``mean``)/``sd``."""
+
+    seen: Seen
+    training: Training
+    mean: float
+    sd: float
+
+
+class NeuralSurrogate(Algorithm):
+    """h(x; θ) = √m W₂ relu(W₁ x), trained from θ₀ by TrainNN (Algorithm 2) on standardised y.
+
+    θ₀ is drawn once per run (``surrogate_at(0)``). The training in force at a history of n observations
+    was made on the first n' of them, by `RefitSchedule`; the batches' order (and what else it takes) is
+    of ``surrogate_at(n')``.
+
+    A training that diverges (weights that are not numbers) is part of what the recipe does: the query is
+    then a candidate at random, the diagnostic ``diverged`` is 1, and the run goes on.
+
+    Args:
+        space, streams: the run's.
+        width: m, hidden units.
+        learning_rate: η of SGD.
+        epochs: passes through the data in a training.
+        batch_size: observations in a batch.
+        regularizer: λ > 0, of the training's objective (and of σ).
+        initialization: θ₀; ``section_7``: all weights N(0, 1/m); ``section_4``: W₁ N(0, 2/m), W₂ = 0.
+        input_scaling: ``fixed`` or ``raw``, see `network_inputs`.
+        batch_loss: ``sum`` (as printed) or ``mean`` of a batch's losses, see `train_sgd`.
+        device: ``cpu`` or ``cuda``.
+        candidates, local_fraction: number of candidates and share of local ones (`Candidates`).
+        refit_growth: growth of the history from training to training (`RefitSchedule`).
+
+    Raises:
+        RepliboError: a setting is not allowed.
+    """
+
+    late_imports: ClassVar[tuple[str, ...]] = ("torch",)
+
+    def __init__(
+        self,
+        space: Space,
+        streams: RunStreams,
+        *,
+        width: int = 500,
+        learning_rate: float = 0.001,
+        epochs: int = 50,
+        batch_size: int = 50,
+        regularizer: float = 0.01,
+        initialization: Literal["section_7", "section_4"] = "section_7",
+        input_scaling: Literal["fixed", "raw"] = "fixed",
+        batch_loss: Literal["sum", "mean"] = "sum",
+        device: Literal["cpu", "cuda"] = "cpu",
+        candidates: int = 512,
+        local_fraction: float = 0.5,
+        refit_growth: float = 0.05,
+    ) -> None:
+        super().__init__(space, streams)
+        check_settings(
+            positive={"learning_rate": learning_rate, "regularizer": regularizer},
+            counts={"width": width, "epochs": epochs, "batch_size": batch_size},
+            choices={
+                "initialization": (initialization, ("section_7", "section_4")),
+                "input_scaling": (input_scaling, ("fixed", "raw")),
+                "batch_loss": (batch_loss, ("sum", "mean")),
+            },
+        )
+        torch_device(device)
+        self.learning_rate, self.epochs, self.batch_size = learning_rate, epochs, batch_size
+        self.regularizer, self.batch_loss = regularizer, batch_loss
+        self.input_scaling, self.device = input_scaling, device
+        # For each candidate: its features relu(W₁x) and gates in float64, their copies on the way.
+        self.candidates = Candidates(
+            space,
+            streams,
+            count=candidates,
+            local_fraction=local_fraction,
+            bytes_per_candidate=4.0 * 8.0 * width,
+        )
+        self.schedule = RefitSchedule(refit_growth)
+        inputs = self.inputs(np.zeros((1, space.dim))).shape[1]
+        self.start_weights = draw_weights(streams.surrogate_at(0), inputs, width, initialization)
+        self._fit: Fit | None = None
+
+    @abstractmethod
+    def targets(self, y: Array, rng: np.random.Generator) -> Array:
+        """What the network is fitted to, given the standardised observations ``y`` (``n``)."""
+
+    def inputs(self, U: Array) -> Array:
+        """The network's inputs at points of the unit cube, ``n x d``."""
+        return network_inputs(U, self.input_scaling)
+
+    def fit(self, history: History) -> Fit:
+        """The training in force (line 6): a function of the history, kept while it stays in force.
+
+        Raises:
+            RepliboError: there are no observations.
+        """
+        if len(history) == 0:
+            raise RepliboError(
+                "initial_points: 0 is not allowed; 1 or more are (y is standardised)"
+            )
+        n = self.schedule.in_force(len(history), history.n_initial)
+        if self._fit is None or len(self._fit.seen) != n or not self._fit.seen.begins(history):
+            y, mean, sd = standardise(history.y[:n])
+            rng = self.streams.surrogate_at(n)
+            training = train_sgd(
+                TwoLayerNetwork(*self.start_weights, device=self.device),
+                self.inputs(history.X[:n]),
+                self.targets(y, rng),
+                rng=rng,
+                learning_rate=self.learning_rate,
+                epochs=self.epochs,
+                batch_size=self.batch_size,
+                regularizer=self.regularizer,
+                batch_loss=self.batch_loss,
+            )
+            self._fit = Fit(Seen(history, n), training, mean, sd)
+        return self._fit
+
+    def prediction(self, X: Array, fit: Fit) -> Array:
+        """h at points of the unit cube (``n x d``), in units of standardised y: shape ``n``.
+
+        A diverged network predicts nothing: 0 everywhere.
+        """
+        if fit.training.diverged:
+            return np.zeros(len(X))
+        return fit.training.network.predict(self.inputs(X))

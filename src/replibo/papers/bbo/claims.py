@@ -1,0 +1,459 @@
+"""The measures of the BBO paper's claims (Fu et al. 2024, section 5; ``config/claims.yaml``).
+
+All tests are one-sided at 5 %, in both directions; what neither direction shows is open. Where one T
+gives several tests of a claim, their p-values are Holm's (but for claim 4, which judges each table by
+itself). Problems of different N share no random numbers, so that N are compared as independent samples;
+EI and UCB on one problem share initial points, initial weights and batches, and are compared in pairs of
+the same seed. "Independent" is meant given the validation and the test set, which are the same in all
+runs. The three T of a claim share runs (prefixes), so that their verdicts do not confirm each other
+independently.
+
+A cell (T, N) that was not run is an open comparison of its own, so that a claim is never replicated on
+a part of its table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import numpy as np
+
+from replibo.errors import RepliboError, allowed
+from replibo.papers.bbo.printed import (
+    ACQUISITIONS,
+    PERFORMANCE,
+    STEPS,
+    equal_cost,
+    half_of_largest,
+    iterations_of,
+)
+from replibo.papers.bbo.traces import REPORTED, Cell, Reading
+from replibo.problems.base import Array
+from replibo.results import statistics
+from replibo.results.runs import Runs
+from replibo.results.tables import p_value
+from replibo.verdicts import Comparison, MissingRunsError, Outcome
+
+LEVEL = 0.05
+"""Of every test; one-sided."""
+
+MARGIN = 0.25
+"""A curve has levelled off where it changes by less than this share of its fall before. The printed
+tables of UCB change by .15, .17 and -.03 of it."""
+
+EI_AND_UCB = tuple(ACQUISITIONS)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Adjusted p-values that control the familywise error rate (Holm 1979); nan, where there is no test,
+    stays nan and does not count."""
+    p = np.array(p_values, dtype=float)
+    known = np.flatnonzero(~np.isnan(p))
+    order = known[np.argsort(p[known], kind="stable")]
+    steps = p[order] * np.arange(len(order), 0, -1)
+    p[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return [float(value) for value in p]
+
+
+def _judged(tests: Sequence[tuple[str, float, float]]) -> list[Comparison]:
+    """A family of tests: the text, p of the claim and p of its opposite, of each."""
+    supports = holm([p for _, p, _ in tests])
+    opposes = holm([reverse for _, _, reverse in tests])
+    comparisons = []
+    for (text, _, _), p, reverse in zip(tests, supports, opposes, strict=True):
+        if math.isnan(p):
+            comparisons.append(Comparison("open", f"{text}, too few seeds for a test"))
+        else:
+            outcome, shown = _decided(p, reverse)
+            comparisons.append(Comparison(outcome, f"{text}, {shown}"))
+    return comparisons
+
+
+def _decided(p: float, reverse: float) -> tuple[Outcome, str]:
+    """The outcome by p of a claim and p of its opposite, and the one that decides, in words."""
+    if reverse < LEVEL:
+        return "contradicted", f"p of the opposite {p_value(reverse)}"
+    return ("supported" if p < LEVEL else "open"), f"p {p_value(p)}"
+
+
+def _less(a: Array, b: Array) -> float:
+    """p of mean(a) < mean(b), independent samples (Welch)."""
+    return statistics.t_test_less(a, b, paired=False).p_value
+
+
+def _shown(cell: Cell) -> str:
+    """``0.31 ± 0.04 (5 seeds)``, mean and standard deviation."""
+    sd = "" if math.isnan(cell.sd) else f" ± {cell.sd:.2g}"
+    return f"{cell.mean:.3g}{sd} ({len(cell.seeds)} seed{'s' * (len(cell.seeds) != 1)})"
+
+
+def _label(runs: Runs, algorithm: str, reading: Reading) -> str:
+    name = reading.algorithm(algorithm)
+    return runs.entry.algorithms[name].label if name in runs.entry.algorithms else name
+
+
+def _check_steps(steps: Sequence[int]) -> None:
+    for value in steps:
+        if value not in STEPS:
+            raise RepliboError(f"options.steps: {value!r} is not allowed; {allowed(STEPS)} is")
+
+
+def _table_by_table(
+    steps: Sequence[int],
+    compare: Callable[[int], tuple[list[Comparison], list[str]]],
+) -> list[Comparison]:
+    """The comparisons of each T, and an open one that names what was not run.
+
+    Args:
+        compare: of one T, the comparisons and the cells that are missing.
+
+    Raises:
+        MissingRunsError: nothing can be compared.
+    """
+    _check_steps(steps)
+    comparisons, missing = [], []
+    for value in steps:
+        found, absent = compare(value)
+        comparisons += found
+        missing += absent
+    absent = list(dict.fromkeys(missing))
+    if not comparisons:
+        raise MissingRunsError(f"not run: {'; '.join(absent) or 'any such cell'}")
+    if absent:
+        comparisons.append(Comparison("open", f"not run: {'; '.join(absent)}"))
+    return comparisons
+
+
+def _between(
+    runs: Runs,
+    steps: int,
+    algorithms: Sequence[str],
+    numbers: tuple[int, int],
+    reading: Reading,
+) -> tuple[list[tuple[str, Cell, Cell]], list[str]]:
+    """The cells of two N at one T, for each algorithm that has both, and the missing ones."""
+    found, missing = [], []
+    for algorithm in algorithms:
+        pair = [reading.cell(runs, algorithm, steps, n) for n in numbers]
+        label = _label(runs, algorithm, reading)
+        if pair[0] is not None and pair[1] is not None:
+            found.append((label, pair[0], pair[1]))
+        missing += [
+            f"{label}, T = {steps}, N = {n}"
+            for n, cell in zip(numbers, pair, strict=True)
+            if cell is None
+        ]
+    return found, missing
+
+
+def _changed(
+    runs: Runs,
+    steps: int,
+    algorithms: Sequence[str],
+    numbers: tuple[int, int],
+    reading: Reading,
+    claimed: Literal["smaller", "larger"],
+) -> tuple[list[Comparison], list[str]]:
+    """Welch's tests, at one T, that the performance at the second of two N is what is claimed, for each
+    algorithm that has both; and the missing cells."""
+    pairs, missing = _between(runs, steps, algorithms, numbers, reading)
+    tests = []
+    for label, first, second in pairs:
+        text = (
+            f"{label}, T = {steps}: {_shown(first)} at N = {numbers[0]}, {_shown(second)} at "
+            f"N = {numbers[1]}"
+        )
+        smaller = _less(second.values, first.values)
+        larger = _less(first.values, second.values)
+        tests.append((text, *((smaller, larger) if claimed == "smaller" else (larger, smaller))))
+    return _judged(tests), missing
+
+
+# Claim 1
+
+
+def improves_at_first(
+    runs: Runs,
+    *,
+    steps: Sequence[int] = STEPS,
+    algorithms: Sequence[str] = EI_AND_UCB,
+    reading: Reading = REPORTED,
+) -> list[Comparison]:
+    """At fixed T the performance is better (smaller) at half of the table's largest N than at its
+    smallest: Welch's test, for each acquisition function."""
+
+    def compare(t: int) -> tuple[list[Comparison], list[str]]:
+        numbers = iterations_of(t)[0], half_of_largest(t)
+        return _changed(runs, t, algorithms, numbers, reading, "smaller")
+
+    return _table_by_table(steps, compare)
+
+
+# Claim 2
+
+
+def turns_up(
+    runs: Runs,
+    *,
+    steps: Sequence[int] = STEPS,
+    algorithms: Sequence[str] = ("gp_ei",),
+    reading: Reading = REPORTED,
+) -> list[Comparison]:
+    """At fixed T the performance is worse (larger) at the table's largest N than at the one before:
+    Welch's test."""
+
+    def compare(t: int) -> tuple[list[Comparison], list[str]]:
+        before, largest = iterations_of(t)[-2:]
+        return _changed(runs, t, algorithms, (before, largest), reading, "larger")
+
+    return _table_by_table(steps, compare)
+
+
+def levels_off(
+    runs: Runs,
+    *,
+    steps: Sequence[int] = STEPS,
+    algorithms: Sequence[str] = ("gp_ucb",),
+    margin: float = MARGIN,
+    reading: Reading = REPORTED,
+) -> list[Comparison]:
+    """At fixed T the performance changes little from the N before the largest to the largest: by less
+    than ``margin`` times its fall from the smallest N to the one before the largest.
+
+    Two one-sided Welch tests, of a change above -margin and of one below it (a test of equivalence);
+    contradicted where the change is shown to be larger. The fall is taken as it is estimated; where there
+    is none there is nothing to level off, and the comparison is open.
+    """
+    if not margin > 0:
+        raise RepliboError(f"options.margin: {margin} is not allowed; a number > 0 is")
+
+    def compare(t: int) -> tuple[list[Comparison], list[str]]:
+        numbers = iterations_of(t)
+        smallest, before, largest = numbers[0], *numbers[-2:]
+        ends, missing = _between(runs, t, algorithms, (before, largest), reading)
+        starts, absent = _between(runs, t, algorithms, (smallest, before), reading)
+        falls = {label: first.mean - second.mean for label, first, second in starts}
+        tests, undecided = [], []
+        for label, first, last in ends:
+            if label not in falls:
+                continue
+            fall, change = falls[label], last.mean - first.mean
+            text = (
+                f"{label}, T = {t}: a fall of {fall:.3g} to N = {before}, then a change of "
+                f"{change:+.3g} from {_shown(first)} to {_shown(last)} at N = {largest}"
+            )
+            if fall <= 0:
+                undecided.append(Comparison("open", f"{text}: no fall to level off from"))
+                continue
+            bound = margin * fall
+            # nan, where there are too few seeds, is the largest to NumPy's max
+            inside = np.max(
+                [_less(last.values - bound, first.values), _less(first.values - bound, last.values)]
+            )
+            # each of the two directions in which it can be outside
+            outside = 2 * np.min(
+                [_less(last.values + bound, first.values), _less(first.values + bound, last.values)]
+            )
+            tests.append((text, float(inside), float(min(outside, 1.0))))
+        return _judged(tests) + undecided, [*absent, *missing]
+
+    return _table_by_table(steps, compare)
+
+
+# Claim 3
+
+
+def ucb_at_least_as_good(
+    runs: Runs, *, steps: Sequence[int] = STEPS, reading: Reading = REPORTED
+) -> list[Comparison]:
+    """At equal (T, N) UCB is at least as good as EI in most cells.
+
+    A comparison for each T: the sign test of the pairs (N, seed), which are independent of each other
+    given the fixed validation and test sets, of UCB's being better in more than half of them (ties left
+    out). The text counts the cells by their means, and names those with a difference by paired t-tests,
+    Holm's p-values within the table.
+    """
+    from scipy.stats import binomtest
+
+    def compare(t: int) -> tuple[list[Comparison], list[str]]:
+        pairs, missing = _paired_cells(runs, t, reading)
+        if not pairs:
+            return [], missing
+        better = sum(int(np.sum(ucb < ei)) for _, ei, ucb in pairs)
+        worse = sum(int(np.sum(ucb > ei)) for _, ei, ucb in pairs)
+        p = reverse = 1.0
+        if better + worse:
+            p = float(binomtest(better, better + worse, alternative="greater").pvalue)
+            reverse = float(binomtest(worse, better + worse, alternative="greater").pvalue)
+        outcome, shown = _decided(p, reverse)
+        means = sum(float(ucb.mean()) <= float(ei.mean()) for _, ei, ucb in pairs)
+        printed = [n for n, _, _ in pairs if _printed_ucb_is_at_least_as_good(t, n)]
+        text = (
+            f"T = {t}: UCB's mean is at most EI's in {means} of {len(pairs)} cells "
+            f"({len(printed)} of them in the paper); UCB is better in {better} and worse in {worse} of "
+            f"{sum(len(ei) for _, ei, _ in pairs)} pairs, {shown}"
+        )
+        return [Comparison(outcome, f"{text}; {_single_cells(pairs)}")], missing
+
+    return _table_by_table(steps, compare)
+
+
+def _printed_ucb_is_at_least_as_good(steps: int, iterations: int) -> bool:
+    ei, ucb = (PERFORMANCE[name][steps][iterations][0] for name in EI_AND_UCB)
+    return ucb <= ei
+
+
+def _paired_cells(
+    runs: Runs, steps: int, reading: Reading
+) -> tuple[list[tuple[int, Array, Array]], list[str]]:
+    """For each N at one T: EI's and UCB's values on the seeds that both have; and what is missing."""
+    pairs, missing = [], []
+    for n in iterations_of(steps):
+        ei, ucb = (reading.cell(runs, name, steps, n) for name in EI_AND_UCB)
+        if ei is None or ucb is None:
+            missing.append(f"T = {steps}, N = {n}")
+            continue
+        common = np.intersect1d(ei.seeds, ucb.seeds)
+        if not len(common):
+            missing.append(f"T = {steps}, N = {n} with a seed in common")
+            continue
+        pairs.append(
+            (n, ei.values[np.isin(ei.seeds, common)], ucb.values[np.isin(ucb.seeds, common)])
+        )
+    return pairs, missing
+
+
+def _single_cells(pairs: Sequence[tuple[int, Array, Array]]) -> str:
+    """Which cells differ, by paired t-tests: ``single cells: UCB better at N = 100 (p 0.0100)``."""
+    shown = []
+    for word, sign in (("better", 1), ("worse", -1)):
+        p_values = holm(
+            [
+                statistics.t_test_less(sign * ucb, sign * ei, paired=True).p_value
+                for _, ei, ucb in pairs
+            ]
+        )
+        cells = [
+            f"{n} (p {p_value(p)})"
+            for (n, _, _), p in zip(pairs, p_values, strict=True)
+            if p < LEVEL
+        ]
+        if cells:
+            shown.append(f"UCB {word} at N = {', '.join(cells)}")
+    return f"single cells: {'; '.join(shown) or 'no difference shown'}"
+
+
+# Claim 4
+
+
+def spread_shrinks(
+    runs: Runs,
+    *,
+    steps: Sequence[int] = STEPS,
+    algorithms: Sequence[str] = EI_AND_UCB,
+    reading: Reading = REPORTED,
+) -> list[Comparison]:
+    """At fixed T the standard deviation over the seeds shrinks with N: Kendall's test of a trend (exact
+    where no two are equal), for each acquisition function.
+
+    Each table is judged by itself, without Holm's correction: of five N nine of the ten pairs must be in
+    order (τ = -.8, p = .042), and with the correction for two acquisition functions no table of the paper
+    would shrink (p = .083). Fewer than four N cannot show a trend.
+    """
+
+    def compare(t: int) -> tuple[list[Comparison], list[str]]:
+        tests, missing = [], []
+        for algorithm in algorithms:
+            label = _label(runs, algorithm, reading)
+            cells = reading.cells(runs, algorithm, t)
+            ran = {cell.iterations for cell in cells}
+            missing += [f"{label}, T = {t}, N = {n}" for n in iterations_of(t) if n not in ran]
+            if len(cells) < 2:
+                continue
+            deviations = [cell.sd for cell in cells]
+            tau, p, reverse = trend(deviations)
+            ends = [
+                f"{cell.sd:.2g} ({cell.sd / cell.mean:.0%} of the mean) at N = {cell.iterations}"
+                for cell in (cells[0], cells[-1])
+            ]
+            text = (
+                f"{label}, T = {t}: deviation {' and '.join(ends)}, τ {tau:.2f} over {len(cells)} N"
+            )
+            tests.append((text, p, reverse))
+        return [found for test in tests for found in _judged([test])], missing
+
+    return _table_by_table(steps, compare)
+
+
+def trend(deviations: Sequence[float]) -> tuple[float, float, float]:
+    """Kendall's τ of a series with its place, p of a falling and p of a rising one; nan where a value
+    is nan (a single seed) or all are equal. Exact where no two values are equal."""
+    from scipy.stats import kendalltau
+
+    if np.isnan(deviations).any() or len(set(deviations)) < 2:
+        return math.nan, math.nan, math.nan
+    places = range(len(deviations))
+    falling = kendalltau(places, deviations, alternative="less")
+    rising = kendalltau(places, deviations, alternative="greater")
+    return float(falling.statistic), float(falling.pvalue), float(rising.pvalue)
+
+
+# Claim 5
+
+
+def advised_horizon(
+    runs: Runs,
+    *,
+    steps: Sequence[int] = STEPS[1:],
+    power: int = 1,
+    algorithms: Sequence[str] = EI_AND_UCB,
+    reading: Reading = REPORTED,
+) -> list[Comparison]:
+    """Of two cells with equal T·N, total SGD steps, the one nearer to the paper's advice is better.
+
+    The advice is N ≍ T (``power`` 1; section 4.2) or, where the loss is not convex, N ≍ T² (``power`` 2;
+    section F.1), and the constant is taken as 1: nearer is the smaller |log(N/T^power)|. Welch's tests, a
+    family for each T.
+
+    Only the pair of 20,000 SGD steps tells the powers apart: in the other three pairs the smaller N is
+    the nearer by both.
+
+    Args:
+        steps: the larger T of the pairs.
+    """
+    if power not in (1, 2):
+        raise RepliboError(f"options.power: {power} is not allowed; 1 or 2 is")
+
+    def compare(t: int) -> tuple[list[Comparison], list[str]]:
+        tests, missing = [], []
+        for pair in equal_cost():
+            if pair[1][0] != t:
+                continue
+            advised, other = sorted(
+                pair, key=lambda cell: distance_to_advice(cell[0], cell[1], power)
+            )
+            for algorithm in algorithms:
+                label = _label(runs, algorithm, reading)
+                near, far = (reading.cell(runs, algorithm, *cell) for cell in (advised, other))
+                if near is None or far is None:
+                    missing += [
+                        f"{label}, T = {place[0]}, N = {place[1]}"
+                        for place, cell in ((advised, near), (other, far))
+                        if cell is None
+                    ]
+                    continue
+                text = (
+                    f"{label}, {t * pair[1][1]} SGD steps: {_shown(near)} with {near.name} "
+                    f"(nearer), {_shown(far)} with {far.name}"
+                )
+                tests.append((text, _less(near.values, far.values), _less(far.values, near.values)))
+        return _judged(tests), missing
+
+    return _table_by_table(steps, compare)
+
+
+def distance_to_advice(steps: int, iterations: int, power: int) -> float:
+    """|log(N/T^power)|."""
+    return abs(math.log(iterations / steps**power))

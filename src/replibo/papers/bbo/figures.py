@@ -1,0 +1,259 @@
+"""Figures of the BBO paper's experiment (Fu et al. 2024, section 5), which has none: its six tables, and
+performance against cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from replibo.config.models import COLORS, FigureEntry
+from replibo.papers.bbo.printed import ACQUISITIONS, PERFORMANCE, STEPS, UNIFORM_GUESS, equal_cost
+from replibo.papers.bbo.traces import (
+    LEVELS,
+    METRICS,
+    Cell,
+    Metric,
+    Reading,
+    check_metric,
+    problems_run,
+)
+from replibo.results import plotting
+from replibo.results.runs import Runs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# For each T, in every figure.
+LINES = {20: "solid", 40: "dashed", 60: "dotted"}
+MARKERS = {20: "o", 40: "s", 60: "^"}
+
+Points = Mapping[tuple[int, int], tuple[float, float]]
+"""For each (T, N) the mean and the standard deviation."""
+
+
+def performance(runs: Runs, entry: FigureEntry) -> Figure:
+    """The six tables as one figure: performance against N, a line for each T and algorithm; ours as test
+    cross-entropy and as test error, the paper's beside them."""
+    figure, axes = plotting.panels(1, 3)
+    names = entry.algorithms or list(ACQUISITIONS)
+    for ax, metric in zip(axes[0], METRICS, strict=False):
+        drawn = False
+        for name in names:
+            points = _ours(runs, name, metric)  # type: ignore[arg-type]
+            drawn |= _lines(ax, points, runs, name)
+        ax.set_yscale("log" if drawn else "linear")
+        _finish_performance(ax, f"ours: {METRICS[metric]}", points=drawn)
+    for name in (name for name in names if name in PERFORMANCE):
+        _lines(axes[0, 2], _printed(name), runs, name)
+    _finish_performance(axes[0, 2], "paper: performance")
+    for ax in (axes[0, 0], axes[0, 2]):
+        _mark_uniform_guess(ax)
+    problems = problems_run(runs)
+    caption = (
+        f"{entry.caption} Mean ± standard deviation over the seeds (the paper: not said of what); of "
+        "the hyperparameters returned after T steps, by their network on the test set. "
+        f"{LEVELS} {runs.note(problems, names)}"
+    )
+    return plotting.finish(figure, caption, columns=5)
+
+
+def frontier(runs: Runs, entry: FigureEntry, *, metric: Metric = "test_cross_entropy") -> Figure:
+    """Performance against cost, the total number T·N of SGD steps: a row for each acquisition function.
+
+    Left: ours, every cell (T, N), with the best that each budget buys. Middle: the same cells against
+    N/T, equal budgets joined, with the paper's advice N = T and N = T². Right: the paper's numbers.
+    """
+    check_metric(metric)
+    names = [name for name in entry.algorithms or ACQUISITIONS if name in PERFORMANCE]
+    figure, axes = plotting.panels(len(names), 3)
+    for row, name in zip(axes, names, strict=True):
+        label = runs.entry.algorithms[name].label if name in runs.entry.algorithms else name
+        ours, printed = _ours(runs, name, metric), _printed(name)
+        for ax, points, title in (
+            (row[0], ours, f"{label}, ours"),
+            (row[2], printed, f"{label}, paper"),
+        ):
+            _against_cost(ax, points, runs, name)
+            ax.set_title(title)
+            ax.set_ylabel("performance" if points is printed else METRICS[metric])
+        _against_ratio(row[1], ours, runs, name)
+        row[1].set_title(f"{label}, ours, equal T·N joined")
+        row[1].set_ylabel(METRICS[metric])
+        for ax in row[:2]:
+            if ours:
+                ax.set_yscale("log")
+                _plain_numbers(ax)
+            else:
+                _say_missing(ax)
+    caption = (
+        f"{entry.caption} Means over the seeds; labels: N. Line: the best that a budget buys. "
+        "Middle: points joined by a line cost the same; vertical lines: the paper's advice N = T (convex "
+        "losses) and N = T² (not convex, for each T), with a constant of 1. "
+        f"{LEVELS} {runs.note(problems_run(runs), names)}"
+    )
+    return plotting.finish(figure, caption, columns=7)
+
+
+# The numbers
+
+
+def _ours(runs: Runs, algorithm: str, metric: Metric) -> Points:
+    """The cells that were run."""
+    reading = Reading(metric=metric)
+    cells: Iterable[Cell] = (c for t in STEPS for c in reading.cells(runs, algorithm, t))
+    return {(c.steps, c.iterations): (c.mean, float(np.nan_to_num(c.sd))) for c in cells}
+
+
+def _printed(algorithm: str) -> Points:
+    """The paper's."""
+    return {
+        (t, n): cell for t, table in PERFORMANCE[algorithm].items() for n, cell in table.items()
+    }
+
+
+# What is drawn
+
+
+def _color(runs: Runs, algorithm: str) -> str:
+    entry = runs.entry.algorithms.get(algorithm)
+    return COLORS[entry.color] if entry else COLORS["black"]
+
+
+def _marker(steps: int) -> dict[str, Any]:
+    return {"marker": MARKERS[steps], "ms": 4.5, "linestyle": "none"}
+
+
+def _lines(ax: Axes, points: Points, runs: Runs, algorithm: str) -> bool:
+    """A line with error bars for each T; whether there was anything to draw."""
+    entry = runs.entry.algorithms.get(algorithm)
+    label = entry.label if entry else algorithm
+    for i, steps in enumerate(STEPS):
+        numbers = [n for t, n in points if t == steps]
+        if not numbers:
+            continue
+        means, deviations = np.array([points[steps, n] for n in numbers]).T
+        # The bars of the lines stand side by side, not on top of each other.
+        shift = 1 + 0.05 * (i - 1) + 0.02 * (algorithm == "gp_ucb")
+        ax.errorbar(
+            np.array(numbers) * shift,
+            means,
+            # On a logarithmic axis a bar down to 0 has no end.
+            yerr=[np.minimum(deviations, 0.9 * means), deviations],
+            color=_color(runs, algorithm),
+            linestyle=LINES[steps],
+            marker=MARKERS[steps],
+            ms=3.5,
+            lw=1.2,
+            elinewidth=0.8,
+            capsize=1.5,
+            label=f"{label}, T = {steps}",
+        )
+    return bool(points)
+
+
+def _finish_performance(ax: Axes, label: str, *, points: bool = True) -> None:
+    ax.set_xscale("log")
+    ticks = sorted({n for table in PERFORMANCE["gp_ei"].values() for n in table})
+    ax.set_xticks(ticks, [_short(n) for n in ticks], fontsize=7.5)
+    ax.set_xticks([], minor=True)
+    ax.set_xlim(ticks[0] / 1.2, ticks[-1] * 1.25)
+    ax.set_xlabel("SGD iterations $N$")
+    ax.set_ylabel(label)
+    if not points:
+        _say_missing(ax)
+    elif ax.get_yscale() == "log":
+        _plain_numbers(ax)
+
+
+def _short(n: int) -> str:
+    """``4k`` of 4,000."""
+    return f"{n // 1000}k" if n % 1000 == 0 else str(n)
+
+
+def _plain_numbers(ax: Axes) -> None:
+    """0.1, not 10⁻¹; and some between them, as the axis may span less than a decade."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ax.yaxis.set_minor_formatter(NullFormatter())
+
+
+def _mark_uniform_guess(ax: Axes) -> None:
+    ax.axhline(
+        UNIFORM_GUESS,
+        color=COLORS["black"],
+        linestyle=(0, (1, 3)),
+        lw=1,
+        label="ln 10, a uniform guess",
+    )
+
+
+def _against_cost(ax: Axes, points: Points, runs: Runs, algorithm: str) -> None:
+    """Every cell by its T·N, with its N, and the best for each budget."""
+    for steps in STEPS:
+        ax.plot([], [], **_marker(steps), color="0.3", label=f"T = {steps}")
+    for (t, n), (mean, _) in points.items():
+        ax.plot(t * n, mean, **_marker(t), color=_color(runs, algorithm))
+        # T = 60 below its point, the others above: few of them meet.
+        ax.annotate(
+            _short(n),
+            (t * n, mean),
+            xytext=(3, -7 if t == STEPS[-1] else 3),
+            textcoords="offset points",
+            fontsize=6,
+        )
+    costs = sorted({t * n for t, n in points})
+    cheapest = [min(points[c][0] for c in points if c[0] * c[1] == cost) for cost in costs]
+    best: Sequence[float] = np.minimum.accumulate(cheapest) if cheapest else []  # type: ignore[assignment]
+    ax.step(costs, best, where="post", color=_color(runs, algorithm), lw=1, alpha=0.6)
+    ax.set_xscale("log")
+    ax.set_xlim(1.5e3, 7e5)
+    ax.margins(y=0.1)  # room for the labels
+    ax.set_xlabel("total SGD steps $T·N$")
+
+
+def _against_ratio(ax: Axes, points: Points, runs: Runs, algorithm: str) -> None:
+    """Every cell by its N/T, equal T·N joined, and the advice."""
+    color = _color(runs, algorithm)
+    for first, second in equal_cost():
+        if first in points and second in points:
+            ax.plot(
+                [n / t for t, n in (first, second)],
+                [points[first][0], points[second][0]],
+                color=color,
+                lw=1.2,
+            )
+            ax.annotate(
+                _short(first[0] * first[1]),
+                (
+                    float(np.sqrt(first[1] / first[0] * second[1] / second[0])),
+                    float(np.sqrt(points[first][0] * points[second][0])),
+                ),
+                fontsize=5.5,
+                color="0.3",
+            )
+    for (t, n), (mean, _) in points.items():
+        ax.plot(n / t, mean, **_marker(t), color=color)
+    ax.axvline(1, color=COLORS["black"], lw=1.2, label="N = T")
+    for steps in STEPS:
+        ax.axvline(
+            steps,
+            color=COLORS["black"],
+            linestyle=LINES[steps],
+            lw=0.8,
+            alpha=0.6,
+            label=f"N = T² at T = {steps}",
+        )
+    ax.set_xscale("log")
+    ax.set_xlabel("$N/T$")
+
+
+def _say_missing(ax: Axes) -> None:
+    """Say so in the panel where nothing was run: a partial run still makes every figure."""
+    ax.text(
+        0.5, 0.5, "no cell of the tables was run", ha="center", va="center", transform=ax.transAxes
+    )

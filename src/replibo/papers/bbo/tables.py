@@ -1,0 +1,227 @@
+"""The six tables of the BBO paper (Fu et al. 2024, section 5), ours beside the printed numbers, and what
+its claims depend on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from replibo import verdicts
+from replibo.config.models import FigureEntry
+from replibo.errors import RepliboError, allowed
+from replibo.papers.bbo import claims
+from replibo.papers.bbo.printed import ACQUISITIONS, PERFORMANCE, STEPS, iterations_of
+from replibo.papers.bbo.traces import LEVELS, METRICS, REPORTED, RULES, Reading, problems_run
+from replibo.results.runs import Runs
+from replibo.results.tables import Format, Table
+from replibo.verdicts import Comparison, MissingRunsError
+
+Row = tuple[Any, ...]
+
+RULE_SENTENCES = {
+    "smallest_mean": (
+        "Returned (Algorithm 1): of the T queries the one with the smallest posterior mean"
+    ),
+    "last_query": "Returned (Algorithm 2): the last of the T queries",
+}
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}"
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+# The six tables
+
+
+def performance_table(
+    runs: Runs, entry: FigureEntry, *, algorithm: str = "gp_ei", steps: int = 20
+) -> Table:
+    """One of the six tables: for each N the paper's performance, and what ours returns after T steps.
+
+    Args:
+        algorithm: ``gp_ei`` or ``gp_ucb``.
+        steps: T.
+    """
+    if algorithm not in PERFORMANCE:
+        raise RepliboError(
+            f"options.algorithm: {algorithm!r} is not allowed; {allowed(PERFORMANCE)} is"
+        )
+    if steps not in STEPS:
+        raise RepliboError(f"options.steps: {steps!r} is not allowed; {allowed(STEPS)} is")
+    columns = (
+        "N (SGD iterations)",
+        "T·N",
+        "performance, paper",
+        "±, paper",
+        "seeds",
+        "test cross-entropy",
+        "± (cross-entropy)",
+        "test error (%)",
+        "± (error)",
+    )
+    rows: list[Row] = []
+    for n in iterations_of(steps):
+        ours: list[Any] = [0]
+        for metric in METRICS:
+            cell = Reading(metric=metric).cell(runs, algorithm, steps, n)  # type: ignore[arg-type]
+            if cell is not None:
+                ours[0] = len(cell.seeds)
+            ours += [None, None] if cell is None else [cell.mean, _or_none(cell.sd)]
+        rows.append((n, steps * n, *PERFORMANCE[algorithm][steps][n], *ours))
+    ran = [REPORTED.problem(row[0]) for row in rows if row[4]]
+    rule = RULE_SENTENCES[RULES.get(algorithm, "smallest_mean")]
+    caption = (
+        f"{entry.caption} {ACQUISITIONS[algorithm]}, T = {steps} outer steps, initial points "
+        f"included. {rule}; its network on the test set, mean ± standard deviation over the seeds. "
+        f"{LEVELS} {_run_of(runs, ran, steps, len(rows))} {_note(runs, ran, algorithm)}"
+    )
+    formats: dict[str, Format] = dict.fromkeys(columns[2:4], lambda v: f"{v:.2f}")
+    return Table(columns, rows, caption, formats | dict.fromkeys(columns[5:], _number))
+
+
+def _run_of(runs: Runs, ran: Sequence[str], steps: int, of: int) -> str:
+    """How many cells were run, and in which longer runs the table reads only the first rounds."""
+    text = f"Run: {len(ran)} of {of} cells."
+    if longer := sorted({runs.horizon(problem) for problem in ran} - {steps}):
+        horizons = " and ".join(map(str, longer))
+        text += f" Read from runs to T = {horizons}: their first {steps} rounds are those to T = {steps}."
+    return text
+
+
+@dataclass
+class _Prefixes(Runs):
+    """Runs of which the table's prefix is whole: how far they went after it is no reduction."""
+
+    def reductions(
+        self, problems: Sequence[str], algorithms: Sequence[str] | None = None
+    ) -> list[str]:
+        reasons = super().reductions(problems, algorithms)
+        return [reason for reason in reasons if not reason.startswith("T = ")]
+
+
+def _note(runs: Runs, ran: Sequence[str], algorithm: str) -> str:
+    """`Runs.note` of the problems of a table, all of which were run to the table's T or further."""
+    return _Prefixes(runs.entry, runs.metadata, runs.table).note(ran, [algorithm])
+
+
+# Sensitivity
+
+
+@dataclass(frozen=True)
+class _Measure:
+    """A claim in the sensitivity table: its column, and the function that compares."""
+
+    column: str
+    compare: Callable[..., list[Comparison]]
+    options: dict[str, Any]
+
+
+_MEASURES = (
+    _Measure("1: improves at first", claims.improves_at_first, {}),
+    _Measure("2: UCB levels off", claims.levels_off, {}),
+    _Measure("2: EI turns up", claims.turns_up, {}),
+    _Measure("3: UCB at least as good", claims.ucb_at_least_as_good, {}),
+    _Measure("4: spread shrinks", claims.spread_shrinks, {}),
+    _Measure("5: N ≍ T", claims.advised_horizon, {"power": 1}),
+    _Measure("5: N ≍ T²", claims.advised_horizon, {"power": 2}),
+)
+
+READINGS = (
+    Reading("UCB returns the smallest mean", rules={"gp_ucb": "smallest_mean"}),
+    Reading("β of Theorem 4", stand_ins={"gp_ucb": "gp_ucb_paper_beta"}),
+    Reading("test error (same runs, reported only)", metric="test_error"),
+    Reading("momentum tuned too", variant="_momentum"),
+)
+"""The readings that are compared with `REPORTED`."""
+
+
+def sensitivity(runs: Runs, entry: FigureEntry, *, iterations: int = 1000) -> Table:
+    """What claims 1 to 5 depend on: the return rule of UCB, β, momentum as a second hyperparameter, and
+    test error for cross-entropy.
+
+    "changes" names the claims whose verdict is another one than as reported, on the cells that were
+    run of both readings.
+
+    Args:
+        iterations: N at which the readings are compared by their numbers.
+    """
+    columns = (
+        "reading",
+        *(measure.column for measure in _MEASURES),
+        "changes",
+        "metric",
+        "T",
+        f"EI at N = {iterations}",
+        "± (EI)",
+        f"UCB at N = {iterations}",
+        "± (UCB)",
+        "seeds",
+    )
+    rows: list[Row] = []
+    for reading in (REPORTED, *READINGS):
+        found = [_judged(runs, reading, measure) for measure in _MEASURES]
+        shown = [f"{word} {counts}".strip() for word, counts in found]
+        changes = None if reading is REPORTED else _changes(runs, reading, [w for w, _ in found])
+        rows.append((reading.label, *shown, changes, *_numbers(runs, reading, iterations)))
+    problems = problems_run(runs, [REPORTED, *READINGS])
+    caption = (
+        f"{entry.caption} Verdicts on all of T = {', '.join(map(str, STEPS))} together, with the number "
+        "of comparisons that support / contradict / leave open; cells that were not run count as one "
+        "open comparison. The two of claim 5 differ in the pair of 20,000 SGD steps alone. Changes: "
+        "claims with another verdict than as reported, on the cells that were run of both. Numbers: "
+        "mean ± standard deviation at the largest T that was run. "
+        f"{LEVELS} {runs.note(problems)}"
+    )
+    return Table(columns, rows, caption, dict.fromkeys(columns[-5:-1], _number))
+
+
+def _changes(runs: Runs, reading: Reading, words: Sequence[str]) -> str | None:
+    """``3: UCB at least as good (was: holds)``; None where nothing was run of the reading."""
+    reference = replace(REPORTED, where=reading)
+    before = [_judged(runs, reference, measure)[0] for measure in _MEASURES]
+    if set(words) == {"not run"}:
+        return None
+    changed = [
+        f"{measure.column} (was: {old})"
+        for measure, word, old in zip(_MEASURES, words, before, strict=True)
+        if word != old
+    ]
+    return "; ".join(changed) or "none"
+
+
+def _judged(runs: Runs, reading: Reading, measure: _Measure) -> tuple[str, str]:
+    """The verdict in words that say no more than "holds", and the counts behind it."""
+    ran = {name for problem in runs.problems() for name in runs.algorithms(problem)}
+    if not ran.issuperset(reading.stand_ins.values()):
+        return "not run", ""  # EI's half of a claim about EI and UCB says nothing of another UCB
+    try:
+        comparisons = measure.compare(runs, reading=reading, **measure.options)
+    except MissingRunsError:
+        return "not run", ""
+    outcomes = [comparison.outcome for comparison in comparisons]
+    counts = "/".join(str(outcomes.count(o)) for o in ("supported", "contradicted", "open"))
+    # Without its reason in parentheses, which the caption gives for all of the table.
+    word = verdicts.qualified(verdicts.judge(comparisons), "reading").removesuffix(" (reading)")
+    return word, f"({counts})"
+
+
+def _numbers(runs: Runs, reading: Reading, iterations: int) -> Sequence[Any]:
+    """Metric, T, EI and UCB at N, mean and deviation each, the number of seeds; at the largest T that one
+    of them has."""
+    for steps in reversed(STEPS):
+        cells = [reading.cell(runs, name, steps, iterations) for name in ACQUISITIONS]
+        if any(cells):
+            break
+    else:
+        return (METRICS[reading.metric], None, None, None, None, None, 0)
+    values: list[Any] = []
+    for cell in cells:
+        values += [None, None] if cell is None else [cell.mean, _or_none(cell.sd)]
+    seeds = min(len(cell.seeds) for cell in cells if cell is not None)
+    return (METRICS[reading.metric], steps, *values, seeds)

@@ -1,0 +1,233 @@
+"""What the outputs of the BBO paper read from its traces (Fu et al. 2024): the performance of the
+hyperparameters that Algorithm 1 or 2 returns after T steps, N SGD iterations each.
+
+A run to the largest T of its N serves the smaller T as well: what it had done up to T is the run to T,
+as every decision only looks back. The test set is read here and nowhere in a run's decisions.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replibo.errors import RepliboError, allowed
+from replibo.papers.bbo.printed import ABOVE_UNIFORM_GUESS, CELLS, UNIFORM_GUESS, iterations_of
+from replibo.problems.base import Array
+from replibo.problems.mnist_cnn import LOG10_LEARNING_RATE, MOMENTUM
+from replibo.results.runs import Runs
+from replibo.verdicts import MissingRunsError
+
+Metric = Literal["test_cross_entropy", "test_error"]
+METRICS: dict[str, str] = {
+    "test_cross_entropy": "test cross-entropy",
+    "test_error": "test error (%)",
+}
+"""What "performance" is read as: diagnostics of `replibo.problems.mnist_cnn`, nats and percent."""
+
+Rule = Literal["smallest_mean", "last_query"]
+RULES: dict[str, Rule] = {"gp_ucb": "last_query", "gp_ucb_paper_beta": "last_query"}
+"""Which of the queries an algorithm returns; any other: the one of the smallest posterior mean."""
+
+EQUAL_MEANS = 1e-9
+"""Posterior means that differ by less, in standard deviations of the observations, are equal: a fit that
+reads all observations as noise has a flat mean, whose largest value would be a matter of rounding."""
+
+HYPERPARAMETERS = {"log10_learning_rate": LOG10_LEARNING_RATE, "momentum": MOMENTUM}
+"""The diagnostics that hold λ (a paper's runs have no x), and their bounds: the GP's unit cube. In one
+dimension there is the first alone."""
+
+LEVELS = (
+    'The paper calls its "performance" a loss and does not say which: trends are judged, not levels. On '
+    "MNIST our test error in percent is of its size from about N = 2,000 on and larger at N = 100; our "
+    f"cross-entropy is far below it. {ABOVE_UNIFORM_GUESS} of its 30 means are worse than ln 10 = "
+    f"{UNIFORM_GUESS:.3f}, the cross-entropy of a uniform guess."
+)
+"""For captions that show the paper's numbers and ours."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """The performance of what one algorithm returns after T = ``steps`` steps of N = ``iterations``
+    SGD iterations: ``values``, one for each of ``seeds``."""
+
+    steps: int
+    iterations: int
+    seeds: Array
+    values: Array
+
+    @property
+    def mean(self) -> float:
+        return float(self.values.mean())
+
+    @property
+    def sd(self) -> float:
+        """The deviation over the seeds, with the n - 1; nan of a single seed."""
+        return float(self.values.std(ddof=1)) if len(self.values) > 1 else float("nan")
+
+    @property
+    def name(self) -> str:
+        return f"T = {self.steps}, N = {self.iterations}"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the paper's experiment is read: what a sensitivity analysis varies.
+
+    Attributes:
+        label: name in the table.
+        metric: what "performance" is.
+        stand_ins: for an algorithm of the paper, the one whose runs are looked at.
+        rules: for an algorithm, which query it returns, where it is not that of `RULES`.
+        variant: ending of the problems' names, e.g. ``_momentum``.
+        where: only cells that this other reading has as well; None: all.
+    """
+
+    label: str = "as reported"
+    metric: Metric = "test_cross_entropy"
+    stand_ins: Mapping[str, str] = field(default_factory=dict)
+    rules: Mapping[str, Rule] = field(default_factory=dict)
+    variant: str = ""
+    where: Reading | None = None
+
+    def problem(self, iterations: int) -> str:
+        """The problem with N = ``iterations``."""
+        return f"n_{iterations}{self.variant}"
+
+    def algorithm(self, algorithm: str) -> str:
+        """Whose runs are looked at for ``algorithm``."""
+        return self.stand_ins.get(algorithm, algorithm)
+
+    def cell(self, runs: Runs, algorithm: str, steps: int, iterations: int) -> Cell | None:
+        """The cell of one algorithm of the paper; None where it was not run, or not up to T."""
+        if self.where is not None and not self.where.has(runs, algorithm, steps, iterations):
+            return None
+        name = self.algorithm(algorithm)
+        rule = self.rules.get(algorithm, RULES.get(name, "smallest_mean"))
+        return performance(
+            runs, self.problem(iterations), name, steps, iterations, metric=self.metric, rule=rule
+        )
+
+    def has(self, runs: Runs, algorithm: str, steps: int, iterations: int) -> bool:
+        """Whether the cell was run, up to T."""
+        problem, name = self.problem(iterations), self.algorithm(algorithm)
+        return runs.has(problem, name) and runs.horizon(problem) >= steps
+
+    def cells(self, runs: Runs, algorithm: str, steps: int) -> list[Cell]:
+        """The cells that were run, by ascending N."""
+        found = (self.cell(runs, algorithm, steps, n) for n in iterations_of(steps))
+        return [cell for cell in found if cell is not None]
+
+
+REPORTED = Reading()
+
+
+def check_metric(metric: str) -> None:
+    """Raise a `RepliboError` where there is no such metric."""
+    if metric not in METRICS:
+        raise RepliboError(f"options.metric: {metric!r} is not allowed; {allowed(METRICS)} is")
+
+
+def performance(
+    runs: Runs,
+    problem: str,
+    algorithm: str,
+    steps: int,
+    iterations: int,
+    *,
+    metric: Metric = "test_cross_entropy",
+    rule: Rule = "smallest_mean",
+) -> Cell | None:
+    """The test performance of the hyperparameters returned after T = ``steps``, for each seed; None
+    where there are no such runs, or shorter ones.
+
+    Raises:
+        MissingRunsError: the runs do not hold the metric, or λ.
+        RepliboError: the problem is configured with another N than ``iterations``.
+    """
+    check_metric(metric)
+    if not runs.has(problem, algorithm) or runs.horizon(problem) < steps:
+        return None
+    configured = runs.entry.problems[problem].parameters.get("iterations")
+    if configured != iterations:
+        raise RepliboError(
+            f"problems.{problem}.parameters.iterations: {configured} is not allowed; "
+            f"{iterations}, as in the problem's name, is"
+        )
+    seeds = runs.seeds(problem, algorithm)
+    chosen = returned_queries(runs, problem, algorithm, steps, rule)
+    values = _recorded(runs, problem, algorithm, metric)
+    return Cell(steps, iterations, seeds, values[np.arange(len(seeds)), chosen])
+
+
+def returned_queries(
+    runs: Runs, problem: str, algorithm: str, steps: int, rule: Rule
+) -> NDArray[np.int64]:
+    """Which query (0, 1, …) is returned after T = ``steps``, one for each seed.
+
+    "last_query" is Algorithm 2's λ_T. "smallest_mean" is Algorithm 1's argmin μ(λ_i) over the queries up
+    to T, of equal ones the first; μ is the posterior mean of the algorithms' own surrogate
+    (`replibo.surrogates.gp_regression`), fitted to the validation losses of these T queries.
+    """
+    count = int(np.sum(runs.rounds(problem, algorithm) <= steps))
+    f = runs.f(problem, algorithm)[:, :count]
+    if rule == "last_query":
+        return np.full(len(f), count - 1)
+    points = _queried_points(runs, problem, algorithm)[:, :count]
+    return np.array(
+        [
+            _largest_mean(x.tobytes(), x.shape[1], y.tobytes())
+            for x, y in zip(points, f, strict=True)
+        ]
+    )
+
+
+def _queried_points(runs: Runs, problem: str, algorithm: str) -> Array:
+    """Every λ in the unit cube, ``seeds x queries x d``.
+
+    Published traces keep diagnostics in single precision. All are rounded to it, before anything is
+    computed from them, so that what is returned is the same by either, bit for bit.
+    """
+    dim = int(runs.metadata["problems"][problem]["dim"])
+    columns = []
+    for name, (lower, upper) in list(HYPERPARAMETERS.items())[:dim]:
+        recorded = _recorded(runs, problem, algorithm, name).astype(np.float32).astype(float)
+        columns.append((recorded - lower) / (upper - lower))
+    return np.stack(columns, axis=-1)
+
+
+@functools.cache
+def _largest_mean(points: bytes, dim: int, values: bytes) -> int:
+    """The row of ``points`` (``n x dim``, unit cube) with the largest posterior mean of ``values``.
+
+    Remembered, because an output asks for the same cells again and again: `sensitivity` of all the
+    paper's runs takes 2 s of CPU instead of 21.
+    """
+    import torch
+
+    from replibo.surrogates.gp_regression import GpRegression
+
+    X = np.frombuffer(points).reshape(-1, dim)
+    y = np.frombuffer(values)
+    gp = GpRegression(X, y, device=torch.device("cpu"), capacity=len(y))
+    mean = gp.mean_at_data()
+    return int(np.flatnonzero(mean >= mean.max() - EQUAL_MEANS)[0])
+
+
+def _recorded(runs: Runs, problem: str, algorithm: str, name: str) -> Array:
+    """A diagnostic of all queries, ``seeds x queries``."""
+    if name in runs.table.column_names:
+        values = np.asarray(runs.diagnostic(problem, algorithm, name), dtype=float)
+        if not np.isnan(values).any():
+            return values
+    raise MissingRunsError(f"the runs of {algorithm} on {problem} hold no {name}")
+
+
+def problems_run(runs: Runs, readings: Sequence[Reading] = (REPORTED,)) -> list[str]:
+    """The problems of the tables that were run, for captions."""
+    names = {reading.problem(n) for reading in readings for _, n in CELLS}
+    return [problem for problem in runs.problems() if problem in names]

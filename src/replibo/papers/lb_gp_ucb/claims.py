@@ -1,0 +1,307 @@
+"""The measures of LB-GP-UCB's claims (Ziomek, Adachi and Osborne 2024; ``config/claims.yaml``).
+
+All tests are one-sided at 5 %, in both directions; what neither direction shows is open. Seeds share
+their initial points, so that methods are compared in pairs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import chain
+from statistics import NormalDist  # the standard library's
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replibo.papers.lb_gp_ucb.traces import (
+    LEVEL,
+    CpuTime,
+    Metric,
+    best_regret,
+    compare,
+    cpu_time,
+    diagnostic,
+    final_losses,
+    final_regret_of,
+    oracle_length_scale,
+    require,
+)
+from replibo.problems.base import Array
+from replibo.results import statistics
+from replibo.results.runs import Runs
+from replibo.results.tables import p_value
+from replibo.streams import generator
+from replibo.verdicts import Comparison, MissingRunsError, Outcome
+
+RESAMPLES = 10_000
+"""Of the bootstrap."""
+
+Z_95 = NormalDist().inv_cdf(0.975)
+"""The normal quantile of an interval with 95 % confidence."""
+
+
+def _outcome(p: float, reverse: float) -> Outcome:
+    """By the p-values of the claim and of its opposite; nan shows nothing."""
+    return "supported" if p < LEVEL else "contradicted" if reverse < LEVEL else "open"
+
+
+def _mean(values: Array) -> str:
+    """``mean ± standard error``."""
+    error = float(statistics.standard_error(values))
+    return f"{values.mean():.4g}" + ("" if math.isnan(error) else f" ± {error:.2g}")
+
+
+# Claim 1
+
+
+def escapes_local_optimum(
+    runs: Runs, *, problem: str, stuck: str, others: Sequence[str], threshold: float = 0.1
+) -> list[Comparison]:
+    """``stuck`` ends in the local optimum more often than each of ``others``.
+
+    A seed is stuck where the best regret at t = T is above ``threshold``. McNemar's exact test of
+    the seeds where one of the two is stuck and the other is not.
+    """
+    require(runs, problem, stuck, *others)
+    from scipy.stats import binomtest
+
+    label = {name: runs.entry.algorithms[name].label for name in (stuck, *others)}
+    comparisons = []
+    for other in others:
+        seeds = [runs.seeds(problem, name) for name in (stuck, other)]
+        common = np.intersect1d(seeds[0], seeds[1])
+        if not len(common):
+            raise MissingRunsError(f"{stuck} and {other} have no seed in common on {problem}")
+        first, second = (
+            (best_regret(runs, problem, name)[1][:, -1] > threshold)[np.isin(own, common)]
+            for name, own in zip((stuck, other), seeds, strict=True)
+        )
+        only_first, only_second = int(np.sum(first & ~second)), int(np.sum(second & ~first))
+        p = reverse = 1.0
+        if only_first + only_second:
+            n = only_first + only_second
+            p = float(binomtest(only_first, n, alternative="greater").pvalue)
+            reverse = float(binomtest(only_second, n, alternative="greater").pvalue)
+        shares = [_share(label[name], s) for name, s in ((stuck, first), (other, second))]
+        comparisons.append(
+            Comparison(_outcome(p, reverse), f"stuck: {' and '.join(shares)}, p {p_value(p)}")
+        )
+    return comparisons
+
+
+def _share(label: str, stuck: NDArray[np.bool_]) -> str:
+    """``MLE 12 of 20 (95 % interval 0.39 to 0.78)``."""
+    count, n = int(stuck.sum()), len(stuck)
+    interval = statistics.share_interval(count, n, 0.95)
+    return f"{label} {count} of {n} (95 %: {float(interval.low):.2f} to {float(interval.high):.2f})"
+
+
+# Claim 2
+
+
+def length_scale_closer(
+    runs: Runs,
+    *,
+    problem: str,
+    algorithm: str,
+    others: Sequence[str],
+    optimal_length_scale: float | None = None,
+) -> list[Comparison]:
+    """``algorithm``'s median length scale is closer to θ̂*, in |log θ - log θ̂*|, than the others'.
+
+    Per seed the median over the rounds; Wilcoxon's signed-rank test of the seeds' paired distances.
+
+    Args:
+        optimal_length_scale: θ̂*; None takes the oracle's of the config.
+    """
+    optimal = oracle_length_scale(runs, problem, optimal_length_scale)
+    if optimal is None:
+        raise MissingRunsError(f"no optimal length scale of {problem}: the config has no oracle")
+    medians = {
+        name: dict(
+            zip(
+                runs.seeds(problem, name).tolist(),
+                np.median(diagnostic(runs, problem, name, "length_scale"), axis=1).tolist(),
+                strict=False,
+            )
+        )
+        for name in (algorithm, *others)
+    }
+
+    def shown(name: str) -> str:
+        overall = np.median(diagnostic(runs, problem, name, "length_scale"))
+        return f"{runs.entry.algorithms[name].label} {overall:.3g}"
+
+    comparisons = []
+    for other in others:
+        common = sorted(medians[algorithm].keys() & medians[other].keys())
+        own, theirs = (
+            np.abs(np.log([medians[name][seed] for seed in common]) - math.log(optimal))
+            for name in (algorithm, other)
+        )
+        difference = own - theirs
+        difference[np.abs(difference) < 1e-12] = 0.0  # round-off of the logarithms is no evidence
+        p, reverse = _signed_rank(difference), _signed_rank(-difference)
+        comparisons.append(
+            Comparison(
+                _outcome(p, reverse),
+                f"median θ of {shown(algorithm)}, of {shown(other)} (θ̂* {optimal:.3g}), "
+                f"closer in {np.sum(difference < 0)} of {len(common)} seeds, p {p_value(p)}",
+            )
+        )
+    return comparisons
+
+
+def _signed_rank(differences: Array) -> float:
+    """p of the differences' lying below 0, by Wilcoxon's test; 1 where all of them are 0 or there
+    is one at most."""
+    if len(differences) < 2 or not np.any(differences):
+        return 1.0
+    from scipy.stats import wilcoxon
+
+    return float(wilcoxon(differences, alternative="less").pvalue)
+
+
+# Claim 3
+
+
+def lowest_regret(
+    runs: Runs, *, problem: str, metric: Metric, algorithm: str, others: Sequence[str]
+) -> list[Comparison]:
+    """``algorithm`` has a lower mean regret at t = T than each of ``others``: paired t-tests."""
+    require(runs, problem, algorithm, *others)
+    comparisons = []
+    for i, other in enumerate(others):
+        p, reverse = compare(runs, problem, algorithm, other, metric)
+        label = runs.entry.algorithms[other].label
+        text = f"{label} {_mean(final_regret_of(runs, problem, other, metric))}, p {p_value(p)}"
+        pairs = len(np.intersect1d(runs.seeds(problem, algorithm), runs.seeds(problem, other)))
+        if pairs < len(runs.seeds(problem, algorithm)):
+            text += f" (of {pairs} common seeds)"
+        if i == 0:
+            own = _mean(final_regret_of(runs, problem, algorithm, metric))
+            text = f"{runs.entry.algorithms[algorithm].label} {own}; {text}"
+        comparisons.append(Comparison(_outcome(p, reverse), text))
+    return comparisons
+
+
+# Claim 4
+
+
+def varies_less(
+    runs: Runs,
+    *,
+    problem: str,
+    variants: Sequence[str],
+    other_variants: Sequence[str],
+    metric: Metric = "best",
+) -> list[Comparison]:
+    """The mean final regret varies less over ``variants`` (the values of a) than over
+    ``other_variants``.
+
+    The variance over the variants of the mean over the seeds; p: the share of 10,000 bootstrap
+    samples of the seeds (the same for all variants) in which it is not smaller.
+    """
+    names = [*variants, *other_variants]
+    losses = np.array(final_losses(runs, problem, names, metric))  # variants x seeds
+    losses -= losses.min()  # so that equal values have a variance of 0 exactly
+    seeds = losses.shape[1]
+    rng = generator("lb_gp_ucb", "claims", "varies_less", problem)
+    resamples = rng.integers(seeds, size=(RESAMPLES, seeds))
+    k = len(variants)
+
+    def variances(indices: NDArray[np.int64]) -> tuple[Array, Array]:
+        means = losses[:, indices].mean(axis=-1)
+        return means[:k].var(axis=0, ddof=1), means[k:].var(axis=0, ddof=1)
+
+    p = reverse = math.nan
+    if seeds > 1:
+        own, theirs = variances(resamples)
+        p, reverse = float(np.mean(own >= theirs)), float(np.mean(theirs >= own))
+    own, theirs = variances(np.arange(seeds))
+    text = (
+        f"standard deviation over a of the mean {metric} regret: {math.sqrt(own):.4g} "
+        f"({_means(runs, problem, variants, metric)}), against {math.sqrt(theirs):.4g} "
+        f"({_means(runs, problem, other_variants, metric)}), p {p_value(p)}"
+    )
+    return [Comparison(_outcome(p, reverse), text)]
+
+
+def _means(runs: Runs, problem: str, names: Sequence[str], metric: Metric) -> str:
+    return ", ".join(
+        f"{runs.entry.algorithms[name].label} "
+        f"{final_regret_of(runs, problem, name, metric).mean():.4g}"
+        for name in names
+    )
+
+
+# Claim 5
+
+
+def time_at_most(
+    runs: Runs, *, problems: Sequence[str], algorithm: str, others: Sequence[str], factor: float
+) -> list[Comparison]:
+    """``algorithm`` takes at most ``factor`` times the CPU time of each of ``others``."""
+    return list(
+        chain.from_iterable(
+            _time_ratios(runs, problem, algorithm, others, at_most=factor) for problem in problems
+        )
+    )
+
+
+def time_at_least(
+    runs: Runs, *, problems: Sequence[str], algorithm: str, others: Sequence[str], factor: float
+) -> list[Comparison]:
+    """``algorithm`` takes at least ``factor`` times the CPU time of each of ``others``."""
+    return list(
+        chain.from_iterable(
+            _time_ratios(runs, problem, algorithm, others, at_least=factor) for problem in problems
+        )
+    )
+
+
+def _time_ratios(
+    runs: Runs,
+    problem: str,
+    algorithm: str,
+    others: Sequence[str],
+    *,
+    at_most: float = math.inf,
+    at_least: float = 0.0,
+) -> list[Comparison]:
+    """The ratio of mean CPU times with its 95 % interval (delta method on its logarithm).
+
+    Supported: the interval lies within [at_least, at_most]; contradicted: outside of it; open: it
+    holds one of the ends, or there is no interval (a single run).
+    """
+    require(runs, problem, algorithm, *others)
+    times: dict[str, CpuTime] = {}
+    for name in (algorithm, *others):
+        time = cpu_time(runs, problem, name)
+        if time is None:
+            raise MissingRunsError(f"no CPU times of {name} on {problem} were recorded")
+        times[name] = time
+    own, comparisons = times[algorithm], []
+    label = {name: runs.entry.algorithms[name].label for name in times}
+    for other in others:
+        theirs = times[other]
+        ratio = own.mean / theirs.mean
+        half = Z_95 * math.hypot(own.standard_error / own.mean, theirs.standard_error / theirs.mean)
+        outcome: Outcome = "open"
+        interval = ""
+        if not math.isnan(half):
+            low, high = ratio * math.exp(-half), ratio * math.exp(half)
+            interval = f" (95 %: {low:.3g} to {high:.3g})"
+            if at_least <= low and high <= at_most:
+                outcome = "supported"
+            elif high < at_least or low > at_most:
+                outcome = "contradicted"
+        comparisons.append(
+            Comparison(
+                outcome,
+                f"{problem}: {label[algorithm]} {own.mean:.3g} s, {label[other]} "
+                f"{theirs.mean:.3g} s, ratio {ratio:.3g}{interval}",
+            )
+        )
+    return comparisons

@@ -1,0 +1,317 @@
+"""Tables that the LB-GP-UCB paper (Ziomek, Adachi and Osborne 2024) does not have: θ0 and what it
+decides, the readings of the paper, the starts of the maximum-likelihood fit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replibo.config.models import FigureEntry
+from replibo.papers.lb_gp_ucb.figures import ABLATION
+from replibo.papers.lb_gp_ucb.tables import Row, numbers, or_none
+from replibo.papers.lb_gp_ucb.traces import (
+    LEVEL,
+    METRICS,
+    Metric,
+    compare,
+    diagnostic,
+    final_losses,
+    final_regret_of,
+    has_diagnostic,
+    theta0_of,
+)
+from replibo.problems.base import Array
+from replibo.results import statistics
+from replibo.results.runs import Runs
+from replibo.results.tables import Table, p_value
+
+BASELINES = ("mle", "mcmc", "a_gp_ucb")
+"""What Figure 3 compares LB-GP-UCB with."""
+
+
+# θ0
+
+
+def theta0(runs: Runs, entry: FigureEntry) -> Table:
+    """θ0 of every seed, and the regrets of the methods that start from it."""
+    problems = runs.problems(entry.problems)
+    with_theta0 = {problem: _using_theta0(runs, entry, problem) for problem in problems}
+    names = [
+        name
+        for name in entry.algorithms or list(runs.entry.algorithms)
+        if any(name in used for used in with_theta0.values())
+    ]
+    regrets = [(name, metric) for name in names for metric in METRICS]
+    labels = [f"{runs.entry.algorithms[name].label}, {metric}" for name, metric in regrets]
+    rows: list[Row] = []
+    for problem, used in with_theta0.items():
+        # The methods' θ0 are equal but where they are fitted in another way: then a row for each.
+        found: dict[tuple[int, float], dict[tuple[str, str], float]] = {}
+        for name in used:
+            thetas = theta0_of(runs, problem, name).tolist()
+            seeds = runs.seeds(problem, name).tolist()
+            for metric in METRICS:
+                values = final_regret_of(runs, problem, name, metric)  # type: ignore[arg-type]
+                for seed, theta, value in zip(seeds, thetas, values.tolist(), strict=True):
+                    found.setdefault((seed, theta), {})[name, metric] = value
+        for (seed, theta), row in sorted(found.items()):
+            rows.append(
+                (
+                    runs.entry.problems[problem].label,
+                    seed,
+                    theta,
+                    *(row.get(regret) for regret in regrets),
+                )
+            )
+    columns = ("problem", "seed", "θ0", *labels)
+    caption = (
+        f"{entry.caption} θ0: length scale of maximum likelihood on the initial points, in units of "
+        f"the cube. Cumulative and best regret at t = T. {runs.note(problems)}"
+    )
+    return Table(columns, rows, caption, numbers(columns[2:]))
+
+
+def theta0_correlation(runs: Runs, entry: FigureEntry) -> Table:
+    """How the regret at t = T goes with θ0: Spearman's and Pearson's correlation over the seeds."""
+    columns = (
+        "problem",
+        "algorithm",
+        "seeds",
+        "smallest θ0",
+        "median θ0",
+        "largest θ0",
+        "read as white noise (share of seeds)",
+        "metric",
+        "Spearman",
+        "p (Spearman)",
+        "Pearson (log θ0)",
+        "p (Pearson)",
+    )
+    rows: list[Row] = []
+    problems = runs.problems(entry.problems)
+    for problem in problems:
+        for name in _using_theta0(runs, entry, problem):
+            thetas = theta0_of(runs, problem, name)
+            collapsed = None
+            if has_diagnostic(runs, problem, name, "theta0_collapsed"):
+                first = diagnostic(runs, problem, name, "theta0_collapsed")[:, 0]
+                collapsed = float(first.mean())
+            for metric in METRICS:
+                values = final_regret_of(runs, problem, name, metric)  # type: ignore[arg-type]
+                rows.append(
+                    (
+                        runs.entry.problems[problem].label,
+                        runs.entry.algorithms[name].label,
+                        len(thetas),
+                        float(thetas.min()),
+                        float(np.median(thetas)),
+                        float(thetas.max()),
+                        collapsed,
+                        metric,
+                        *_correlations(thetas, values),
+                    )
+                )
+    caption = (
+        f"{entry.caption} Correlation over the seeds of θ0 with the regret at t = T; Pearson's of "
+        f"log θ0; p: two-sided. {runs.note(problems)}"
+    )
+    formats = numbers([*columns[3:7]], lambda v: f"{v:.3g}")
+    formats |= numbers([columns[8], columns[10]], lambda v: f"{v:.2f}")
+    return Table(columns, rows, caption, formats | numbers([columns[9], columns[11]], p_value))
+
+
+def _using_theta0(runs: Runs, entry: FigureEntry, problem: str) -> list[str]:
+    return [
+        name
+        for name in runs.algorithms(problem, entry.algorithms)
+        if has_diagnostic(runs, problem, name, "theta0")
+    ]
+
+
+def _correlations(thetas: Array, values: Array) -> tuple[float | None, ...]:
+    """Spearman's correlation and p, Pearson's of log θ0 and p; None where one side does not vary or
+    there are too few seeds for a p-value."""
+    if len(values) < 3 or np.ptp(thetas) == 0 or np.ptp(values) == 0:
+        return None, None, None, None
+    from scipy.stats import pearsonr, spearmanr
+
+    rank, line = spearmanr(thetas, values), pearsonr(np.log(thetas), values)
+    return float(rank.statistic), float(rank.pvalue), float(line.statistic), float(line.pvalue)
+
+
+# Sensitivity of claim 3 to the readings
+
+
+def sensitivity(
+    runs: Runs,
+    entry: FigureEntry,
+    *,
+    baselines: Sequence[str] = BASELINES,
+    baseline_readings: dict[str, str] | None = None,
+    printed: str = "lb_gp_ucb",
+) -> Table:
+    """Would claim 3 come out the same if the paper were read in another way?
+
+    A row for each problem, metric and reading: of LB-GP-UCB (all algorithms that are called
+    ``printed`` or begin with ``printed_``, less the ablation's; or the entry's), and of a baseline.
+
+    Args:
+        baselines: what the regret is compared with.
+        baseline_readings: other readings of baselines, and which baseline each takes the place of;
+            ``printed`` is compared then. By default A-GP-UCB's with the printed t0.
+        printed: LB-GP-UCB as printed.
+    """
+    if baseline_readings is None:
+        baseline_readings = {"a_gp_ucb_printed_t0": "a_gp_ucb"}
+    columns = (
+        "problem",
+        "metric",
+        "reading",
+        "seeds",
+        "regret of LB-GP-UCB at T",
+        "standard error",
+        "lowest baseline",
+        "its regret",
+        "LB-GP-UCB is lowest",
+        "baselines",
+        "significantly lower than",
+        "significantly higher than",
+    )
+    ablation = {name for names in ABLATION.values() for name in names} - {printed}
+    readings = entry.algorithms or [
+        name
+        for name in runs.entry.algorithms
+        if (name == printed or name.startswith(f"{printed}_")) and name not in ablation
+    ]
+    cases = [(name, name, tuple(baselines)) for name in readings if name not in baseline_readings]
+    cases += [
+        (name, printed, tuple(name if b == replaced else b for b in baselines))
+        for name, replaced in baseline_readings.items()
+        if name in runs.entry.algorithms
+    ]
+    rows: list[Row] = []
+    problems = runs.problems(entry.problems)
+    for problem in problems:
+        for metric in METRICS:
+            for reading, own, rivals in cases:
+                if runs.has(problem, own) and runs.has(problem, reading):
+                    label = runs.entry.algorithms[reading].label
+                    row = _would_be_lowest(runs, problem, metric, own, rivals)  # type: ignore[arg-type]
+                    rows.append((runs.entry.problems[problem].label, metric, label, *row))
+    caption = (
+        f"{entry.caption} Regret at t = T, mean and standard error over the seeds; compared over the "
+        "seeds that both have. In the last columns: the number of baselines that were run, and with "
+        f"how many of them a t-test paired by seed (one-sided, {LEVEL:.0%}) says that LB-GP-UCB's "
+        "mean is lower, or higher. "
+        f"{runs.note(problems)}"
+    )
+    return Table(columns, rows, caption, numbers([*columns[4:6], columns[7]]))
+
+
+def _would_be_lowest(
+    runs: Runs, problem: str, metric: Metric, own: str, rivals: Sequence[str]
+) -> Row:
+    values = final_regret_of(runs, problem, own, metric)
+    seeds = set(runs.seeds(problem, own))
+    ran = [r for r in runs.algorithms(problem, rivals) if seeds & set(runs.seeds(problem, r))]
+    means = {name: float(final_regret_of(runs, problem, name, metric).mean()) for name in ran}
+    lowest = min(ran, key=means.__getitem__) if ran else None
+    tests = [compare(runs, problem, own, name, metric) for name in ran]
+    return (
+        len(values),
+        float(values.mean()),
+        or_none(float(statistics.standard_error(values))),
+        runs.entry.algorithms[lowest].label if lowest else None,
+        means[lowest] if lowest else None,
+        ("yes" if _is_lowest(runs, problem, metric, own, ran) else "no") if ran else None,
+        len(ran),
+        sum(lower < LEVEL for lower, _ in tests),
+        sum(higher < LEVEL for _, higher in tests),
+    )
+
+
+def _is_lowest(runs: Runs, problem: str, metric: Metric, own: str, rivals: Sequence[str]) -> bool:
+    """Whether the mean regret is below each rival's over the common seeds, by more than round-off."""
+    for rival in rivals:
+        mine, theirs = (
+            float(losses.mean()) for losses in final_losses(runs, problem, (own, rival), metric)
+        )
+        if not mine < theirs - statistics.ROUND_OFF * max(abs(mine), abs(theirs)):
+            return False
+    return True
+
+
+# Starts of the maximum-likelihood fit
+
+DIFFERENT = 0.01
+"""Length scales that differ by more than this share are two optima, not one found twice."""
+
+
+def mle_starts(runs: Runs, entry: FigureEntry) -> Table:
+    """How often the fit of the length scale collapses, stops early, and depends on its starts.
+
+    Single and multi-start are compared on the same data, in the rounds of a run that takes several
+    starts (``length_scale_start: multi``): where another start found a higher maximum by more than
+    1 % of the length scale.
+    """
+    flags = {
+        "read as white noise": "fit_collapsed",
+        "not converged": "fit_converged",
+        "at the lower bound": "fit_at_bound",
+    }
+    columns = (
+        "problem",
+        "algorithm",
+        "seeds",
+        "rounds",
+        *flags,
+        "single start ends elsewhere",
+        "seeds where it does",
+    )
+    rows: list[Row] = []
+    problems = runs.problems(entry.problems)
+    for problem in problems:
+        for name in runs.algorithms(problem, entry.algorithms):
+            if not has_diagnostic(runs, problem, name, "fit_collapsed"):
+                continue
+            shares: list[float | None] = []
+            for column in flags.values():
+                share = None
+                if has_diagnostic(runs, problem, name, column):
+                    share = float(diagnostic(runs, problem, name, column).mean())
+                    share = 1 - share if column == "fit_converged" else share
+                shares.append(share)
+            elsewhere = _single_start_elsewhere(runs, problem, name)
+            rounds = diagnostic(runs, problem, name, "fit_collapsed")
+            rows.append(
+                (
+                    runs.entry.problems[problem].label,
+                    runs.entry.algorithms[name].label,
+                    len(rounds),
+                    rounds.size,
+                    *shares,
+                    None if elsewhere is None else float(elsewhere.mean()),
+                    None if elsewhere is None else float(elsewhere.any(axis=1).mean()),
+                )
+            )
+    caption = (
+        f"{entry.caption} Shares of the rounds, in the last column of the seeds. Read as white "
+        "noise: no two points correlate by more than 1 %. Single start ends elsewhere: by more "
+        f"than {DIFFERENT:.0%} of the length scale, on the same data. {runs.note(problems)}"
+    )
+    return Table(columns, rows, caption, numbers(columns[4:], lambda v: f"{v:.1%}"))
+
+
+def _single_start_elsewhere(runs: Runs, problem: str, name: str) -> NDArray[np.bool_] | None:
+    """Whether the single start ended at another length scale, ``seeds x T``; None where a single
+    start is all that the algorithm takes, or nothing was recorded."""
+    if runs.entry.algorithms[name].parameters.get("length_scale_start") != "multi":
+        return None
+    if not has_diagnostic(runs, problem, name, "length_scale_single_start"):
+        return None
+    single = diagnostic(runs, problem, name, "length_scale_single_start")
+    multi = diagnostic(runs, problem, name, "length_scale")
+    return np.abs(np.log(single / multi)) > math.log1p(DIFFERENT)

@@ -1,0 +1,353 @@
+"""Figures 1 to 4 of LB-GP-UCB (Ziomek, Adachi and Osborne 2024)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from replibo.config.models import COLORS, FigureEntry
+from replibo.errors import RepliboError
+from replibo.papers.lb_gp_ucb.traces import (
+    METRICS,
+    Metric,
+    diagnostic,
+    final_regret_of,
+    growth_exponent,
+    has_diagnostic,
+    oracle_length_scale,
+)
+from replibo.problems.base import Array
+from replibo.results import plotting, statistics
+from replibo.results.runs import Runs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+REGRET_LABELS: dict[Metric, str] = {
+    "cumulative": "cumulative regret $R_t$",
+    "best": "best regret",
+}
+
+OPTIMUM_LABEL = r"optimal length scale $\hat{\theta}^*$"
+
+
+# Figure 1
+
+
+def figure_1(
+    runs: Runs,
+    entry: FigureEntry,
+    *,
+    points: Sequence[float] = (0.0, 0.4, 0.6, 0.8, 1.0),
+    optimal_length_scale: float | None = None,
+    noise_variance: float = 1e-4,
+    beta: float = 1.0,
+) -> Figure:
+    """Figure 1: the Berkenkamp function, and GPs fitted to the same points at two length scales.
+
+    Left at ``optimal_length_scale``, where it is None at the oracle's of the config, or that of
+    maximum likelihood on a dense grid; right at that of maximum likelihood on the points. Computed
+    here, not from traces. y is standardised for the fit, as in the runs, and shown in its own unit.
+
+    Args:
+        points: the inputs, in [0, 1].
+        noise_variance: of the GP, in units of the standardised y.
+        beta: of the UCB whose maximiser is marked.
+    """
+    from replibo.problems.berkenkamp import Berkenkamp
+    from replibo.surrogates.exact_gp import ExactGP, fit_length_scale, standardise
+    from replibo.surrogates.kernels import pairwise_distances
+
+    problem = Berkenkamp()
+    x = np.asarray(points, dtype=float)
+    if x.ndim != 1 or len(x) < 2 or not np.all((x >= 0) & (x <= 1)):
+        raise RepliboError(
+            "options.points: allowed: a list of at least two numbers from 0 to 1, the inputs"
+        )
+    grid = np.linspace(0.0, 1.0, 2001)
+    f, y = (problem.evaluate_true(problem.to_native(u[:, None])) for u in (grid, x))
+
+    def fitted(u: Array, values: Array) -> float:
+        distances = pairwise_distances(u[:, None], u[:, None])
+        return fit_length_scale(distances, standardise(values), noise_variance).length_scale
+
+    optimal = oracle_length_scale(runs, "berkenkamp", optimal_length_scale)
+    if optimal is None:
+        optimal = fitted(grid[::10], f[::10])
+    between = pairwise_distances(x[:, None], x[:, None])
+    to_grid = pairwise_distances(x[:, None], grid[:, None])
+    best = problem.to_unit(problem.optimizers)
+
+    figure, axes = plotting.panels(1, 2)
+    panels = (("optimal length scale", optimal), ("length scale by MLE", fitted(x, y)))
+    for ax, (name, length_scale) in zip(axes[0], panels, strict=True):
+        gp = ExactGP(between, length_scale, noise_variance)
+        mean, variance = gp.posterior(standardise(y), to_grid)
+        sd = np.sqrt(variance)
+        asked = grid[np.argmax(mean + beta * sd)]
+        unit, centre = y.std(ddof=1), y.mean()
+        mean, sd = centre + unit * mean, unit * sd
+        ax.plot(grid, f, color=COLORS["black"], lw=1.2, label="objective $f$")
+        ax.plot(grid, mean, color=COLORS["blue"], linestyle="dashed", label="posterior mean")
+        ax.fill_between(
+            grid, mean - sd, mean + sd, color=COLORS["blue"], alpha=0.2, lw=0, label="± 1 sd"
+        )
+        ax.plot(x, y, "o", color=COLORS["black"], ms=4.5, label="observations")
+        ax.plot(
+            best[0],
+            [problem.optimal_value],
+            "*",
+            color=COLORS["vermillion"],
+            ms=11,
+            clip_on=False,
+            label="optimum $x^*$",
+        )
+        ax.axvline(
+            asked, color=COLORS["purple"], linestyle="dotted", lw=1.5, label="next query (UCB)"
+        )
+        ax.set_title(rf"{name}, $\theta$ = {length_scale:.3g}")
+        ax.set_xlabel("$x$")
+        ax.set_ylabel("$f(x)$")
+    limits = np.array([ax.get_ylim() for ax in axes[0]])
+    for ax in axes[0]:
+        ax.set_ylim(limits.min(), limits.max())
+    caption = (
+        f"{entry.caption} Observations at x = {', '.join(f'{v:g}' for v in x)}. Matérn-5/2, noise "
+        f"variance {noise_variance:g} of the standardised values. Dotted: where the UCB (β = "
+        f"{beta:g}) asks next. Optimum: x* = {best[0, 0]:.4g}, f* = {problem.optimal_value:.4g}. "
+        "Computed, not from runs."
+    )
+    return plotting.finish(figure, caption, columns=3)
+
+
+# Figure 2
+
+
+def figure_2(
+    runs: Runs,
+    entry: FigureEntry,
+    *,
+    problem: str = "michalewicz5",
+    optimal_length_scale: float | None = None,
+    limits: tuple[float, float] = (1e-3, 10.0),
+    bins: int = 40,
+) -> Figure:
+    """Figure 2: how often each method chose a length scale, as a share of the rounds of all seeds.
+
+    Args:
+        optimal_length_scale: θ̂*; None takes the oracle's of the config.
+        limits: of the length scales shown, in units of the cube; what lies outside is counted in
+            the outermost bins.
+        bins: number of bins, of equal width on the logarithmic axis.
+    """
+    low, high = limits
+    if not 0 < low < high:
+        raise RepliboError(f"options.limits: {list(limits)} is not allowed; 0 < low < high is")
+    figure, axes = plotting.panels(1, 1)
+    figure.set_size_inches(5.4, 4.0)
+    ax = axes[0, 0]
+    edges = np.geomspace(low, high, bins + 1)
+    outside = []
+    for name in _with_length_scales(runs, problem, entry.algorithms):
+        values = diagnostic(runs, problem, name, "length_scale").ravel()
+        look = plotting.line_style(runs.entry.algorithms[name])
+        weights = np.full(len(values), 1 / len(values))
+        clipped = np.clip(values, low, high)
+        ax.hist(
+            clipped, edges, weights=weights, histtype="stepfilled", alpha=0.2, color=look["color"]
+        )
+        ax.hist(clipped, edges, weights=weights, histtype="step", lw=1.6, **look)
+        share = float(np.mean((values < low) | (values > high)))
+        if share > 0:
+            outside.append(f"{look['label']} {share:.1%}")
+    _say_missing(ax, runs, problem)
+    ax.set_xscale("log")
+    _mark_optimum(ax.axvline, oracle_length_scale(runs, problem, optimal_length_scale))
+    ax.set_title(_title(runs, problem, entry.algorithms))
+    ax.set_xlabel(r"length scale $\theta_t$, in units of the cube")
+    ax.set_ylabel("share of rounds")
+    caption = f"{entry.caption} All rounds of all seeds; bins of equal width in log θ."
+    if outside:
+        caption += (
+            f" Counted in the outermost bins, being outside of {low:g} to {high:g}: "
+            f"{', '.join(outside)}."
+        )
+    return plotting.finish(figure, f"{caption} {_note(runs, [problem])}", columns=2)
+
+
+# Figure 3
+
+
+def figure_3(runs: Runs, entry: FigureEntry, *, log_best: bool = False) -> Figure:
+    """Figure 3: cumulative (top) and best regret (bottom) for each problem, mean ± standard error.
+
+    Args:
+        log_best: best regret on a logarithmic axis (a mean of 0 then leaves the panel below).
+    """
+    shown = {
+        problem: names
+        for problem in runs.problems(entry.problems)
+        if (names := runs.algorithms(problem, entry.algorithms))
+    }
+    if not shown:
+        raise RepliboError(f"no runs of the algorithms that the config names: {entry.algorithms}")
+    figure, axes = plotting.panels(len(METRICS), len(shown))
+    for i, (row, (metric, function)) in enumerate(zip(axes, METRICS.items(), strict=True)):
+        for ax, (problem, algorithms) in zip(row, shown.items(), strict=True):
+            positive = False
+            for algorithm in algorithms:
+                t, values = function(runs, problem, algorithm)
+                mean = values.mean(axis=0)
+                positive |= bool(np.any(mean > 0))
+                half = np.nan_to_num(statistics.standard_error(values))
+                plotting.band(ax, t, mean, half, runs.entry.algorithms[algorithm])
+            if i == 0:
+                ax.set_title(_title(runs, problem, algorithms))
+            ax.set_xlabel("round $t$")
+            ax.set_ylabel(REGRET_LABELS[metric])  # type: ignore[index]
+            if metric == "best" and log_best and positive:
+                ax.set_yscale("log")
+                # A band whose lower edge is 0 up to rounding must not stretch the axis over it.
+                means = np.concatenate([np.asarray(line.get_ydata()) for line in ax.lines])
+                ax.set_ylim(bottom=max(ax.get_ylim()[0], means[means > 0].min() / 10))
+            else:
+                ax.set_ylim(bottom=0)
+    caption = (
+        f"{entry.caption} Regret in the unit of each objective; mean over the seeds, shaded: ± one "
+        f"standard error. {runs.note(list(shown))}"
+    )
+    return plotting.finish(figure, caption, columns=3 * len(shown))
+
+
+# Figure 4
+
+ABLATION: dict[str, tuple[str, ...]] = {
+    "a_gp_ucb": ("a_gp_ucb_a025", "a_gp_ucb", "a_gp_ucb_a075"),
+    "lb_gp_ucb": ("lb_gp_ucb_a025", "lb_gp_ucb", "lb_gp_ucb_a075"),
+}
+"""For each method, its entries with a = 0.25, 0.5 and 0.75."""
+
+
+def figure_4(
+    runs: Runs,
+    entry: FigureEntry,
+    *,
+    problem: str = "michalewicz5",
+    optimal_length_scale: float | None = None,
+    families: Mapping[str, Sequence[str]] = ABLATION,
+) -> Figure:
+    """Figure 4: regret at t = T, and the length scales chosen, for several a of g(t) = max(t0, t^a).
+
+    Args:
+        optimal_length_scale: θ̂*; None takes the oracle's of the config.
+        families: for each method, whose label and colour are taken, its variants; their a stand in
+            the config (``growth_exponent``).
+    """
+    figure, axes = plotting.panels(1, 3)
+    ran = {
+        method: sorted(runs.algorithms(problem, names), key=lambda a: growth_exponent(runs, a))
+        for method, names in families.items()
+    }
+    positions = sorted({growth_exponent(runs, name) for names in ran.values() for name in names})
+    place = {a: i for i, a in enumerate(positions)}
+    for i, (method, names) in enumerate(ran.items()):
+        style: dict[str, Any] = plotting.line_style(runs.entry.algorithms[method])
+        # The methods stand side by side, not on top of each other.
+        shift = 0.36 * (i - (len(ran) - 1) / 2)
+        at = {name: place[growth_exponent(runs, name)] + shift for name in names}
+        for ax, metric in zip(axes[0], ("best", "cumulative"), strict=False):
+            values = [final_regret_of(runs, problem, name, metric) for name in names]  # type: ignore[arg-type]
+            if values:
+                errors = [float(np.nan_to_num(statistics.standard_error(v))) for v in values]
+                means = [float(v.mean()) for v in values]
+                ax.errorbar(
+                    list(at.values()), means, yerr=errors, marker="o", ms=4, capsize=3, **style
+                )
+        for name in names:
+            if has_diagnostic(runs, problem, name, "length_scale"):
+                scales = diagnostic(runs, problem, name, "length_scale").ravel()
+                _box(axes[0, 2], scales, at[name], style["color"])
+    labels = ("best regret at $t = T$", "cumulative regret at $t = T$", r"length scale $\theta_t$")
+    for ax, label in zip(axes[0], labels, strict=True):
+        ax.set_xticks(range(len(positions)), [f"{a:g}" for a in positions])
+        ax.set_xlim(-0.6, max(len(positions), 1) - 0.4)
+        ax.set_xlabel("$a$ in $g(t) = \\max(t_0, t^a)$")
+        ax.set_ylabel(label)
+        _say_missing(ax, runs, problem)
+    for ax in axes[0, :2]:
+        ax.set_ylim(bottom=0)
+    axes[0, 2].set_yscale("log")
+    _mark_optimum(axes[0, 2].axhline, oracle_length_scale(runs, problem, optimal_length_scale))
+    axes[0, 1].set_title(_title(runs, problem, [name for names in ran.values() for name in names]))
+    caption = (
+        f"{entry.caption} Regret: mean over the seeds ± one standard error. Length scales: all "
+        "rounds of all seeds; boxes: quartiles and median, whiskers: 5 % and 95 %. "
+        f"{_note(runs, [problem])}"
+    )
+    return plotting.finish(figure, caption)
+
+
+# What the figures share
+
+
+def _box(ax: Axes, values: Array, position: float, color: str) -> None:
+    """A box plot of one sample: quartiles, median, whiskers at 5 and 95 %."""
+    ax.boxplot(
+        values,
+        positions=[position],
+        widths=0.28,
+        whis=(5, 95),
+        showfliers=False,
+        manage_ticks=False,
+        patch_artist=True,
+        boxprops={"facecolor": color, "edgecolor": color, "alpha": 0.35},
+        medianprops={"color": color, "linewidth": 2},
+        whiskerprops={"color": color},
+        capprops={"color": color},
+    )
+
+
+def _with_length_scales(runs: Runs, problem: str, wanted: Sequence[str] | None) -> list[str]:
+    """The algorithms whose runs on the problem hold length scales."""
+    return [
+        name
+        for name in runs.algorithms(problem, wanted)
+        if has_diagnostic(runs, problem, name, "length_scale")
+    ]
+
+
+def _mark_optimum(line: Any, length_scale: float | None) -> None:
+    """A line at θ̂*, where it is known."""
+    if length_scale is not None:
+        line(
+            length_scale,
+            color=COLORS["black"],
+            linestyle="dashdot",
+            lw=1.2,
+            label=f"{OPTIMUM_LABEL} = {length_scale:.3g}",
+        )
+
+
+def _title(runs: Runs, problem: str, wanted: Sequence[str] | None) -> str:
+    """The problem's label and the number of seeds of what is shown."""
+    label = runs.entry.problems[problem].label if problem in runs.entry.problems else problem
+    counts = sorted({len(runs.seeds(problem, name)) for name in runs.algorithms(problem, wanted)})
+    if not counts:
+        return label
+    seeds = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    return f"{label}, {seeds} seed{'s' if counts[-1] > 1 else ''}"
+
+
+def _say_missing(ax: Axes, runs: Runs, problem: str) -> None:
+    """Say so in the panel where nothing was drawn: a partial run still makes every figure."""
+    if not (ax.lines or ax.patches or ax.containers or ax.collections):
+        ax.text(
+            0.5, 0.7, f"no such runs on {problem}", ha="center", va="center", transform=ax.transAxes
+        )
+
+
+def _note(runs: Runs, problems: list[str]) -> str:
+    return runs.note(runs.problems(problems))

@@ -1,0 +1,178 @@
+"""What the outputs of LB-GP-UCB read from its traces: regrets, length scales, θ0, CPU times."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from replibo.errors import RepliboError, allowed
+from replibo.problems.base import Array
+from replibo.results import statistics
+from replibo.results.runs import Runs
+from replibo.verdicts import MissingRunsError
+
+Metric = Literal["best", "cumulative"]
+"""Which regret: of the best query so far, or summed over the rounds."""
+
+LEVEL = 0.05
+"""Of every test in this paper's outputs; one-sided."""
+
+GROWTH_EXPONENT = 0.5
+"""a of g(t) = max(t0, t^a) where an algorithm's entry in the config does not name it (section 5)."""
+
+
+def require(runs: Runs, problem: str, *algorithms: str) -> None:
+    """Raise a `MissingRunsError` where one of the algorithms was not run on the problem."""
+    if missing := [name for name in algorithms if not runs.has(problem, name)]:
+        raise MissingRunsError(f"{', '.join(missing)} was not run on {problem}")
+
+
+# Regret
+
+
+def cumulative_regret(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Array]:
+    """Rounds 1 … T and the regret summed over them, ``seeds x T``; initial points do not count."""
+    n = runs.initial_points(problem)
+    f = runs.f(problem, algorithm)[:, n:]
+    regret = statistics.cumulative_regret(f, runs.optimal_value(problem))
+    return runs.rounds(problem, algorithm)[n:], regret
+
+
+def best_regret(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Array]:
+    """Rounds 1 … T and the regret of the best query so far, ``seeds x T``; initial points count."""
+    n = runs.initial_points(problem)
+    regret = statistics.best_regret(runs.f(problem, algorithm), runs.optimal_value(problem))
+    return runs.rounds(problem, algorithm)[n:], regret[:, n:]
+
+
+METRICS = {"cumulative": cumulative_regret, "best": best_regret}
+
+
+def check_metric(metric: str) -> None:
+    """Raise a `RepliboError` where there is no such metric."""
+    if metric not in METRICS:
+        raise RepliboError(f"options.metric: {metric!r} is not allowed; {allowed(METRICS)} is")
+
+
+def final_regret_of(runs: Runs, problem: str, algorithm: str, metric: Metric) -> Array:
+    """The regret at t = T, one number per seed."""
+    check_metric(metric)
+    return METRICS[metric](runs, problem, algorithm)[1][:, -1]
+
+
+def final_losses(
+    runs: Runs, problem: str, algorithms: Sequence[str], metric: Metric
+) -> list[Array]:
+    """What is compared in tests, for each algorithm: minus the best value found, or minus the sum of
+    the values of rounds 1 … T, one number for each seed that all of the algorithms have.
+
+    It differs from the regret by a constant, and unlike the regret it keeps the size of f, by which
+    the tests tell differences from round-off.
+
+    Raises:
+        MissingRunsError: an algorithm was not run, or the algorithms have no seed in common.
+    """
+    check_metric(metric)
+    require(runs, problem, *algorithms)
+    n = runs.initial_points(problem)
+    seeds = [runs.seeds(problem, name) for name in algorithms]
+    common = sorted(set.intersection(*(set(s.tolist()) for s in seeds)))
+    if not common:
+        raise MissingRunsError(f"{', '.join(algorithms)} have no seed in common on {problem}")
+    losses = []
+    for name, own in zip(algorithms, seeds, strict=True):
+        f = runs.f(problem, name)[np.isin(own, common)]
+        losses.append(-f.max(axis=1) if metric == "best" else -f[:, n:].sum(axis=1))
+    return losses
+
+
+def compare(
+    runs: Runs, problem: str, algorithm: str, other: str, metric: Metric
+) -> tuple[float, float]:
+    """p-values of paired one-sided t-tests over the common seeds: ``algorithm``'s mean regret at
+    t = T is lower than that of ``other``, and it is higher; nan where a single seed is common."""
+    own, others = final_losses(runs, problem, (algorithm, other), metric)
+    return (
+        statistics.t_test_less(own, others, paired=True).p_value,
+        statistics.t_test_less(others, own, paired=True).p_value,
+    )
+
+
+# Diagnostics
+
+
+def diagnostic(runs: Runs, problem: str, algorithm: str, name: str) -> Array:
+    """A diagnostic in the rounds 1 … T, ``seeds x T``.
+
+    Raises:
+        MissingRunsError: no runs, or they did not record it.
+    """
+    require(runs, problem, algorithm)
+    values = None
+    if name in runs.table.column_names:
+        values = runs.diagnostic(problem, algorithm, name)[:, runs.initial_points(problem) :]
+    if values is None or np.isnan(values).all():
+        raise MissingRunsError(f"the runs of {algorithm} on {problem} hold no {name}")
+    return values
+
+
+def has_diagnostic(runs: Runs, problem: str, algorithm: str, name: str) -> bool:
+    """Whether the runs of this problem and algorithm hold the diagnostic."""
+    try:
+        diagnostic(runs, problem, algorithm, name)
+    except MissingRunsError:
+        return False
+    return True
+
+
+def theta0_of(runs: Runs, problem: str, algorithm: str) -> Array:
+    """θ0, one number per seed."""
+    return diagnostic(runs, problem, algorithm, "theta0")[:, 0]
+
+
+def oracle_length_scale(runs: Runs, problem: str, given: float | None) -> float | None:
+    """θ̂*: ``given``, or that of the config's oracle for this problem; None where there is none."""
+    if given is not None or "oracle" not in runs.entry.algorithms:
+        return given
+    value = runs.entry.algorithms["oracle"].parameters.get("length_scale")
+    if isinstance(value, dict):
+        value = value.get(problem)
+    return None if value is None else float(value)
+
+
+def growth_exponent(runs: Runs, algorithm: str) -> float:
+    """a of g(t) = max(t0, t^a), from the config."""
+    parameters = runs.entry.algorithms[algorithm].parameters
+    return float(parameters.get("growth_exponent", GROWTH_EXPONENT))
+
+
+# CPU time
+
+
+@dataclass(frozen=True)
+class CpuTime:
+    """CPU seconds of a whole run: mean over the runs, its standard error (nan where it is not
+    known), the number of runs, and the queries of all of them (initial points included)."""
+
+    mean: float
+    standard_error: float
+    runs: int
+    queries: int
+
+
+def cpu_time(runs: Runs, problem: str, algorithm: str) -> CpuTime | None:
+    """CPU seconds per run, imports not counted; None where nothing was recorded."""
+    entry = runs.metadata.get("timings", {}).get(f"{problem}/{algorithm}")
+    if entry is None:
+        return None
+    n, mean = entry["runs"], entry["cpu_seconds"] / entry["runs"]
+    standard_error = math.nan
+    if n > 1 and "cpu_seconds_squared" in entry:
+        # Of numbers that are never closer than a clock's tick; round-off could make it negative.
+        variance = max(entry["cpu_seconds_squared"] - n * mean**2, 0.0) / (n - 1)
+        standard_error = math.sqrt(variance / n)
+    return CpuTime(mean, standard_error, n, entry["queries"])

@@ -1,0 +1,124 @@
+"""The measures of NeuralBO's claims about its synthetic study (``config/claims.yaml``).
+
+A claim has many cells. The verdict only asks which outcomes there are, so that the cells of one outcome
+are one comparison, which counts and names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from replibo.papers.neuralbo.printed import BASELINES
+from replibo.papers.neuralbo.statistics import LEVEL, Cell, compare
+from replibo.papers.neuralbo.synthetic import (
+    final_values_of,
+    function_of,
+    label_of,
+    synthetic_problems,
+)
+from replibo.results import statistics
+from replibo.results.runs import Runs
+from replibo.results.tables import p_value
+from replibo.verdicts import Comparison, MissingRunsError, Outcome
+
+OUTCOMES: tuple[Outcome, ...] = ("supported", "contradicted", "open")
+
+
+def _counted(cells: Sequence[tuple[Outcome, str, str]]) -> list[Comparison]:
+    """One comparison for each outcome: ``4 of 6 cells supported: Ackley (10): …``.
+
+    Args:
+        cells: outcome, the problem's label, and what is said of the cell.
+    """
+    comparisons = []
+    for outcome in OUTCOMES:
+        found: dict[str, list[str]] = {}
+        for own, label, text in cells:
+            if own == outcome:
+                found.setdefault(label, []).append(text)
+        if not found:
+            continue
+        count = sum(map(len, found.values()))
+        listed = "; ".join(f"{label}: {', '.join(texts)}" for label, texts in found.items())
+        comparisons.append(
+            Comparison(outcome, f"{count} of {len(cells)} cells {outcome}: {listed}")
+        )
+    return comparisons
+
+
+def _require(runs: Runs, problems: Sequence[str], algorithms: Sequence[str]) -> None:
+    needed = [(name, problem) for problem in problems for name in algorithms]
+    if missing := [f"{name} on {p}" for name, p in needed if not runs.has(p, name)]:
+        raise MissingRunsError(f"no runs of {', '.join(missing)}")
+
+
+# Claim 1
+
+
+def pattern_of_table_2(
+    runs: Runs, *, problems: Sequence[str], algorithm: str = "neural_bo", pooled: bool = False
+) -> list[Comparison]:
+    """The cells of Table 2 on ``problems`` have the paper's T or F.
+
+    The correction's family is all that was run of a function, so that the cells are those of the table,
+    whichever of them a claim is about.
+
+    Args:
+        algorithm: which of our algorithms stands for the paper's NeuralBO.
+        pooled: the t-test with equal variances instead of Welch's.
+    """
+    _require(runs, problems, (algorithm, *BASELINES))
+    functions = {function_of(problem) for problem in problems}
+    family = [p for p in synthetic_problems(runs) if function_of(p) in functions]
+    cells = compare(runs, family, algorithm=algorithm, pooled=pooled)
+    return _counted(
+        [
+            (_outcome(cell), runs.entry.problems[cell.problem].label, _shown(runs, cell))
+            for cell in cells
+            if cell.problem in problems and cell.printed is not None
+        ]
+    )
+
+
+def _outcome(cell: Cell) -> Outcome:
+    """What our test says about the paper's T or F."""
+    if cell.rejected is None:
+        return "open"
+    if cell.agrees:
+        return "supported"
+    # Printed F, and NeuralBO is better; or printed T, and the baseline is.
+    return "contradicted" if cell.rejected or cell.contrary else "open"
+
+
+def _shown(runs: Runs, cell: Cell) -> str:
+    """``RF T (p 0.0012)``; the paper's letter, and the adjusted p that decides about the cell."""
+    text = f"{label_of(runs, cell.baseline)} {'T' if cell.printed else 'F'}"
+    if cell.rejected is None:
+        return f"{text} (no test)"
+    if not cell.rejected and cell.contrary:
+        return f"{text} (NeuralBO is worse, p {p_value(cell.worse_adjusted)})"
+    return f"{text} (p {p_value(cell.adjusted)})"
+
+
+# Claim 2
+
+
+def normally_distributed(
+    runs: Runs, *, problems: Sequence[str], algorithms: Sequence[str]
+) -> list[Comparison]:
+    """All p-values of Table 1 exceed 0.05."""
+    _require(runs, problems, algorithms)
+    cells: list[tuple[Outcome, str, str]] = []
+    for problem in problems:
+        for name in algorithms:
+            p = statistics.ks_normality(final_values_of(runs, problem, name)).p_value
+            outcome: Outcome = (
+                "open" if np.isnan(p) else "supported" if p > LEVEL else "contradicted"
+            )
+            shown = "no test" if np.isnan(p) else f"p {p:.2f}" if p >= 0.01 else f"p {p_value(p)}"
+            cells.append(
+                (outcome, runs.entry.problems[problem].label, f"{label_of(runs, name)} {shown}")
+            )
+    return _counted(cells)

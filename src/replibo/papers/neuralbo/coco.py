@@ -1,0 +1,307 @@
+"""NeuralBO, Figure 2: the bbob suite of COCO (Phan-Trong, Tran-The and Gupta 2023, section 7.1).
+
+The measure is COCO's: of every (function, instance, target) the number of evaluations after which a
+run has come within the target of the optimum, and of these numbers the empirical distribution (ECDF).
+A run is one (function, instance), picked by its seed (`replibo.problems.coco.member`). Methods are
+compared on the pairs that all of them ran: on other functions an ECDF would be another quantity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from replibo.config.models import COLORS, FigureEntry
+from replibo.errors import RepliboError
+from replibo.problems.base import Array
+from replibo.problems.coco import FUNCTIONS, GROUPS, INSTANCES, member
+from replibo.results import plotting
+from replibo.results.runs import Runs
+from replibo.results.statistics import Interval, best_regret
+from replibo.results.tables import Format, Table
+from replibo.streams import generator
+from replibo.verdicts import Comparison, MissingRunsError, Outcome
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# 51 precisions f - f_opt, five to a decade.
+TARGETS: Array = 10.0 ** (np.arange(10, -41, -1) / 5)
+# "We set the number of evaluations for our optimizers to be 20 times the dimension of the problem."
+EVALUATIONS_PER_DIMENSION = 20
+CONFIDENCE = 0.95
+RESAMPLES = 2000
+
+BOOTSTRAP = (
+    "95 % percentile intervals of a bootstrap over the (function, instance) pairs "
+    f"({RESAMPLES} resamples, the same for all methods), which takes them for a sample of such pairs"
+)
+
+
+def evaluations_to_target(f: Array, optimal_value: float) -> Array:
+    """The number of evaluations after which each target of `TARGETS` is reached, ``n x 51``.
+
+    Args:
+        f: noise-free values of ``n`` runs, ``n x evaluations``; initial points are evaluations too.
+        optimal_value: their common maximum.
+
+    Returns:
+        1, 2, … or infinity where a run never comes within the target.
+    """
+    best = best_regret(f, optimal_value)
+    # best falls with the evaluations: as many as are above the target come before it is reached
+    before = np.sum(best[:, :, None] > TARGETS, axis=1).astype(float)
+    return np.where(before == f.shape[1], np.inf, before + 1)
+
+
+def shares_reached(f: Array, optimal_value: float) -> Array:
+    """The share of the 51 targets that each run has reached after each evaluation, ``n x evaluations``.
+
+    Its mean over the runs is the ECDF. Arguments as for `evaluations_to_target`.
+    """
+    reached = evaluations_to_target(f, optimal_value)
+    evaluations = np.arange(1, f.shape[1] + 1)
+    return np.asarray(np.mean(reached[:, :, None] <= evaluations, axis=1))
+
+
+def bootstrap_interval(values: Array, problem: str) -> Interval:
+    """The mean over the runs with its 95 % percentile bootstrap interval.
+
+    The resamples depend on ``problem`` and the number of runs alone, so that methods which ran the
+    same pairs are resampled together.
+
+    Args:
+        values: ``n x …``, one row for each (function, instance) pair.
+        problem: its name in the config, which names the random stream.
+
+    Returns:
+        An `Interval`; ``low`` and ``high`` are nan where n = 1.
+    """
+    n = len(values)
+    mean = np.asarray(values.mean(axis=0))
+    if n == 1:
+        return Interval(mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan), 1, CONFIDENCE)
+    rng = generator("neuralbo", problem, "bootstrap", n)
+    counts = rng.multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
+    means = counts @ values.reshape(n, -1) / n
+    low, high = np.quantile(means, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)
+    return Interval(mean, low.reshape(mean.shape), high.reshape(mean.shape), n, CONFIDENCE)
+
+
+def dimension(runs: Runs, problem: str) -> int:
+    """D."""
+    return int(runs.metadata["problems"][problem]["dim"])
+
+
+def _common(runs: Runs, problem: str, algorithms: Sequence[str]) -> tuple[Array, list[Array]]:
+    """The seeds that all the algorithms ran, and `shares_reached` of each, up to the budget."""
+    seeds = runs.seeds(problem, algorithms[0])
+    for name in algorithms[1:]:
+        seeds = np.intersect1d(seeds, runs.seeds(problem, name))
+    if len(seeds) == 0:
+        raise MissingRunsError(
+            f"{problem}: no (function, instance) was run by all of {', '.join(algorithms)}"
+        )
+    budget = EVALUATIONS_PER_DIMENSION * dimension(runs, problem)
+    best = runs.optimal_value(problem)
+    return seeds, [
+        shares_reached(f[:, :budget], best) for f in runs.f_of_common_seeds(problem, algorithms)
+    ]
+
+
+def common_shares(
+    runs: Runs, problem: str, algorithms: Sequence[str]
+) -> tuple[Array, dict[str, Array]]:
+    """The seeds that all the algorithms ran, and `shares_reached` of each algorithm in their order.
+
+    Evaluations beyond 20·D do not count. A run that ended earlier has the columns that it has.
+
+    Raises:
+        RepliboError: they have no seed in common.
+    """
+    try:
+        seeds, shares = _common(runs, problem, algorithms)
+    except MissingRunsError as error:
+        raise RepliboError(str(error)) from None
+    return seeds, dict(zip(algorithms, shares, strict=True))
+
+
+def coverage(seeds: Sequence[int] | Array) -> str:
+    """How much of the suite these seeds are, e.g. ``24 of 24 functions, 5 of 15 instances each``."""
+    pairs = [member(int(seed)) for seed in seeds]
+    functions = sorted({function for function, _ in pairs})
+    counts = [sum(function == own for own, _ in pairs) for function in functions]
+    few, many = min(counts), max(counts)
+    text = f"{len(functions)} of {FUNCTIONS} functions"
+    if len(functions) < FUNCTIONS:
+        text += f" ({', '.join(f'f{function}' for function in functions)})"
+    return f"{text}, {few if few == many else f'{few} to {many}'} of {INSTANCES} instances each"
+
+
+def shown(runs: Runs, entry: FigureEntry) -> dict[str, list[str]]:
+    """The bbob problems that a figure or table shows, with the algorithms that were run on each.
+
+    Raises:
+        RepliboError: there are none.
+    """
+    found = {
+        problem: runs.algorithms(problem, entry.algorithms)
+        for problem in runs.problems(entry.problems)
+        if runs.entry.problems[problem].type == "coco.Bbob"
+    }
+    if not any(found.values()):
+        raise RepliboError("there are no runs on the bbob suite; allowed: at least one problem's")
+    return {problem: algorithms for problem, algorithms in found.items() if algorithms}
+
+
+def _covered(runs: Runs, seeds: dict[str, Array]) -> str:
+    """`coverage` in a sentence, once for all problems where it is the same."""
+    texts = {problem: coverage(own) for problem, own in seeds.items()}
+    if len(set(texts.values())) == 1:
+        return f"Run by all methods shown: {next(iter(texts.values()))}."
+    own = [f"{runs.entry.problems[problem].label} {text}" for problem, text in texts.items()]
+    return f"Run by all methods shown: {'; '.join(own)}."
+
+
+def figure_2(runs: Runs, entry: FigureEntry) -> Figure:
+    """Figure 2: the ECDF against log10(evaluations / D), one panel for each dimension."""
+    problems = shown(runs, entry)
+    columns = min(2, len(problems))
+    figure, axes = plotting.panels(-(-len(problems) // columns), columns)
+    for ax in axes.flat[len(problems) :]:
+        ax.set_visible(False)
+    covered = {}
+    for ax, (problem, algorithms) in zip(axes.flat, problems.items(), strict=False):
+        dim = dimension(runs, problem)
+        covered[problem], shares = common_shares(runs, problem, algorithms)
+        for name, values in shares.items():
+            x = np.log10(np.arange(1, values.shape[1] + 1) / dim)
+            interval = bootstrap_interval(values, problem)
+            look = runs.entry.algorithms[name]
+            ax.step(x, interval.mean, where="post", lw=1.2, **plotting.line_style(look))
+            ax.fill_between(
+                x,
+                interval.low,
+                interval.high,
+                step="post",
+                color=COLORS[look.color],
+                alpha=0.12,
+                lw=0,
+            )
+        ax.axvline(np.log10(runs.initial_points(problem) / dim), color="0.6", lw=0.8, ls=":")
+        ax.set_xlim(-np.log10(dim), np.log10(EVALUATIONS_PER_DIMENSION))
+        ax.set_ylim(bottom=0)
+        ax.set_title(runs.entry.problems[problem].label)
+        ax.set_xlabel("log10(evaluations / $D$)")
+        ax.set_ylabel("share of targets")
+    caption = (
+        f"{entry.caption} Share of (function, instance, target) triples reached, 51 targets "
+        f"f - f_opt from 10^2 to 10^-8, up to {EVALUATIONS_PER_DIMENSION} D evaluations, initial "
+        f"points included (dotted line: the last of them). Bands: {BOOTSTRAP}. "
+        f"{_covered(runs, covered)} {runs.note(list(problems), entry.algorithms)}"
+    )
+    return plotting.finish(figure, caption)
+
+
+def coco_final(runs: Runs, entry: FigureEntry) -> Table:
+    """The ECDF at the budget of 20·D evaluations, of all functions and of each group of the suite."""
+    columns = (
+        "problem",
+        "algorithm",
+        "functions x instances",
+        "evaluations",
+        "targets reached",
+        "95 % interval, low",
+        "95 % interval, high",
+        *(f"f{first}-f{last}, {name}" for name, (first, last) in GROUPS.items()),
+    )
+    rows = []
+    problems = shown(runs, entry)
+    covered = {}
+    for problem, algorithms in problems.items():
+        seeds, shares = common_shares(runs, problem, algorithms)
+        covered[problem] = seeds
+        functions = np.array([member(int(seed))[0] for seed in seeds])
+        for name, values in shares.items():
+            final = values[:, -1]
+            interval = bootstrap_interval(final, problem)
+            groups = [
+                final[(first <= functions) & (functions <= last)] for first, last in GROUPS.values()
+            ]
+            rows.append(
+                (
+                    runs.entry.problems[problem].label,
+                    runs.entry.algorithms[name].label,
+                    len(final),
+                    values.shape[1],
+                    float(interval.mean),
+                    float(interval.low),
+                    float(interval.high),
+                    *(float(group.mean()) if len(group) else None for group in groups),
+                )
+            )
+    formats: dict[str, Format] = {name: lambda v: f"{v:.3f}" for name in columns[4:]}
+    caption = (
+        f"{entry.caption} Share of (function, instance, target) triples reached, 51 targets from 10^2 "
+        f"to 10^-8, after at most {EVALUATIONS_PER_DIMENSION} D evaluations, initial points included; "
+        f"{BOOTSTRAP}. Last columns: the share within each group of functions. "
+        f"{_covered(runs, covered)} {runs.note(list(problems), entry.algorithms)}"
+    )
+    return Table(columns, rows, caption, formats)
+
+
+# Measure of the claim
+
+
+def highest_ecdf_at_budget(
+    runs: Runs, *, problems: Sequence[str], algorithm: str, baselines: Sequence[str]
+) -> list[Comparison]:
+    """``algorithm`` reaches a larger share of the targets in 20·D evaluations than each baseline.
+
+    For each problem (a dimension) and baseline, the shares are subtracted run by run, on the
+    (function, instance) pairs that both ran, and the mean difference gets a 95 % bootstrap interval
+    over the pairs. Supported: it lies above 0; contradicted: below 0; open: it holds 0, or the
+    baseline was not run.
+
+    Raises:
+        MissingRunsError: ``algorithm`` was not run, or no baseline was, or two of them have fewer than
+            two pairs in common.
+    """
+    comparisons = []
+    said = ""
+    for problem in problems:
+        if not runs.has(problem, algorithm):
+            raise MissingRunsError(f"{algorithm} was not run on {problem}")
+        if not any(runs.has(problem, baseline) for baseline in baselines):
+            raise MissingRunsError(f"no baseline was run on {problem}")
+        for baseline in baselines:
+            pair = (algorithm, baseline)
+            if not runs.has(problem, baseline):
+                label = runs.entry.problems[problem].label
+                own_label = runs.entry.algorithms[baseline].label
+                comparisons.append(Comparison("open", f"{label}: {own_label} was not run"))
+                continue
+            seeds, (own, other) = _common(runs, problem, pair)
+            if len(seeds) < 2:
+                raise MissingRunsError(
+                    f"{problem}: {algorithm} and {baseline} have a single (function, instance) in "
+                    "common, which gives no interval"
+                )
+            interval = bootstrap_interval(own[:, -1] - other[:, -1], problem)
+            outcome: Outcome = (
+                "supported" if interval.low > 0 else "contradicted" if interval.high < 0 else "open"
+            )
+            labels = runs.entry.algorithms
+            text = (
+                f"{runs.entry.problems[problem].label}: {labels[algorithm].label} "
+                f"{own[:, -1].mean():.3f}, {labels[baseline].label} {other[:, -1].mean():.3f}, "
+                f"difference {float(interval.mean):+.3f} [{float(interval.low):+.3f}, "
+                f"{float(interval.high):+.3f}]"
+            )
+            if (covered := coverage(seeds)) != said:  # once, and again where it changes
+                text += f" ({covered})"
+                said = covered
+            comparisons.append(Comparison(outcome, text))
+    return comparisons

@@ -1,0 +1,280 @@
+"""NeuralBO, Figure 6: memory on the robot pushing task (Phan-Trong, Tran-The and Gupta 2023, 7.2.3).
+
+The paper shows what the GPU's allocator says. Here two numbers are kept with each query: what the
+surrogate's own tensors hold (`surrogate_bytes`, the same on every machine), and the most memory that the
+process (or PyTorch on the GPU) has held so far (`peak_mib`, measured). A MiB has 2^20 bytes.
+
+An algorithm is shown on that problem entry of the task on which its runs are longest: the printed
+NeuralBO, of which 100 queries say all, may have an entry of its own with a shorter horizon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from replibo.config.models import COLORS, FigureEntry
+from replibo.errors import RepliboError
+from replibo.problems.base import Array
+from replibo.results import plotting
+from replibo.results.runs import Runs
+from replibo.results.tables import Format, Table
+from replibo.verdicts import Comparison, MissingRunsError, Outcome
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TASK = "robot_pushing.RobotPushing"
+HELD, PEAK = "surrogate_bytes", "peak_mib"
+MIB = 2**20
+
+EXPLAINED = (
+    "Held: all tensors that the surrogate keeps from query to query, room for observations to come and "
+    "buffers included (1 MiB = 2^20 bytes); the same for every seed and machine. The history of queries, "
+    "which every method has, is not counted. NeuralBO: its σ from a factor that grows with the "
+    "observations. Peak: the most that the "
+    "process has held until then, interpreter, PyTorch and the problem included (on a GPU: PyTorch's "
+    "tensors), measured; where one process makes several runs, of them all, and of a resumed run that of "
+    "its last process."
+)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The memory of one algorithm on one problem, query after query; initial points left out.
+
+    Attributes:
+        problem: its name in the config.
+        rounds: t, ``n``.
+        observations: how many there were when the query was chosen, ``n``.
+        held: bytes, ``n``.
+        peak: MiB, ``seeds x n``; nan where it was not measured.
+    """
+
+    problem: str
+    rounds: Array
+    observations: Array
+    held: Array
+    peak: Array
+
+    @property
+    def growth(self) -> float:
+        """Bytes held at the last query over those at the first."""
+        return float(self.held[-1] / self.held[0])
+
+    @property
+    def exponent(self) -> float | None:
+        """e of bytes ~ n^e, n observations, by least squares of the logarithms; None of one query."""
+        if len(self.held) < 2:
+            return None
+        if np.all(self.held == self.held[0]):
+            return 0.0  # and not -0.00, as rounding has it
+        return float(np.polyfit(np.log(self.observations), np.log(self.held), 1)[0])
+
+
+def memory_of(runs: Runs, algorithm: str, problems: Sequence[str]) -> Memory | None:
+    """The memory of ``algorithm`` on that of the ``problems`` on which its runs are longest; None where
+    it was not run or its traces hold no memory."""
+    found = []
+    for problem in problems:
+        if not runs.has(problem, algorithm) or HELD not in runs.table.column_names:
+            continue
+        held = runs.diagnostic(problem, algorithm, HELD).astype(float)
+        known = np.isfinite(held).all(axis=0)
+        if not known.any():
+            continue
+        peak = np.full(held.shape, np.nan)
+        if PEAK in runs.table.column_names:
+            peak = runs.diagnostic(problem, algorithm, PEAK).astype(float)
+        found.append(
+            Memory(
+                problem,
+                runs.rounds(problem, algorithm)[known],
+                np.flatnonzero(known).astype(float),
+                held[:, known].max(axis=0),
+                peak[:, known],
+            )
+        )
+    return max(found, key=lambda memory: len(memory.held), default=None)
+
+
+def shown(runs: Runs, entry: FigureEntry) -> dict[str, Memory]:
+    """The algorithms that a figure or table shows.
+
+    Raises:
+        RepliboError: there are none.
+    """
+    problems = [p for p in runs.problems(entry.problems) if runs.entry.problems[p].type == TASK]
+    memories = {
+        name: memory
+        for name in entry.algorithms or runs.entry.algorithms
+        if (memory := memory_of(runs, name, problems)) is not None
+    }
+    if not memories:
+        raise RepliboError(
+            "no run on the robot task holds surrogate_bytes; allowed: at least one algorithm's"
+        )
+    return memories
+
+
+def _note(runs: Runs, memories: Mapping[str, Memory]) -> str:
+    problems = list(dict.fromkeys(memory.problem for memory in memories.values()))
+    return runs.note(problems, list(memories))
+
+
+def figure_6(runs: Runs, entry: FigureEntry) -> Figure:
+    """Figure 6: memory against iterations; held by the surrogate (log scale), and the process's peak."""
+    memories = shown(runs, entry)
+    figure, axes = plotting.panels(1, 2)
+    held, peaks = axes.flat
+    for name, memory in memories.items():
+        look = runs.entry.algorithms[name]
+        # a run of one query is a point
+        marker = "o" if len(memory.rounds) == 1 else None
+        held.plot(
+            memory.rounds, memory.held / MIB, marker=marker, lw=1.2, **plotting.line_style(look)
+        )
+        if np.isnan(memory.peak).all():
+            continue
+        peaks.plot(
+            memory.rounds,
+            np.median(memory.peak, axis=0),
+            marker=marker,
+            lw=1.2,
+            **plotting.line_style(look),
+        )
+        low, high = memory.peak.min(axis=0), memory.peak.max(axis=0)
+        peaks.fill_between(memory.rounds, low, high, color=COLORS[look.color], alpha=0.2, lw=0)
+    held.set_yscale("log")
+    held.set_title("held by the surrogate")
+    peaks.set_ylim(bottom=0)
+    peaks.set_title("peak of the process")
+    for ax in axes.flat:
+        ax.set_xlabel("iteration $t$")
+        ax.set_ylabel("MiB")
+    caption = (
+        f"{entry.caption} {EXPLAINED} Lines of the peak: the median of the seeds; bands: from the "
+        f"smallest to the largest. A line ends where the runs do. {_note(runs, memories)}"
+    )
+    return plotting.finish(figure, caption)
+
+
+def memory(runs: Runs, entry: FigureEntry) -> Table:
+    """What Figure 6 shows, in numbers: memory at the first, the middle and the last query."""
+    columns = (
+        "algorithm",
+        "problem",
+        "iterations",
+        "held at the first, MiB",
+        "held in the middle, MiB",
+        "held at the last, MiB",
+        "last / first",
+        "exponent",
+        "peak at the first, MiB",
+        "peak at the last, MiB",
+    )
+    memories = shown(runs, entry)
+    rows = []
+    for name, own in memories.items():
+        middle = len(own.held) // 2
+        peak = np.median(own.peak, axis=0)
+        rows.append(
+            (
+                runs.entry.algorithms[name].label,
+                runs.entry.problems[own.problem].label,
+                len(own.held),
+                *(float(own.held[i] / MIB) for i in (0, middle, -1)),
+                own.growth,
+                own.exponent,
+                *(None if np.isnan(peak[i]) else float(peak[i]) for i in (0, -1)),
+            )
+        )
+    formats: dict[str, Format] = {name: lambda v: f"{v:.4g}" for name in columns[3:7]}
+    formats["exponent"] = lambda v: f"{v:.2f}"
+    formats |= {name: lambda v: f"{v:.0f}" for name in columns[8:]}
+    caption = (
+        f"{entry.caption} {EXPLAINED} The peak is the median of the seeds. Exponent: e of held ~ n^e "
+        "with n observations, by least squares of the logarithms over all queries; the steps are "
+        f"those of buffers. {_note(runs, memories)}"
+    )
+    return Table(columns, rows, caption, formats)
+
+
+# Measure of the claim
+
+
+def memory_growth(
+    runs: Runs,
+    *,
+    problems: Sequence[str],
+    growing: Sequence[str],
+    flat: Sequence[str],
+    smaller: Mapping[str, str] | None = None,
+    factor: float = 2.0,
+) -> list[Comparison]:
+    """Of some methods the memory held grows with the iterations, of others it does not.
+
+    The bytes that the surrogate holds, at the last query against the first. Supported, for each of
+    ``growing``: they are more than ``factor`` times as many; for each of ``flat``: they are the same at
+    every query; for each name and other name in ``smaller``: the first holds less at its largest than the
+    second at its smallest. Contradicted otherwise. Open: an algorithm was not run; or its runs (of
+    ``smaller``, those of the first) are too short to tell, the observations having grown by less than
+    ``factor``.
+
+    That a network and a p × p matrix hold the same at every query is so by construction. The process's
+    peak is not judged: it holds much that is no surrogate's.
+
+    Raises:
+        MissingRunsError: none of the algorithms was run, or no trace holds surrogate_bytes.
+    """
+    labels = runs.entry.algorithms
+    smaller = smaller or {}
+    wanted = dict.fromkeys([*growing, *flat, *smaller, *smaller.values()])
+    memories = {name: memory_of(runs, name, problems) for name in wanted}
+    if not any(memories.values()):
+        raise MissingRunsError(
+            f"no run on {' or '.join(problems)} holds {HELD} of {', '.join(wanted)}"
+        )
+    comparisons = []
+    for name in (*growing, *flat):
+        own = memories[name]
+        if own is None:
+            comparisons.append(Comparison("open", f"{labels[name].label} was not run"))
+            continue
+        first, last = own.observations[[0, -1]]
+        text = (
+            f"{labels[name].label}: {_mib(own.held[0])} at {first:.0f} observations, "
+            f"{_mib(own.held[-1])} at {last:.0f}"
+        )
+        constant = bool(np.all(own.held == own.held[0]))
+        holds = own.growth > factor if name in growing else constant
+        outcome: Outcome = "supported" if holds else "contradicted"
+        if last < factor * first:
+            outcome = "open"
+            text += " (too few iterations to tell)"
+        comparisons.append(Comparison(outcome, text))
+    for name, other_name in smaller.items():
+        own, other = memories[name], memories[other_name]
+        if own is None or other is None:
+            missing = name if own is None else other_name
+            comparisons.append(Comparison("open", f"{labels[missing].label} was not run"))
+            continue
+        most, least = own.held.max(), other.held.min()
+        outcome = "supported" if most < least else "contradicted"
+        text = (
+            f"{labels[name].label} at most {_mib(most)} in {len(own.held)} iterations, "
+            f"{labels[other_name].label} at least {_mib(least)}"
+        )
+        first, last = own.observations[[0, -1]]
+        if last < factor * first:
+            outcome = "open"
+            text += " (too few iterations to tell)"
+        comparisons.append(Comparison(outcome, text))
+    return comparisons
+
+
+def _mib(value: float) -> str:
+    return f"{value / MIB:.3g} MiB"

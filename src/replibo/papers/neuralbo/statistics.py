@@ -1,0 +1,334 @@
+"""NeuralBO's statistics (Phan-Trong, Tran-The and Gupta 2023, section 7.1): Tables 1 and 2, ours cell by
+cell beside the paper's.
+
+T and F are the paper's words: T, the null hypothesis (the
+baseline's mean final value is at most NeuralBO's) is rejected after Benjamini and Hochberg's
+correction; F, it is not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from replibo.config.models import FigureEntry
+from replibo.papers.neuralbo.printed import BASELINES, KS_P_VALUES, T_TESTS
+from replibo.papers.neuralbo.synthetic import (
+    FUNCTIONS,
+    Row,
+    dim_of,
+    final_values_of,
+    function_of,
+    label_of,
+    number,
+    or_none,
+    synthetic_problems,
+)
+from replibo.problems.base import Array
+from replibo.results import statistics
+from replibo.results.runs import Runs
+from replibo.results.tables import Format, Table
+
+LEVEL = 0.05
+"""Of the KS tests, and of the false discovery rate of the t-tests."""
+
+
+def _p(value: float) -> str:
+    """A p-value with the digits of the paper's tables."""
+    return f"{value:.3g}"
+
+
+def _word(rejected: bool | None) -> str:
+    return "–" if rejected is None else "T" if rejected else "F"
+
+
+# Table 1
+
+
+def table_1(runs: Runs, entry: FigureEntry, *, algorithm: str = "neural_bo") -> Table:
+    """Table 1: are the final values of each method normally distributed? p of the KS test.
+
+    Args:
+        algorithm: which of our algorithms stands for the paper's NeuralBO.
+    """
+    columns = ("function", "D", "method", "seeds", "KS distance", "p, ours", "p, paper")
+    rows: list[Row] = []
+    problems = synthetic_problems(runs, entry.problems)
+    methods = list(dict.fromkeys([algorithm, *(entry.algorithms or BASELINES)]))
+    for problem in problems:
+        paper = KS_P_VALUES.get(problem, {})
+        for name in methods:
+            theirs = paper.get("neural_bo" if name == algorithm else name)
+            if not runs.has(problem, name):
+                tested: Row = (0, None, None)
+            else:
+                result = statistics.ks_normality(final_values_of(runs, problem, name))
+                tested = (result.sizes[0], or_none(result.statistic), or_none(result.p_value))
+            rows.append(
+                (
+                    FUNCTIONS[function_of(problem)],
+                    dim_of(runs, problem),
+                    label_of(runs, name),
+                    *tested,
+                    theirs,
+                )
+            )
+    known = [row[5] for row in rows if row[5] is not None]
+    caption = (
+        f"{entry.caption} Test of the values after T iterations against the normal distribution with "
+        f"the sample's own mean and standard deviation. Ours: {sum(p > LEVEL for p in known)} of "
+        f"{len(known)} p-values exceed {LEVEL:g}. That says little: with mean and deviation estimated "
+        "from the same values, as the paper does it, p comes out far too large (Lilliefors 1967). No "
+        f"p-value: fewer than two seeds, or no spread. {runs.note(problems, methods)}"
+    )
+    formats: dict[str, Format] = {"KS distance": number}
+    formats |= dict.fromkeys(columns[5:], lambda v: f"{v:.2f}" if v >= 0.01 else _p(v))
+    return Table(columns, rows, caption, formats)
+
+
+# Table 2
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of Table 2: a baseline against NeuralBO on one problem.
+
+    Attributes:
+        problem, baseline: their names in the config.
+        seeds: of the baseline and of NeuralBO; 0 where it was not run.
+        difference: of the mean final values, baseline - NeuralBO, in the function's unit.
+        effect_size: the difference over the pooled standard deviation (Cohen's d).
+        p, adjusted: of the alternative that the baseline's mean is larger; raw, and adjusted within
+            the function's family.
+        worse, worse_adjusted: the same of the opposite alternative, that NeuralBO's is larger.
+
+    All numbers but ``seeds`` are nan where there is no test (fewer than two seeds of one of them), and
+    ``effect_size`` where neither of them has a spread and the means are equal.
+    """
+
+    problem: str
+    baseline: str
+    seeds: tuple[int, int]
+    difference: float = math.nan
+    effect_size: float = math.nan
+    p: float = math.nan
+    adjusted: float = math.nan
+    worse: float = math.nan
+    worse_adjusted: float = math.nan
+
+    @property
+    def rejected(self) -> bool | None:
+        """T or F of ours; None where there is no test."""
+        return None if np.isnan(self.adjusted) else bool(self.adjusted <= LEVEL)
+
+    @property
+    def contrary(self) -> bool:
+        """Whether the opposite is shown, at the same level in the same family: NeuralBO is worse."""
+        return bool(self.worse_adjusted <= LEVEL)
+
+    @property
+    def printed(self) -> bool | None:
+        """T or F of the paper; None where it has no such cell."""
+        cell = T_TESTS.get(self.problem, {}).get(self.baseline)
+        return None if cell is None else cell[1]
+
+    @property
+    def printed_p(self) -> float | None:
+        """The paper's p-value; None where it has no such cell."""
+        cell = T_TESTS.get(self.problem, {}).get(self.baseline)
+        return None if cell is None else cell[0]
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether ours is the paper's T or F; None where one of them is missing."""
+        if self.rejected is None or self.printed is None:
+            return None
+        return self.rejected == self.printed
+
+
+def compare(
+    runs: Runs,
+    problems: Sequence[str],
+    *,
+    algorithm: str = "neural_bo",
+    baselines: Sequence[str] = BASELINES,
+    pooled: bool = False,
+) -> list[Cell]:
+    """The cells of Table 2, problem by problem.
+
+    The family of the correction is a function: its dimensions times the baselines, 24 tests in the
+    paper, which does not name its families; where less was run, what was run. The printed p-values
+    with this family give every printed T and F. So does any family within a function, and no
+    correction at all; all 72 together, by dimension or by baseline, give one F too many.
+
+    Args:
+        problems: of which the cells are wanted; one that was not run has no cells. All problems of a
+            function that are to be one family must be among them.
+        pooled: the t-test with equal variances instead of Welch's.
+    """
+    cells = []
+    for problem in synthetic_problems(runs, problems):
+        own = _values(runs, problem, algorithm)
+        for baseline in baselines:
+            theirs = _values(runs, problem, baseline)
+            seeds = (len(theirs), len(own))
+            if min(seeds) < 2:
+                cells.append(Cell(problem, baseline, seeds))
+                continue
+            better, worse = (
+                statistics.t_test_less(a, b, paired=False, equal_variances=pooled)
+                for a, b in ((own, theirs), (theirs, own))
+            )
+            cells.append(
+                Cell(
+                    problem,
+                    baseline,
+                    seeds,
+                    difference=worse.difference,
+                    effect_size=worse.effect_size,
+                    p=better.p_value,
+                    worse=worse.p_value,
+                )
+            )
+    return _corrected(cells)
+
+
+def _values(runs: Runs, problem: str, algorithm: str) -> Array:
+    """The final values; none where the algorithm was not run."""
+    return (
+        final_values_of(runs, problem, algorithm) if runs.has(problem, algorithm) else np.empty(0)
+    )
+
+
+def _corrected(cells: Sequence[Cell]) -> list[Cell]:
+    """The cells with their adjusted p-values, a family for each function."""
+    adjusted = np.full((2, len(cells)), np.nan)
+    functions = np.array([function_of(cell.problem) for cell in cells])
+    p_values = np.array([(cell.p, cell.worse) for cell in cells], dtype=float).reshape(-1, 2).T
+    for function in FUNCTIONS:
+        family = functions == function
+        for direction in range(2):
+            adjusted[direction, family] = statistics.benjamini_hochberg(p_values[direction, family])
+    return [
+        replace(cell, adjusted=float(better), worse_adjusted=float(worse))
+        for cell, better, worse in zip(cells, *adjusted, strict=True)
+    ]
+
+
+def _families(cells: Sequence[Cell]) -> str:
+    """How many tests each function's family has, for captions."""
+    sizes = {
+        label: sum(function_of(c.problem) == function and c.rejected is not None for c in cells)
+        for function, label in FUNCTIONS.items()
+    }
+    run = [f"{label} {size}" for label, size in sizes.items() if size]
+    full = "as in the paper" if set(sizes.values()) == {24} else "24 each in the paper"
+    return f"{', '.join(run) if run else 'none'} tests ({full})"
+
+
+def _caption(
+    runs: Runs, entry: FigureEntry, cells: Sequence[Cell], algorithm: str, pooled: bool
+) -> str:
+    """What both forms of Table 2 say of the tests, with the count of cells that agree."""
+    known = [cell.agrees for cell in cells if cell.agrees is not None]
+    test = "Student's t-test (pooled variance)" if pooled else "Welch's t-test"
+    names = [algorithm, *dict.fromkeys(cell.baseline for cell in cells)]
+    problems = list(dict.fromkeys(cell.problem for cell in cells))
+    return (
+        f"{entry.caption} {test}, one-sided, of the values after T iterations, alternative: the "
+        f"baseline's mean is larger (worse) than that of {label_of(runs, algorithm)}. T: rejected after "
+        f"Benjamini and Hochberg's correction at {LEVEL:g} within each function, F: not. Families of "
+        f"what was run: {_families(cells)}. {sum(known)} of {len(known)} cells have the paper's T or F. "
+        f"{runs.note(problems, names)}"
+    )
+
+
+def table_2(
+    runs: Runs, entry: FigureEntry, *, algorithm: str = "neural_bo", pooled: bool = False
+) -> Table:
+    """Table 2: is each baseline's mean final value larger than NeuralBO's? Ours beside the paper's.
+
+    Args:
+        algorithm: which of our algorithms stands for the paper's NeuralBO.
+        pooled: the t-test with equal variances instead of Welch's.
+    """
+    columns = (
+        "function",
+        "D",
+        "baseline",
+        "seeds, baseline",
+        "seeds, NeuralBO",
+        "baseline - NeuralBO",
+        "effect size d",
+        "p, ours",
+        "adjusted p, ours",
+        "ours",
+        "p, paper",
+        "paper",
+        "agree",
+    )
+    cells = _cells(runs, entry, algorithm, pooled)
+    rows: list[Row] = [
+        (
+            FUNCTIONS[function_of(cell.problem)],
+            dim_of(runs, cell.problem),
+            label_of(runs, cell.baseline),
+            *cell.seeds,
+            *(
+                or_none(value)
+                for value in (cell.difference, cell.effect_size, cell.p, cell.adjusted)
+            ),
+            None if cell.rejected is None else _word(cell.rejected),
+            cell.printed_p,
+            None if cell.printed is None else _word(cell.printed),
+            None if cell.agrees is None else "yes" if cell.agrees else "no",
+        )
+        for cell in cells
+    ]
+    caption = (
+        f"{_caption(runs, entry, cells, algorithm, pooled)} Effect size d: the difference in pooled "
+        "standard deviations (Cohen's d), positive where NeuralBO is better."
+    )
+    formats: dict[str, Format] = dict.fromkeys(columns[5:7], lambda v: f"{v:.3g}")
+    return Table(columns, rows, caption, formats | dict.fromkeys((*columns[7:9], columns[10]), _p))
+
+
+def table_2_matrix(
+    runs: Runs, entry: FigureEntry, *, algorithm: str = "neural_bo", pooled: bool = False
+) -> Table:
+    """Table 2 at a glance: T or F of ours / of the paper's; arguments as for `table_2`."""
+    cells = _cells(runs, entry, algorithm, pooled)
+    baselines = list(dict.fromkeys(cell.baseline for cell in cells))
+    columns = ("function", "D", *(label_of(runs, name) for name in baselines), "agree")
+    rows: list[Row] = []
+    for problem in dict.fromkeys(cell.problem for cell in cells):
+        own = [cell for cell in cells if cell.problem == problem]
+        rows.append(
+            (
+                FUNCTIONS[function_of(problem)],
+                dim_of(runs, problem),
+                *(f"{_word(cell.rejected)} / {_word(cell.printed)}" for cell in own),
+                _agreement(own),
+            )
+        )
+    columnwise = [_agreement([c for c in cells if c.baseline == name]) for name in baselines]
+    rows.append(("all", None, *columnwise, _agreement(cells)))
+    caption = (
+        f"{_caption(runs, entry, cells, algorithm, pooled)} Each cell: ours / the paper's; –: no test "
+        "(not run, or fewer than two seeds)."
+    )
+    return Table(columns, rows, caption)
+
+
+def _cells(runs: Runs, entry: FigureEntry, algorithm: str, pooled: bool) -> list[Cell]:
+    baselines = [name for name in entry.algorithms or BASELINES if name != algorithm]
+    problems = synthetic_problems(runs, entry.problems)
+    return compare(runs, problems, algorithm=algorithm, baselines=baselines, pooled=pooled)
+
+
+def _agreement(cells: Sequence[Cell]) -> str:
+    known = [cell.agrees for cell in cells if cell.agrees is not None]
+    return f"{sum(known)} of {len(known)}"

@@ -1,0 +1,154 @@
+"""Published traces: what was really run at the largest scale, kept in the repository.
+
+``published/PAPER/`` holds one parquet file for each problem (or, where that would be too large, for each
+problem and algorithm) and ``metadata.json``: scale, problems,
+timings, versions, machine, commit. The pseudo-scale ``published`` reads them instead of running.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from replibo.errors import RepliboError
+from replibo.run import traces
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MAXIMAL_BYTES = 1_500_000
+METADATA = "metadata.json"
+
+# What figures, tables and claims read. The timings of single queries, the diagnostics that only serve to
+# look into a run and, but for the best queries, y and x are left out; regret stays exact, diagnostics
+# keep single precision.
+KEPT = ("problem", "algorithm", "seed", "t", "phase", "f")
+KEPT_OF_BEST = ("x", "y")
+KEPT_DIAGNOSTICS = (
+    "length_scale",
+    "length_scale_single_start",
+    "theta0",
+    "theta0_collapsed",
+    "fit_collapsed",
+    "fit_converged",
+    "fit_at_bound",
+    "diverged",
+    "surrogate_bytes",
+    "peak_mib",
+    "test_cross_entropy",
+    "test_error",
+    "log10_learning_rate",
+    "momentum",
+)
+
+
+def thin(table: pa.Table) -> pa.Table:
+    """The columns that figures, tables and claims need."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kept = table.select([name for name in KEPT if name in table.column_names])
+    for name in KEPT_OF_BEST if "x" in table.column_names else ():
+        column = table[name]
+        nothing = pa.scalar(None, type=column.type)
+        kept = kept.append_column(name, pc.if_else(pc.is_valid(table["x"]), column, nothing))
+    for name in KEPT_DIAGNOSTICS:
+        if name in table.column_names and table[name].null_count < len(table):
+            kept = kept.append_column(name, table[name].cast(pa.float32()))
+    return kept
+
+
+def publish(source: Path, folder: Path, *, replace: bool = False) -> list[Path]:
+    """Write the thinned traces of ``source`` (a ``runs.parquet``) and their metadata to ``folder``, in
+    place of what was there.
+
+    Raises:
+        RepliboError: the source is missing or damaged, a file would be larger than 1.5 MB, or more
+            than this is published already (unless ``replace``); then nothing in the folder has
+            changed.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    table = traces.read(source)
+    metadata = traces.read_metadata(table)
+    if (folder / METADATA).exists() and not replace:
+        before = read_metadata(folder)
+        if before["rows"] > len(table) or (before["scale"], metadata["scale"]) == (
+            "paper",
+            "quick",
+        ):
+            raise RepliboError(
+                f"{folder}: {before['rows']} queries of scale {before['scale']} are published, more than "
+                f"these {len(table)} of scale {metadata['scale']}; allowed: --replace"
+            )
+    parts: dict[str, bytes] = {}
+
+    def compressed(rows: pa.Table) -> bytes:
+        buffer = pa.BufferOutputStream()
+        content = thin(rows).replace_schema_metadata(None)  # it has a file of its own
+        pq.write_table(content, buffer, compression="zstd", compression_level=19)
+        return bytes(buffer.getvalue().to_pybytes())
+
+    for problem in pc.unique(table["problem"]).to_pylist():
+        rows = table.filter(pc.equal(table["problem"], problem))
+        content = compressed(rows)
+        if len(content) <= MAXIMAL_BYTES:
+            parts[f"{problem}.parquet"] = content
+            continue
+        for algorithm in pc.unique(rows["algorithm"]).to_pylist():
+            own = rows.filter(pc.equal(rows["algorithm"], algorithm))
+            parts[f"{problem}.{algorithm}.parquet"] = compressed(own)
+    for name, content in parts.items():
+        if len(content) > MAXIMAL_BYTES:
+            raise RepliboError(
+                f"{folder / name}: would have {len(content)} bytes; allowed: {MAXIMAL_BYTES} (keep "
+                "fewer diagnostics or algorithms)"
+            )
+    summary = {**metadata, "rows": len(table), "files": sorted(parts)}
+    parts[METADATA] = (json.dumps(summary, indent=2) + "\n").encode()
+    for name, content in parts.items():
+        with traces.written_whole(folder / name) as temporary:
+            temporary.write_bytes(content)
+    for path in folder.glob("*.parquet"):
+        if path.name not in parts:
+            path.unlink()
+    return [folder / name for name in sorted(parts)]
+
+
+def read(folder: Path) -> pa.Table:
+    """The published traces of one paper in one long table, as `replibo.results.runs.collect` makes it.
+
+    Raises:
+        RepliboError: nothing is published there, or a file is missing or damaged.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    metadata = read_metadata(folder)
+    parts = []
+    for name in metadata["files"]:
+        try:
+            parts.append(pq.read_table(folder / name))
+        except (pa.ArrowException, OSError) as error:
+            reason = str(error).partition("\n")[0]
+            raise RepliboError(f"{folder / name}: not a whole parquet file ({reason})") from None
+    table = pa.concat_tables(parts, promote_options="default").unify_dictionaries()
+    return table.replace_schema_metadata({traces.METADATA_KEY: json.dumps(metadata)})
+
+
+def read_metadata(folder: Path) -> dict[str, Any]:
+    """What was published: scale, problems, timings, versions.
+
+    Raises:
+        RepliboError: nothing is published there.
+    """
+    try:
+        metadata: dict[str, Any] = json.loads((folder / METADATA).read_text(encoding="utf-8"))
+    except OSError:
+        raise RepliboError(f"{folder}: nothing is published there") from None
+    except ValueError as error:
+        raise RepliboError(f"{folder / METADATA}: not JSON ({error})") from None
+    return metadata

@@ -1,0 +1,1 @@
+"""One run: built from the config, carried through, journalled, written."""

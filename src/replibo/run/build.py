@@ -1,0 +1,159 @@
+"""From the config's names to a problem and an algorithm ready to run."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import inspect
+import typing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import TypeAdapter, ValidationError
+
+from replibo.algorithms.base import Algorithm, Space
+from replibo.config import registry
+from replibo.config.load import run_settings
+from replibo.config.models import Config, ProblemEntry
+from replibo.data.fetch import fault_of
+from replibo.data.manifest import data_file, destination
+from replibo.errors import RepliboError
+from replibo.problems.base import Array, Problem
+from replibo.run.loop import Experiment
+from replibo.streams import RunStreams
+
+
+def data_paths(config: Config, entry: ProblemEntry) -> dict[str, Path]:
+    """The data files of a problem by name, each verified.
+
+    Raises:
+        RepliboError: the manifest has no such file; it is not there; its digest is wrong.
+    """
+    paths = {}
+    for name in entry.data_files:
+        file = data_file(name)
+        path = paths[name] = destination(name, Path(config.data_dir))
+        if not path.exists():
+            raise RepliboError(
+                f"{path}: not found; 'replibo fetch {name}' gets it, or put it there by hand from "
+                f"{' or '.join(file.urls)} ({file.digest})"
+            )
+        if fault := fault_of(path, file):
+            raise RepliboError(
+                f"{path}: {fault}; delete it, and 'replibo fetch {name}' gets it anew"
+            )
+    return paths
+
+
+def problem(config: Config, paper: str, scale: str, name: str) -> Problem:
+    """The problem ``name`` of a paper, on real or stand-in data as the scale says."""
+    entry = config.paper(paper).problems[name]
+    settings: dict[str, Any] = dict(entry.parameters)
+    if entry.data_files:
+        real = config.paper(paper).scales[scale].data == "real"  # type: ignore[index]
+        settings["data"] = data_paths(config, entry) if real else None
+    made: Problem = _made(
+        f"{paper}.problems.{name}", registry.load("problems", entry.type), settings
+    )
+    return made
+
+
+def read_points(path: Path) -> Array:
+    """Initial points from a CSV file: a header, then one point a row, in native coordinates; ``n x d``.
+
+    Raises:
+        RepliboError: the file cannot be read, or a cell is no number.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = [row for row in csv.reader(file) if row]
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not text"
+        raise RepliboError(f"{path}: cannot be read ({reason})") from None
+    if len(rows) < 2:
+        raise RepliboError(f"{path}: holds no point; allowed: a header, then one point a row")
+    points = np.empty((len(rows) - 1, len(rows[0])))
+    for number, row in enumerate(rows[1:]):
+        try:
+            points[number] = [float(cell) for cell in row]
+        except ValueError:
+            raise RepliboError(
+                f"{path}, point {number + 1}: {', '.join(row)} is not allowed; {len(rows[0])} numbers "
+                f"are ({', '.join(rows[0])})"
+            ) from None
+    return points
+
+
+def experiment(
+    config: Config,
+    paper: str,
+    scale: str,
+    problem_name: str,
+    algorithm: str,
+    given_points: Array | None = None,
+) -> Experiment:
+    """All that the runs of one problem and algorithm have in common.
+
+    Args:
+        config, paper, scale, problem_name, algorithm: names in the config.
+        given_points: initial points to use instead of drawn ones, ``n x d``, native coordinates.
+
+    Raises:
+        RepliboError: a name or a parameter is not allowed, a data file is missing or damaged.
+    """
+    settings = run_settings(config, paper, scale, problem_name, algorithm)
+    entry = config.paper(paper)
+    algorithm_entry = entry.algorithms[algorithm]
+    cls = registry.load("algorithms", algorithm_entry.type)
+
+    def make_algorithm(space: Space, streams: RunStreams) -> Algorithm:
+        made: Algorithm = _made(
+            f"{paper}.algorithms.{algorithm}", cls, algorithm_entry.parameters, space, streams
+        )
+        return made
+
+    assert settings.horizon is not None and settings.initial_points is not None
+    for module in cls.late_imports:  # before the first query, so that none's time holds an import
+        importlib.import_module(module)
+    return Experiment(
+        paper=paper,
+        problem_name=problem_name,
+        algorithm_name=algorithm,
+        problem=problem(config, paper, scale, problem_name),
+        make_algorithm=make_algorithm,
+        horizon=settings.horizon,
+        initial_points=settings.initial_points if given_points is None else len(given_points),
+        first_round=entry.first_round,
+        given_points=given_points,
+    )
+
+
+def _made(where: str, cls: type[Any], settings: dict[str, Any], *arguments: Any) -> Any:
+    """``cls(*arguments, **settings)``; what is wrong with a setting is said with its place."""
+    try:
+        return cls(*arguments, **_typed(where, cls, settings))
+    except RepliboError as error:
+        raise RepliboError(f"{where}: {error}") from None
+
+
+def _typed(where: str, cls: type[Any], settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings, each of the type that the class's constructor declares."""
+    hints: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        if "__init__" in vars(base) and base is not object:
+            hints |= typing.get_type_hints(vars(base)["__init__"])
+    typed = {}
+    for name, value in settings.items():
+        try:
+            typed[name] = TypeAdapter(hints.get(name, Any)).validate_python(value)
+        except ValidationError as error:
+            reason = error.errors()[0]["msg"]
+            raise RepliboError(
+                f"parameters.{name}: {value!r} is not allowed ({reason[:1].lower()}{reason[1:]})"
+            ) from None
+    for parameter in inspect.signature(cls).parameters.values():
+        required = parameter.kind is parameter.KEYWORD_ONLY and parameter.default is parameter.empty
+        if required and parameter.name not in typed:
+            raise RepliboError(f"parameters.{parameter.name}: missing")
+    return typed

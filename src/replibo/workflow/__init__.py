@@ -1,0 +1,1 @@
+"""What the workflow asks for: targets, estimates, the gallery."""

@@ -1,0 +1,105 @@
+"""Acquisition functions against high precision, quadrature and BoTorch, in every corner."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import mpmath
+import numpy as np
+import pytest
+import torch
+from botorch.acquisition.analytic import _ei_helper, _log_ei_helper
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from replibo.algorithms.parts.acquisition_functions import (
+    expected_improvement,
+    log_expected_improvement,
+    upper_confidence_bound,
+)
+
+Z = (-1e5, -1e3, -100.5, -99.5, -38.0, -10.0, -1.01, -0.99, -1e-3, 0.0, 0.5, 5.0, 50.0, 1e6)
+
+
+def precise(z: float) -> mpmath.mpf:
+    """z Φ(z) + φ(z) with 80 digits."""
+    with mpmath.workdps(80):
+        Z = mpmath.mpf(z)
+        return Z * mpmath.erfc(-Z / mpmath.sqrt(2)) / 2 + mpmath.npdf(Z)
+
+
+@pytest.mark.parametrize("z", Z)
+def test_ei_of_a_standard_normal_to_high_precision(z: float) -> None:
+    value = float(expected_improvement(z, 1.0, 0.0))
+    assert value == pytest.approx(float(precise(z)), rel=1e-11, abs=1e-300)
+    assert float(log_expected_improvement(z, 1.0, 0.0)) == pytest.approx(
+        float(mpmath.log(precise(z))), rel=1e-12, abs=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("mean", "sd", "best", "xi"), [(0.3, 0.7, 0.5, 0.01), (-2.0, 1.5, 1.0, 0.2)]
+)
+def test_ei_is_the_expected_improvement(mean: float, sd: float, best: float, xi: float) -> None:
+    integral, _ = quad(
+        lambda f: (f - best - xi) * norm.pdf(f, mean, sd), best + xi, best + xi + 20 * sd
+    )
+    assert float(expected_improvement(mean, sd, best, xi)) == pytest.approx(integral, rel=1e-9)
+
+
+def test_against_botorch() -> None:
+    z = np.linspace(-30, 30, 601)
+    assert_allclose(expected_improvement(z, np.ones(601), 0.0), _ei_helper(torch.tensor(z)), rtol=1e-9)  # fmt: skip
+    assert_allclose(
+        log_expected_improvement(z, np.ones(601), 0.0), _log_ei_helper(torch.tensor(z)), atol=1e-10
+    )
+
+
+def test_without_uncertainty_ei_is_the_improvement_itself() -> None:
+    mean, sd = np.array([1.0, -1.0, 0.5]), np.zeros(3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert_array_equal(expected_improvement(mean, sd, 0.0, 0.5), [0.5, 0.0, 0.0])
+        assert_array_equal(
+            log_expected_improvement(mean, sd, 0.0, 0.5), [math.log(0.5), -np.inf, -np.inf]
+        )
+
+
+def test_log_ei_tells_hopeless_points_apart() -> None:
+    mean, sd = np.array([-90.0, -80.0, -85.0]), np.ones(3)
+    assert_array_equal(expected_improvement(mean, sd, 0.0), 0.0)
+    assert np.argmax(log_expected_improvement(mean, sd, 0.0)) == 1
+
+
+@given(
+    mean=st.floats(-1e8, 1e8),
+    sd=st.one_of(st.just(0.0), st.floats(1e-300, 1e8)),
+    best=st.floats(-1e8, 1e8),
+    xi=st.floats(0, 10),
+)
+def test_never_negative_never_not_a_number(mean: float, sd: float, best: float, xi: float) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ei = float(expected_improvement(mean, sd, best, xi))
+        log_ei = float(log_expected_improvement(mean, sd, best, xi))
+    assert ei >= max(mean - best - xi, 0.0) * (1 - 1e-12)
+    assert not math.isnan(log_ei)
+    if ei > 1e-290:
+        assert log_ei == pytest.approx(math.log(ei), rel=1e-9, abs=1e-6)
+
+
+@given(mean=st.floats(-30, 30), sd=st.floats(1e-3, 30))
+def test_more_uncertainty_or_a_lower_incumbent_is_more_to_gain(mean: float, sd: float) -> None:
+    here = float(log_expected_improvement(mean, sd, 0.0))
+    assert float(log_expected_improvement(mean, 1.1 * sd, 0.0)) >= here - 1e-12
+    assert float(log_expected_improvement(mean, sd, -0.1)) >= here - 1e-12
+
+
+def test_ucb() -> None:
+    assert_array_equal(
+        upper_confidence_bound(np.array([1.0, 2.0]), np.array([3.0, 0.0]), 4.0), [7.0, 2.0]
+    )

@@ -1,0 +1,179 @@
+"""Algorithm 2: its invariants, and its book-keeping against a literal second version."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from replibo.algorithms.parts.balancing import Hyperparameter, HyperparameterBalancing, lemma_b5_xi
+
+
+def log_regret(u: Hyperparameter, n: int) -> float:
+    """Some bound that grows with the plays and with 1/θ, and is 0 at the first play."""
+    return -math.inf if n == 1 else math.log(n) + math.log(math.log(n)) - math.log(u.length_scale)
+
+
+def proposer(start: int, rounds: Sequence[int]):  # type: ignore[no-untyped-def]
+    """a(t): ``start`` candidates, then ``rounds[t - 1]`` more after round t, each shorter."""
+
+    def propose(t: int, created: Sequence[Hyperparameter]) -> list[Hyperparameter]:
+        count = start if t == 0 else (rounds[t - 1] if t <= len(rounds) else 0)
+        return [Hyperparameter(0.8 ** (len(created) + i), 1.0) for i in range(count)]
+
+    return propose
+
+
+runs = st.integers(1, 6).flatmap(
+    lambda start: st.tuples(
+        st.just(start),
+        st.lists(st.integers(0, 2), min_size=1, max_size=40),
+        st.lists(st.floats(-3.0, 3.0), min_size=40, max_size=40),
+        st.lists(st.floats(0.0, 1.5), min_size=40, max_size=40),
+        st.floats(0.0, 2.0),
+        st.sampled_from([-1.0, 1.0]),
+        st.floats(0.0, 0.5),
+    )
+)
+
+
+@given(runs)
+@settings(max_examples=150, deadline=None)
+def test_invariants(run: tuple) -> None:  # type: ignore[type-arg]
+    start, rounds, y, confidence, width, xi_sign, xi = run
+    balancing = HyperparameterBalancing(
+        proposer(start, rounds), log_regret, lambda t: xi, width=width, xi_sign=xi_sign
+    )
+    plays: dict[int, int] = {}
+    gone: set[int] = set()
+    for t in range(1, len(rounds) + 1):
+        before = list(balancing.considered)
+        created = len(balancing.created)
+        u = balancing.select()
+        # balance: a play never takes a bound above what another one's next play would have cost
+        assert u in before
+        cost = log_regret(balancing.created[u], plays.get(u, 0) + 1)
+        for v in before:
+            assert cost <= log_regret(balancing.created[v], plays.get(v, 0) + 1)
+        all_played = all(plays.get(v, 0) + (v == u) for v in before)
+        balancing.observe(confidence[t - 1], np.array(y[:t]))
+        plays[u] = plays.get(u, 0) + 1
+        removed = set(before) - set(balancing.considered)
+        gone |= removed
+        # eliminations: only once all were played, never of the last, for good, and written down
+        assert all_played or not removed
+        assert set(before) - removed
+        assert not gone & set(balancing.considered)
+        assert {v for s, v in balancing.eliminated if s == t} == removed
+        assert {v for _, v in balancing.eliminated} == gone
+        # the condition of the released code is the same: all ever created were played
+        if all_played:
+            assert all(plays.get(v, 0) for v in range(created))
+        # extension: what is new is considered, and all are in the order of their creation
+        assert set(range(created, len(balancing.created))) <= set(balancing.considered)
+        assert len(balancing.created) == created + rounds[t - 1]
+        assert balancing.considered == sorted(balancing.considered)
+        assert [balancing.played.count(v) for v in sorted(plays)] == [
+            plays[v] for v in sorted(plays)
+        ]
+
+
+@given(runs)
+@settings(max_examples=100, deadline=None)
+def test_played_counts_balance_the_bounds_within_one_play(run: tuple) -> None:  # type: ignore[type-arg]
+    """R^u(|S^u|) ≤ R^v(|S^v| + 1) for all that are considered, however often they were played
+    (Lemma B.3), as long as none came later than the other's last play."""
+    start, rounds, y, confidence, width, xi_sign, xi = run
+    balancing = HyperparameterBalancing(
+        proposer(start, [0] * len(rounds)), log_regret, lambda t: xi, width=width, xi_sign=xi_sign
+    )
+    for t in range(1, len(rounds) + 1):
+        balancing.observe(confidence[t - 1], np.array(y[:t]))
+        now = {u: (balancing.created[u], balancing.played.count(u)) for u in balancing.considered}
+        for u, n in now.values():
+            for v, m in now.values():
+                assert n == 0 or log_regret(u, n) <= log_regret(v, m + 1)
+
+
+@given(runs)
+@settings(max_examples=100, deadline=None)
+def test_is_algorithm_2_read_line_by_line(run: tuple) -> None:  # type: ignore[type-arg]
+    """A second version: sets, sums written out, R itself instead of its logarithm."""
+    start, rounds, y, confidence, width, xi_sign, xi = run
+    propose = proposer(start, rounds)
+    balancing = HyperparameterBalancing(
+        propose, log_regret, lambda t: xi * t, width=width, xi_sign=xi_sign
+    )
+    all_created = list(propose(0, []))
+    U = list(all_created)
+    S: dict[Hyperparameter, list[int]] = {u: [] for u in U}
+    close = False
+    for t in range(1, len(rounds) + 1):
+        u_t = min(U, key=lambda u: math.exp(log_regret(u, len(S[u]) + 1)))
+        assert balancing.created[balancing.select()] == u_t
+        S[u_t].append(t)
+        if all(len(S[u]) != 0 for u in U):
+
+            def mean(values: Sequence[float], u: Hyperparameter) -> float:
+                return sum(values[tau - 1] for tau in S[u]) / len(S[u])
+
+            root = {u: math.sqrt(xi * t / len(S[u])) for u in U}
+            best = max(mean(y, u) - root[u] for u in U)
+            slack = {
+                u: mean(y, u) + xi_sign * root[u] + width * mean(confidence, u) - best for u in U
+            }
+            close = any(abs(s) < 1e-9 and s != 0 for s in slack.values())
+            U = [u for u in U if slack[u] >= 0]
+        added = propose(t, all_created)
+        all_created += added
+        U += added
+        S.update({u: [] for u in added})
+        balancing.observe(confidence[t - 1], np.array(y[:t]))
+        if close:  # a comparison that rounding decides
+            return
+        assert [balancing.created[u] for u in balancing.considered] == U
+
+
+def test_unplayed_ones_come_first_longest_first() -> None:
+    balancing = HyperparameterBalancing(proposer(4, []), log_regret, lambda t: 100.0)
+    for t in range(1, 5):
+        assert balancing.select() == t - 1
+        balancing.observe(1.0, np.zeros(t))
+    assert balancing.select() == 0  # then the one whose bound grows the slowest
+
+
+def test_worked_example_of_lines_10_and_11() -> None:
+    """Two candidates, played once each: means 1 and -1, β σ of 0.1 and 0.9, √ξ = 0.2."""
+    for width, xi_sign, kept in (
+        (1.0, -1.0, [0]),  # -1 - .2 + .9 = -0.3 < 0.8
+        (2.0, -1.0, [0]),  # 0.6 < 0.8
+        (2.0, 1.0, [0, 1]),  # 1.0 >= 0.8
+        (2.3, -1.0, [0, 1]),  # 0.87 >= 0.8
+    ):
+        balancing = HyperparameterBalancing(
+            proposer(2, []), log_regret, lambda t: 0.04, width=width, xi_sign=xi_sign
+        )
+        balancing.observe(0.1, np.array([1.0]))
+        assert balancing.considered == [0, 1]  # one is not played yet
+        balancing.observe(0.9, np.array([1.0, -1.0]))
+        assert balancing.considered == kept
+        assert balancing.eliminated == ([] if kept == [0, 1] else [(2, 1)])
+
+
+def test_observations_are_taken_with_the_scale_of_now() -> None:
+    """The same plays: whether one is eliminated depends on the y's of now, not of then."""
+    balancing = HyperparameterBalancing(proposer(2, []), log_regret, lambda t: 0.0, width=1.0)
+    balancing.observe(0.5, np.array([3.0]))
+    balancing.observe(0.5, np.array([0.2, 0.0]))  # 3.0 is forgotten
+    assert balancing.considered == [0, 1]
+
+
+def test_xi_of_lemma_b5() -> None:
+    """ξ_t = 2σ_N² ln(|A| π² t² / (6 δ_B)) with δ_B = δ/2; of the released code √ξ ≈ 5e-4."""
+    value = lemma_b5_xi(0.01, 0.05, math.log(7.0), 12)
+    assert value == pytest.approx(2e-4 * math.log(7 * math.pi**2 * 144 / (6 * 0.025)))
+    assert math.sqrt(lemma_b5_xi(1e-4, 0.01, math.log(2.0), 60)) == pytest.approx(5e-4, rel=0.15)

@@ -1,0 +1,121 @@
+"""The shared candidate rule: what is equal for all algorithms, and what each incumbent adds."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from replibo.algorithms.base import History, Space
+from replibo.algorithms.parts.candidates import HIGHEST_LOCAL_SD, LOWEST_LOCAL_SD, Candidates
+from replibo.errors import RepliboError
+from replibo.streams import RunStreams
+
+
+def streams(algorithm="a", seed=0):
+    return RunStreams("neuralbo", "ackley_10", algorithm, seed)
+
+
+def history(n=5, dim=3, seed=0):
+    rng = np.random.default_rng(seed)
+    made = History(dim, n)
+    for x in rng.uniform(size=(n, dim)):
+        made.append(x, float(rng.standard_normal()))
+    return made
+
+
+def test_two_algorithms_get_the_same_candidates_for_the_same_history():
+    for fraction in (0.0, 0.5, 1.0):
+        a, b = (
+            Candidates(Space(3), streams(name), count=64, local_fraction=fraction)
+            for name in ("gp_ts", "neural_bo")
+        )
+        np.testing.assert_array_equal(a.draw(history())[0], b.draw(history())[0])
+
+
+def test_uniform_part_does_not_depend_on_the_history_but_on_seed_and_query():
+    rule = Candidates(Space(3), streams(), count=64, local_fraction=0.5)
+    first, second = (rule.draw(history(seed=seed))[0] for seed in (1, 2))
+    np.testing.assert_array_equal(first[32:], second[32:])
+    assert not np.any(first[:32] == second[:32])  # another incumbent
+    assert not np.any(rule.draw(history(n=6))[0][32:] == first[32:])
+    other = Candidates(Space(3), streams(seed=1), count=64, local_fraction=0.5)
+    assert not np.any(other.draw(history(seed=1))[0] == first)
+
+
+def test_uniform_candidates_are_uniform_and_local_ones_are_near_the_incumbent():
+    dim, count = 2, 20_000
+    past = History(dim, 2)
+    past.append(np.array([0.1, 0.9]), 0.0)
+    past.append(np.array([0.5, 0.5]), 1.0)
+    X, rows = Candidates(Space(dim), streams(), count=count, local_fraction=0.5).draw(past)
+    assert X.shape == (count, dim) and np.all((X >= 0) & (X <= 1)) and np.all(rows == -1)
+    local, uniform = X[: count // 2], X[count // 2 :]
+    for column in uniform.T:
+        assert stats.kstest(column, "uniform").pvalue > 1e-3
+    # a scale mixture of normals: E s² of a log-uniform s is (b² - a²) / (2 ln(b / a))
+    a, b = LOWEST_LOCAL_SD, HIGHEST_LOCAL_SD
+    expected = (b**2 - a**2) / (2 * np.log(b / a))
+    steps = local - 0.5
+    assert np.mean(steps**2) == pytest.approx(expected, rel=0.1)
+    assert abs(np.mean(steps)) < 5 * np.sqrt(expected / steps.size)
+
+
+def test_incumbent_is_the_first_of_the_largest_observations():
+    past = History(1, 3)
+    for x, y in ((0.2, 1.0), (0.8, 1.0), (0.5, 0.0)):
+        past.append(np.array([x]), y)
+    X, _ = Candidates(Space(1), streams(), count=500, local_fraction=1.0).draw(past)
+    assert np.median(X) == pytest.approx(0.2, abs=0.02)
+
+
+def test_pool_gives_different_rows_of_its_own_and_all_of_a_small_one():
+    pool = np.random.default_rng(0).uniform(size=(50, 2))
+    X, rows = Candidates(Space(2, candidates=pool), streams(), count=20, local_fraction=0.5).draw(
+        history(dim=2)
+    )
+    assert len(set(rows.tolist())) == 20
+    np.testing.assert_array_equal(X, pool[rows])
+    X, rows = Candidates(Space(2, candidates=pool), streams(), count=60, local_fraction=0.5).draw(
+        history(dim=2)
+    )
+    np.testing.assert_array_equal(rows, np.arange(50))
+
+
+def test_best_takes_the_first_of_the_largest_and_refuses_what_is_not_a_number():
+    rule = Candidates(Space(1), streams(), count=3, local_fraction=0.0)
+    X, rows = np.array([[0.1], [0.2], [0.3]]), np.array([4, 5, 6])
+    proposal = rule.best(X, rows, np.array([0.0, 2.0, 2.0]), {"mean": 1.0})
+    assert (proposal.x.tolist(), proposal.candidate, proposal.diagnostics) == (
+        [0.2],
+        5,
+        {"mean": 1.0},
+    )
+    assert rule.best(X, rows, np.array([-np.inf, -np.inf, 1.0])).candidate == 6
+    with pytest.raises(RepliboError, match="diverged"):
+        rule.best(X, rows, np.array([0.0, np.nan, 1.0]))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"count": 0, "local_fraction": 0.5}, "candidates: 0 is not allowed"),
+        ({"count": 1, "local_fraction": 1.5}, "local_fraction: 1.5 is not allowed"),
+        ({"count": 1, "local_fraction": float("nan")}, "local_fraction: nan is not allowed"),
+        (
+            {"count": 10**12, "local_fraction": 0.5, "bytes_per_candidate": 4000.0},
+            "candidates: 1000000000000 would need 4.02e\\+06 GB, this machine has .*; allowed: at most",
+        ),
+    ],
+)
+def test_what_is_not_allowed_is_said_in_one_line(settings, message):
+    with pytest.raises(RepliboError, match=message) as error:
+        Candidates(Space(3), streams(), **settings)
+    assert "\n" not in str(error.value)
+
+
+def test_the_number_of_candidates_that_is_said_to_fit_fits():
+    with pytest.raises(RepliboError) as error:
+        Candidates(Space(3), streams(), count=10**12, local_fraction=0.5)
+    most = int(str(error.value).rpartition(" ")[2])
+    Candidates(Space(3), streams(), count=most, local_fraction=0.5)
+    with pytest.raises(RepliboError):
+        Candidates(Space(3), streams(), count=round(1.01 * most), local_fraction=0.5)

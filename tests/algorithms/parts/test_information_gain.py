@@ -1,0 +1,138 @@
+"""Information-gain bounds and suspected regret, against the paper's formulas written out plainly."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from replibo.algorithms.parts.information_gain import (
+    MaximumInformationGain,
+    check_rate,
+    log_information_gain_bound,
+    log_suspected_regret,
+    scaled_norm,
+)
+from replibo.errors import RepliboError
+from replibo.surrogates.kernels import matern52, pairwise_distances
+
+RATES = ("matern", "matern_appendix", "rbf")
+length_scales = st.floats(1e-3, 10.0)
+dims = st.integers(1, 12)
+plays = st.integers(2, 10_000)
+
+
+def gamma(rate: str, theta: float, d: int, n: int) -> float:
+    """Proposition 2.2 and its proof, with ν = 5/2."""
+    log_n = math.log(n)
+    if rate == "rbf":
+        return log_n ** (d + 1) / theta**d
+    exponent = d / (5 + d) if rate == "matern_appendix" else d * (d + 1) / (5 + d * (d + 1))
+    return n**exponent * log_n ** (5 / (5 + d)) / theta**d
+
+
+@settings(deadline=None)
+@given(st.sampled_from(RATES), length_scales, dims, plays)
+def test_gamma_is_proposition_2_2(rate: str, theta: float, d: int, n: int) -> None:
+    value = math.exp(log_information_gain_bound(rate, theta, d, n))
+    assert value == pytest.approx(gamma(rate, theta, d, n), rel=1e-9)
+
+
+@settings(deadline=None)
+@given(st.sampled_from(RATES), length_scales, dims, plays, st.floats(0.1, 100.0))
+def test_regret_is_theorem_2_3(rate: str, theta: float, d: int, n: int, norm: float) -> None:
+    log_gamma = log_information_gain_bound(rate, theta, d, n)
+    plain = gamma(rate, theta, d, n)
+    expected = math.sqrt(n) * (norm * math.sqrt(plain) + plain)
+    assert math.exp(log_suspected_regret(log_gamma, norm, n)) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_the_first_play_costs_nothing(rate: str) -> None:
+    log_gamma = log_information_gain_bound(rate, 0.1, 4, 1)
+    assert log_gamma == -math.inf
+    assert log_suspected_regret(log_gamma, 1.0, 1) == -math.inf
+
+
+@settings(deadline=None)
+@given(st.sampled_from(RATES), length_scales, dims, plays, st.floats(1.01, 3.0))
+def test_monotone_in_plays_and_length_scale(
+    rate: str, theta: float, d: int, n: int, factor: float
+) -> None:
+    def both(theta: float, n: int, norm: float) -> np.ndarray:
+        log_gamma = log_information_gain_bound(rate, theta, d, n)
+        return np.array([log_gamma, log_suspected_regret(log_gamma, norm, n)])
+
+    norm, longer = scaled_norm(1.0, 20.0, theta, d), scaled_norm(1.0, 20.0, factor * theta, d)
+    assert longer < norm
+    assert np.all(both(theta, n + 1, norm) > both(theta, n, norm))
+    assert np.all(both(theta, n, norm) > both(factor * theta, n, longer))
+    assert np.all(both(theta, n, norm) > both(factor * theta, n, norm))
+    assert both(theta, n, factor * norm)[1] > both(theta, n, norm)[1]
+
+
+def test_range_of_floating_point_numbers_is_no_limit() -> None:
+    values = [
+        log_suspected_regret(log_information_gain_bound("matern", theta, 50, n), 1.0, n)
+        for theta in (1e-3, 1e-30, 1e-60)
+        for n in (2, 10)
+    ]
+    assert np.all(np.isfinite(values))
+    assert values == sorted(values)
+
+
+@settings(deadline=None)
+@given(st.floats(0.5, 3.0), dims, st.integers(0, 20))
+def test_norm_grows_by_the_root_of_e_with_each_candidate(norm: float, d: int, i: int) -> None:
+    """B(q(i), N) = N e^(i/2), whatever θ0 and d, for the printed q."""
+    assert scaled_norm(norm, 0.7, 0.7 * math.exp(-i / d), d) == pytest.approx(
+        norm * math.exp(i / 2)
+    )
+
+
+def test_unknown_rate() -> None:
+    with pytest.raises(RepliboError, match="gamma: 'rate' is not allowed; matern, matern_appendix"):
+        check_rate("rate")
+
+
+# The maximum information gain
+
+
+def gain(X: np.ndarray, theta: float, noise_variance: float) -> float:
+    K = matern52(pairwise_distances(X, X), theta) / noise_variance
+    return 0.5 * float(np.linalg.slogdet(np.eye(len(X)) + K)[1])
+
+
+@pytest.mark.parametrize("theta", [0.05, 0.4, 2.0])
+def test_greedy_gain_is_near_the_maximum(theta: float) -> None:
+    domain = np.random.default_rng(1).random((9, 2))
+    greedy = MaximumInformationGain(domain, theta, 0.01)
+    for n in range(1, 5):
+        best = max(
+            gain(domain[list(rows)], theta, 0.01)
+            for rows in combinations_with_replacement(range(9), n)
+        )
+        assert (1 - 1 / math.e) * best <= greedy(n) <= best * (1 + 1e-12)
+
+
+def test_greedy_gain_is_a_gain_and_grows_ever_less() -> None:
+    domain = np.random.default_rng(2).random((40, 3))
+    greedy = MaximumInformationGain(domain, 0.3, 1e-4)
+    gains = np.array([greedy(n) for n in range(60)])
+    assert gains[0] == 0.0
+    assert gains[1] == pytest.approx(0.5 * math.log1p(1e4))
+    assert np.all(np.diff(gains) > 0)
+    assert np.all(np.diff(gains, 2) <= 1e-9)
+    # asked for out of order, the same
+    other = MaximumInformationGain(domain, 0.3, 1e-4)
+    assert [other(59), other(7), other(0)] == [gains[59], gains[7], gains[0]]
+    # and no set of as many random points knows more, but for what greed costs
+    rng = np.random.default_rng(3)
+    for n in (2, 5, 12):
+        assert greedy(n) > 0.999 * max(
+            gain(domain[rng.choice(40, n, replace=False)], 0.3, 1e-4) for _ in range(50)
+        )

@@ -1,0 +1,49 @@
+"""When surrogates are fitted anew."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replibo.algorithms.parts.refit import RefitSchedule
+from replibo.errors import RepliboError
+
+
+def test_sizes_by_hand():
+    schedule = RefitSchedule(0.05)
+    assert [schedule.after(n) for n in (1, 19, 20, 21, 39, 40, 100, 2000)] == [
+        2, 20, 21, 23, 41, 42, 105, 2100,
+    ]  # fmt: skip
+    assert [schedule.in_force(n, 40) for n in (10, 40, 41, 42, 44, 45, 47, 48)] == [
+        10, 40, 40, 42, 42, 45, 45, 48,
+    ]  # fmt: skip
+
+
+def test_no_growth_fits_at_every_query():
+    schedule = RefitSchedule(0.0)
+    assert [schedule.in_force(n, 3) for n in range(3, 50)] == list(range(3, 50))
+
+
+@given(
+    growth=st.floats(0, 2),
+    n_initial=st.integers(1, 50),
+    sizes=st.lists(st.integers(1, 400), min_size=1, max_size=20),
+)
+def test_the_answer_is_a_function_of_the_length_and_never_older_than_the_growth(
+    growth, n_initial, sizes
+):
+    used = RefitSchedule(growth)
+    for n in sizes:  # in any order
+        size = used.in_force(n, n_initial)
+        assert size == RefitSchedule(growth).in_force(n, n_initial) <= n
+        assert n < max(size + 1, math.ceil((1 + growth) * size)) or n <= n_initial
+        assert used.in_force(size, n_initial) == size
+
+
+@pytest.mark.parametrize("growth", [-0.1, float("nan"), float("inf")])
+def test_what_is_not_allowed_is_said(growth):
+    with pytest.raises(
+        RepliboError, match=r"refit_growth: .* is not allowed; a finite number >= 0 is"
+    ):
+        RefitSchedule(growth)

@@ -1,0 +1,134 @@
+"""Published traces: thinned, and enough for every figure, table and verdict."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from replibo import verdicts
+from replibo.config import load
+from replibo.errors import RepliboError
+from replibo.results import publish
+from replibo.results.runs import Runs
+from replibo.run import traces
+from replibo.workflow import gallery, targets
+
+
+def source(path: Path, rows: int = 40, *, noise: bool = False) -> Path:
+    rng = np.random.default_rng(0)
+    content = pa.table(
+        {
+            "problem": ["f1"] * rows,
+            "algorithm": ["go_ucb"] * rows,
+            "seed": np.zeros(rows, dtype=np.int32),
+            "t": np.arange(rows, dtype=np.int32),
+            "phase": ["search"] * rows,
+            "x": pa.array([[0.5]] + [None] * (rows - 1), type=pa.list_(pa.float64())),
+            "y": rng.uniform(size=rows),
+            "f": rng.uniform(size=rows) if noise else np.full(rows, 1 / 3),
+            "ask_seconds": np.zeros(rows, dtype=np.float32),
+            "length_scale": np.full(rows, 0.5),
+            "w1": np.zeros(rows),
+        }
+    )
+    metadata = {"paper": "go_ucb", "scale": "paper", "problems": {}, "timings": {}}
+    traces.write(path, content.replace_schema_metadata({traces.METADATA_KEY: json.dumps(metadata)}))
+    return path
+
+
+def test_what_is_published_is_thin_exact_and_says_what_it_is(tmp_path: Path) -> None:
+    publish.publish(source(tmp_path / "runs.parquet"), tmp_path / "published")
+    content = publish.read(tmp_path / "published")
+    assert content.column_names == [*publish.KEPT, *publish.KEPT_OF_BEST, "length_scale"]
+    assert content["f"].to_pylist() == [1 / 3] * 40
+    summary = json.loads((tmp_path / "published" / "metadata.json").read_text())
+    assert summary["scale"] == "paper" and summary["rows"] == 40
+    assert traces.read_metadata(content)["scale"] == "paper"
+
+
+def test_too_large_a_file_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
+    runs = source(tmp_path / "runs.parquet", 400_000, noise=True)
+    with pytest.raises(RepliboError, match="bytes; allowed: 1500000"):
+        publish.publish(runs, tmp_path / "published")
+    assert not (tmp_path / "published").exists()
+
+
+def test_a_large_problem_has_a_file_for_each_algorithm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = traces.read(source(tmp_path / "runs.parquet", 2000, noise=True))
+    others = runs.set_column(1, "algorithm", pa.array(["gp_ei"] * len(runs)))
+    others = others.set_column(
+        others.column_names.index("f"),
+        "f",
+        pa.array(np.random.default_rng(1).uniform(size=len(runs))),
+    )
+    both = pa.concat_tables([runs, others]).replace_schema_metadata(runs.schema.metadata)
+    traces.write(tmp_path / "both.parquet", both)
+    monkeypatch.setattr(publish, "MAXIMAL_BYTES", 30_000)
+    files = publish.publish(tmp_path / "both.parquet", tmp_path / "published")
+    assert [path.name for path in files] == [
+        "f1.go_ucb.parquet",
+        "f1.gp_ei.parquet",
+        "metadata.json",
+    ]
+    content = publish.read(tmp_path / "published")
+    assert content["f"].to_pylist() == both["f"].to_pylist()
+    assert content["algorithm"].to_pylist() == both["algorithm"].to_pylist()
+
+
+def test_fewer_runs_do_not_replace_more_unless_told(tmp_path: Path) -> None:
+    folder = tmp_path / "published"
+    publish.publish(source(tmp_path / "many.parquet"), folder)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    few = source(tmp_path / "few.parquet", 20)
+    with pytest.raises(RepliboError, match="40 queries of scale paper are published, more than"):
+        publish.publish(few, folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    publish.publish(few, folder, replace=True)
+    assert len(publish.read(folder)) == 20
+
+
+def published_papers() -> list[str]:
+    config = load.load(Path(__file__).parents[2] / "config")
+    root = Path(__file__).parents[2] / "published"
+    return [paper for paper in config.papers if (root / paper / publish.METADATA).exists()]
+
+
+@pytest.mark.parametrize("paper", published_papers())
+def test_the_published_traces_are_whole(paper: str, root: Path) -> None:
+    folder = Path("published", paper)
+    assert all(path.stat().st_size <= publish.MAXIMAL_BYTES for path in folder.iterdir())
+    table = publish.read(folder)
+    runs = Runs(load.load().paper(paper), traces.read_metadata(table), table)
+    for problem in runs.problems():
+        for algorithm in runs.algorithms(problem):
+            f = runs.f(problem, algorithm)
+            assert np.isfinite(f).all()
+            if runs.metadata["problems"][problem]["optimal_value"] is not None:
+                assert f.max() <= runs.optimal_value(problem) + 1e-9
+            assert runs.rounds(problem, algorithm)[-1] == runs.horizon(problem)
+
+
+def test_the_readme_shows_the_verdicts_of_the_published_traces(root: Path) -> None:
+    config = load.load()
+    runs = {}
+    for paper in targets.papers_at(config, "published"):
+        table = publish.read(Path("published", paper))
+        runs[paper] = Runs(config.paper(paper), traces.read_metadata(table), table)
+    table = verdicts.table(
+        verdicts.judge_all(config, verdicts.load(Path("config/claims.yaml")), runs)
+    )
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    assert gallery.with_verdicts(readme, gallery.verdict_table(table.csv())) == readme, (
+        "run 'make gallery'"
+    )
+
+
+def test_a_readme_without_the_marks_is_refused() -> None:
+    with pytest.raises(RepliboError, match="verdicts: start"):
+        gallery.with_verdicts("no marks", "table")

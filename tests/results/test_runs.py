@@ -1,0 +1,138 @@
+"""The queries that collected and published traces keep x of, and what a problem has recorded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replibo import cli
+from replibo.config import load
+from replibo.errors import RepliboError
+from replibo.problems.base import Array, Problem
+from replibo.results import publish, runs
+from replibo.results.runs import Runs
+from replibo.run import traces
+
+ENTRY = load.load().paper("go_ucb")
+
+
+def block(y: Array) -> pa.Table:
+    """A run's file with the observations ``y``, ``seeds x queries``; x holds seed and query."""
+    seeds, queries = np.indices(y.shape)
+    return pa.table(
+        {
+            "problem": ["f1"] * y.size,
+            "algorithm": ["go_ucb"] * y.size,
+            "seed": seeds.ravel().astype(np.int32),
+            "t": queries.ravel().astype(np.int32),
+            "phase": ["search"] * y.size,
+            "x": pa.array(
+                np.stack([seeds, queries], axis=-1).reshape(-1, 2).astype(float).tolist(),
+                type=pa.list_(pa.float64()),
+            ),
+            "y": y.ravel(),
+            "f": y.ravel(),
+        }
+    )
+
+
+def of_table(table: pa.Table) -> Runs:
+    return Runs(ENTRY, {"problems": {"f1": {}}}, table)
+
+
+@given(
+    st.integers(1, 4).flatmap(
+        lambda n: st.lists(
+            st.lists(st.integers(-3, 3), min_size=n, max_size=n), min_size=1, max_size=4
+        )
+    ),
+    st.integers(1, 3),
+)
+def test_the_best_queries_are_those_of_largest_y_the_earliest_of_equal_ones(
+    values: list[list[int]], kept: int
+) -> None:
+    y = np.array(values, dtype=float)
+    found = of_table(runs._best_queries(block(y), kept)).best_queries("f1", "go_ucb")
+    for seed, (row, own) in enumerate(zip(y, found, strict=True)):
+        wanted = sorted(range(len(row)), key=lambda t: (-row[t], t))[:kept]
+        assert own.tolist() == [[seed, t] for t in wanted]
+
+
+def test_they_are_the_same_in_published_traces(tmp_path: Path) -> None:
+    y = np.random.default_rng(0).standard_normal((3, 20))
+    table = runs._best_queries(block(y), 4)
+    metadata = {"paper": "go_ucb", "scale": "paper", "problems": {"f1": {}}, "timings": {}}
+    path = tmp_path / "runs.parquet"
+    traces.write(path, table.replace_schema_metadata({traces.METADATA_KEY: json.dumps(metadata)}))
+    publish.publish(path, tmp_path / "published")
+    published = publish.read(tmp_path / "published")
+    assert published["y"].null_count == published["x"].null_count == 3 * 16
+    assert np.array_equal(
+        of_table(published).best_queries("f1", "go_ucb"),
+        of_table(table).best_queries("f1", "go_ucb"),
+    )
+
+
+def test_traces_without_them_say_so() -> None:
+    table = block(np.zeros((1, 3)))
+    for content in (table.drop_columns(["x"]), runs._best_queries(table, 0)):
+        with pytest.raises(RepliboError, match="f1, go_ucb: the traces hold no x"):
+            of_table(content).best_queries("f1", "go_ucb")
+
+
+def test_what_a_problem_records_reaches_the_figures(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Through the commands: run, collect, read."""
+    monkeypatch.setattr(Problem, "recorded", lambda self: {"weights": [1.5, self.dim]})
+    monkeypatch.setattr(Problem, "kept_queries", 2)
+    overlay = tmp_path / "one.yaml"
+    overlay.write_text(
+        "go_ucb: {scales: {smoke: {only: [f1], problems: {f1: {algorithms: [random_search]}}}}}\n"
+    )
+    (tmp_path / "config").symlink_to(root / "config")
+    monkeypatch.chdir(tmp_path)
+    common = ["--scale", "smoke", "--config", str(overlay)]
+    output = "results/smoke/go_ucb/f1/random_search/seeds_0-1.parquet"
+    name = ["run", "go_ucb", "f1", "random_search"]
+    assert cli.main([*name, "--seeds", "0-1", "--output", output, *common]) == 0
+    assert cli.main(["collect", "go_ucb", "--output", "runs.parquet", *common]) == 0
+    collected = Runs.read(Path("runs.parquet"), ENTRY)
+    dim = int(collected.metadata["problems"]["f1"]["dim"])
+    assert collected.recorded("f1") == {"weights": [1.5, dim]}
+    best = collected.best_queries("f1", "random_search")
+    assert best.shape == (2, 2, dim)
+    for trace, own in zip(traces.split(traces.read(Path(output))), best, strict=True):
+        assert trace.x[int(np.argmax(trace.y))] == own[0].tolist()
+
+
+def test_runs_on_problems_that_recorded_something_else_are_not_put_together(
+    root: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    overlay = tmp_path / "one.yaml"
+    overlay.write_text(
+        "go_ucb: {algorithms: {random_search: {seeds_per_job: 1}}, scales: {smoke: {only: [f1], "
+        "problems: {f1: {algorithms: [random_search]}}}}}\n"
+    )
+    (tmp_path / "config").symlink_to(root / "config")
+    monkeypatch.chdir(tmp_path)
+    common = ["--scale", "smoke", "--config", str(overlay)]
+    for seed in range(2):
+        monkeypatch.setattr(Problem, "recorded", lambda self, weight=seed: {"weight": weight})
+        output = f"results/smoke/go_ucb/f1/random_search/seeds_{seed}.parquet"
+        name = ["run", "go_ucb", "f1", "random_search", "--seeds", str(seed)]
+        assert cli.main([*name, "--output", output, *common]) == 0
+    capsys.readouterr()
+    assert cli.main(["collect", "go_ucb", "--output", "runs.parquet", *common]) == 2
+    error = capsys.readouterr().err
+    assert "seeds_1.parquet: was run on another f1" in error and error.count("\n") == 1
+    assert not Path("runs.parquet").exists()

@@ -1,0 +1,496 @@
+"""The statistics, against closed forms, published numbers and the papers' own tables."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from replibo.errors import RepliboError
+from replibo.results import statistics
+
+Array = NDArray[np.float64]
+
+values = st.integers(-(10**6), 10**6).map(lambda i: i / 1000)
+samples = st.lists(values, min_size=1, max_size=12)
+p_lists = st.lists(st.floats(0, 1), min_size=1, max_size=30)
+
+imports_late = settings(deadline=None)  # the first example may import scipy.stats
+
+
+def test_import_leaves_scipy_stats_out() -> None:
+    code = "import sys, replibo.results.statistics; sys.exit('scipy.stats' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# Regret
+
+
+def test_regret_by_hand() -> None:
+    f = np.array([[1.0, 3.0, 2.0], [4.0, 4.0, 0.0]])
+    np.testing.assert_allclose(statistics.instantaneous_regret(f, 4), [[3, 1, 2], [0, 0, 4]])
+    np.testing.assert_allclose(statistics.cumulative_regret(f, 4), [[3, 4, 6], [0, 0, 4]])
+    np.testing.assert_allclose(
+        statistics.average_regret(f, 4), [[3.0, 2.0, 2.0], [0.0, 0.0, 4 / 3]]
+    )
+    np.testing.assert_allclose(statistics.best_regret(f, 4), [[3, 1, 1], [0, 0, 0]])
+
+
+@given(samples)
+def test_regret_properties(f: list[float]) -> None:
+    optimum = max(f)
+    regret = statistics.instantaneous_regret(f, optimum)
+    cumulative = statistics.cumulative_regret(f, optimum)
+    best = statistics.best_regret(f, optimum)
+    assert (regret >= 0).all()
+    assert (np.diff(cumulative) >= 0).all()
+    assert cumulative[-1] == pytest.approx(len(f) * optimum - sum(f), abs=1e-8)
+    np.testing.assert_allclose(np.diff(cumulative, prepend=0.0), regret, atol=1e-8)
+    assert (np.diff(best) <= 0).all()
+    assert (best <= regret).all()
+    assert best[-1] == 0
+    assert statistics.average_regret(f, optimum)[-1] == pytest.approx(float(regret.mean()))
+    np.testing.assert_allclose(best, optimum - np.maximum.accumulate(f), atol=1e-12)
+
+
+def test_regret_below_zero_is_shown() -> None:
+    assert statistics.best_regret([1.0, 5.0], 4.0)[-1] == -1
+
+
+def test_time_is_the_last_axis() -> None:
+    f = np.random.default_rng(0).random((2, 3, 5))
+    for regret in (
+        statistics.instantaneous_regret,
+        statistics.cumulative_regret,
+        statistics.average_regret,
+        statistics.best_regret,
+    ):
+        whole = regret(f, 1.0)
+        assert whole.shape == f.shape
+        np.testing.assert_array_equal(whole[1, 2], regret(f[1, 2], 1.0))
+
+
+# Intervals
+
+
+def test_wald_by_hand() -> None:
+    # Mean 5, squares of the deviations 9 + 1 + 1 + 1 + 0 + 0 + 4 + 16 = 32 = 7 s^2.
+    interval = statistics.wald_interval([2, 4, 4, 4, 5, 5, 7, 9], 0.98)
+    half_width = 2.3263478740408408 * math.sqrt(32 / 7 / 8)
+    assert float(interval.mean) == 5
+    assert float(interval.half_width) == pytest.approx(half_width, rel=1e-12)
+    assert float(interval.low) == pytest.approx(5 - half_width)
+    assert float(interval.high) == pytest.approx(5 + half_width)
+    assert (interval.n, interval.confidence) == (8, 0.98)
+
+
+def test_wald_over_time_is_wald_at_each_time() -> None:
+    runs = np.random.default_rng(1).standard_normal((7, 4))
+    interval = statistics.wald_interval(runs, 0.9)
+    assert interval.mean.shape == interval.low.shape == interval.half_width.shape == (4,)
+    for t in range(4):
+        single = statistics.wald_interval(runs[:, t], 0.9)
+        assert single.mean.shape == ()
+        assert float(interval.low[t]) == pytest.approx(float(single.low))
+        assert float(interval.high[t]) == pytest.approx(float(single.high))
+    turned = statistics.wald_interval(runs.T, 0.9, axis=-1)
+    np.testing.assert_allclose(turned.low, interval.low)
+    np.testing.assert_allclose(
+        interval.half_width, 1.6448536269514722 * statistics.standard_error(runs)
+    )
+
+
+@pytest.mark.filterwarnings("error")
+def test_one_sample_has_a_mean_and_no_interval() -> None:
+    interval = statistics.wald_interval([[3.0, 4.0]], 0.98)
+    np.testing.assert_array_equal(interval.mean, [3, 4])
+    assert interval.n == 1
+    for bound in (interval.low, interval.high, interval.half_width):
+        assert bound.shape == (2,)
+        assert np.isnan(bound).all()
+    assert np.isnan(statistics.standard_error([3.0]))
+
+
+@given(st.lists(values, min_size=2, max_size=12), st.floats(0.5, 0.98))
+def test_wald_properties(sample: list[float], confidence: float) -> None:
+    interval = statistics.wald_interval(sample, confidence)
+    wider = statistics.wald_interval(sample, confidence + 0.01)
+    assert interval.low <= interval.mean <= interval.high
+    assert wider.low <= interval.low
+    assert wider.high >= interval.high
+
+
+@pytest.mark.parametrize(
+    ("n", "confidence", "exact"),
+    [
+        # P(|T| < z) for Student's T with n - 1 degrees of freedom, by its closed forms.
+        (3, 0.95, 1.9599639845 / math.sqrt(2 + 1.9599639845**2)),
+        (5, 0.98, (lambda u: u * (1.5 - u**2 / 2))(2.3263478740 / math.sqrt(4 + 2.3263478740**2))),
+    ],
+)
+def test_wald_coverage(n: int, confidence: float, exact: float) -> None:
+    # A deviation with n instead of n - 1, or Student's quantile, is off by .025 or more.
+    repetitions = 40_000
+    rng = np.random.default_rng(2024)
+    interval = statistics.wald_interval(rng.normal(3.0, 2.0, (n, repetitions)), confidence)
+    covered = np.mean((interval.low <= 3) & (interval.high >= 3))
+    assert covered == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / repetitions))
+
+
+@pytest.mark.parametrize(
+    ("successes", "n", "low", "high"),
+    # R. G. Newcombe, Statistics in Medicine 17 (1998), Table I, method 3.
+    [
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0.0, 0.1611),
+        (1, 29, 0.0061, 0.1718),
+    ],
+)
+def test_wilson_against_newcombe(successes: int, n: int, low: float, high: float) -> None:
+    interval = statistics.share_interval(successes, n, 0.95)
+    assert float(interval.mean) == successes / n
+    assert float(interval.low) == pytest.approx(low, abs=5e-5)
+    assert float(interval.high) == pytest.approx(high, abs=5e-5)
+
+
+@given(st.integers(1, 1000), st.floats(0.5, 0.999))
+def test_wilson_properties(n: int, confidence: float) -> None:
+    counts = np.arange(n + 1)
+    interval = statistics.share_interval(counts, n, confidence)
+    assert (interval.low >= 0).all() and (interval.high <= 1).all()
+    assert (interval.low <= interval.mean).all() and (interval.mean <= interval.high).all()
+    assert interval.low[0] == 0 and interval.high[-1] == 1
+    assert (np.diff(interval.low) > 0).all() and (np.diff(interval.high) > 0).all()
+    np.testing.assert_allclose(interval.low, 1 - interval.high[::-1], atol=1e-12)  # failures
+
+
+# t-tests
+
+# Student's sleep data (Biometrika 1908); the numbers are those in the documentation of R's t.test,
+# where the p-values are two-sided.
+SLEEP_1 = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
+SLEEP_2 = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
+
+
+@pytest.mark.parametrize(
+    ("paired", "equal_variances", "t", "degrees_of_freedom", "two_sided"),
+    [
+        (False, False, -1.8608, 17.776, 0.07939),
+        (False, True, -1.8608, 18, 0.07919),
+        (True, False, -4.0621, 9, 0.002833),
+    ],
+)
+def test_t_test_against_r(
+    paired: bool, equal_variances: bool, t: float, degrees_of_freedom: float, two_sided: float
+) -> None:
+    result = statistics.t_test_less(SLEEP_1, SLEEP_2, paired, equal_variances)
+    assert result.statistic == pytest.approx(t, abs=5e-5)
+    assert result.degrees_of_freedom == pytest.approx(degrees_of_freedom, abs=5e-4)
+    assert result.p_value == pytest.approx(two_sided / 2, rel=2e-4)
+    assert result.difference == pytest.approx(-1.58)
+    assert (result.n_a, result.n_b) == (10, 10)
+    # Of ten pairs, d_z = t/sqrt(10); of two samples of ten, d = t sqrt(2/10).
+    kind, effect = ("d_z", t / math.sqrt(10)) if paired else ("d", t * math.sqrt(0.2))
+    assert result.effect_size_kind == kind
+    assert result.effect_size == pytest.approx(effect, abs=5e-5)
+    other = statistics.t_test_less(SLEEP_2, SLEEP_1, paired, equal_variances)
+    assert other.p_value == pytest.approx(1 - result.p_value)
+
+
+@pytest.mark.filterwarnings("error")
+def test_one_constant_sample_by_closed_form() -> None:
+    a, b = [0.0, 2.0], [4.0, 4.0, 4.0]
+    welch = statistics.t_test_less(a, b, paired=False)  # one degree of freedom: Cauchy
+    assert welch.degrees_of_freedom == pytest.approx(1)
+    assert welch.statistic == pytest.approx(-3)
+    assert welch.p_value == pytest.approx(0.5 + math.atan(-3) / math.pi)
+    assert welch.effect_size == pytest.approx(-3 / math.sqrt(2 / 3))
+    pooled = statistics.t_test_less(a, b, paired=False, equal_variances=True)
+    t = -3 / math.sqrt(5 / 9)
+    u = t / math.sqrt(3)
+    assert pooled.degrees_of_freedom == pytest.approx(3)
+    assert pooled.statistic == pytest.approx(t)
+    assert pooled.p_value == pytest.approx(0.5 + (u / (1 + u**2) + math.atan(u)) / math.pi)
+    assert pooled.effect_size == welch.effect_size
+    paired = statistics.t_test_less([1, 2, 3], [2, 4, 6], paired=True)  # differences -1, -2, -3
+    t = -2 * math.sqrt(3)
+    assert paired.effect_size == pytest.approx(-2)
+    assert paired.p_value == pytest.approx(0.5 + t / (2 * math.sqrt(2 + t**2)))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("paired", "equal_variances"), [(False, False), (False, True), (True, False)]
+)
+def test_without_spread(paired: bool, equal_variances: bool) -> None:
+    low, high = [0.1] * 7, [0.6] * 7
+    less = statistics.t_test_less(low, high, paired, equal_variances)
+    assert (less.statistic, less.p_value, less.effect_size) == (-math.inf, 0, -math.inf)
+    greater = statistics.t_test_less(high, low, paired, equal_variances)
+    assert (greater.statistic, greater.p_value, greater.effect_size) == (math.inf, 1, math.inf)
+    for equal in ([0.1] * 7, [np.nextafter(0.1, 1)] * 6 + [0.1]):  # the same, and but for round-off
+        result = statistics.t_test_less(low, equal, paired, equal_variances)
+        assert result.p_value == 1
+        assert math.isnan(result.statistic) and math.isnan(result.effect_size)
+    zeros = statistics.t_test_less([0.0] * 3, [0.0] * 3, paired, equal_variances)
+    assert zeros.p_value == 1
+
+
+def test_constant_differences_of_spread_samples() -> None:
+    b = np.random.default_rng(3).standard_normal(10)
+    paired = statistics.t_test_less(b - 0.3, b, paired=True)  # constant only up to round-off
+    assert (paired.statistic, paired.p_value, paired.degrees_of_freedom) == (-math.inf, 0, 9)
+    assert statistics.t_test_less(b + 0.3, b, paired=True).p_value == 1
+    assert statistics.t_test_less(b, b, paired=True).p_value == 1
+    # The unpaired test has no degenerate case here: equal means are p = .5.
+    assert statistics.t_test_less(b, b, paired=False).p_value == pytest.approx(0.5)
+
+
+def test_the_limit_without_spread_is_a_limit() -> None:
+    noise = np.random.default_rng(4).standard_normal((2, 10))
+    for paired in (False, True):
+        spread = [
+            statistics.t_test_less(scale * noise[0], 1 + scale * noise[1], paired)
+            for scale in (1e-2, 1e-5, 1e-8)
+        ]
+        statistic = [result.statistic for result in spread]
+        assert statistic == sorted(statistic, reverse=True)
+        assert spread[-1].p_value < 1e-50
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("a", "b"), [([1.0], [2.0, 3.0]), ([1.0, 2.0], [3.0]), ([1.0], [2.0])])
+@pytest.mark.parametrize("equal_variances", [False, True])
+def test_too_few_values(a: list[float], b: list[float], equal_variances: bool) -> None:
+    result = statistics.t_test_less(a, b, paired=False, equal_variances=equal_variances)
+    assert math.isnan(result.p_value) and math.isnan(result.statistic)
+    assert math.isnan(result.effect_size) and math.isnan(result.degrees_of_freedom)
+    assert result.difference == pytest.approx(np.mean(a) - np.mean(b))
+    assert (result.n_a, result.n_b) == (len(a), len(b))
+
+
+@imports_late
+@given(st.lists(st.tuples(values, values), min_size=2, max_size=12), st.booleans())
+def test_t_test_properties(pairs: list[tuple[float, float]], paired: bool) -> None:
+    a, b = np.array(pairs).T
+    result = statistics.t_test_less(a, b, paired)
+    assert 0 <= result.p_value <= 1
+    if abs(result.statistic) > 1e-6:  # neither undefined nor round-off
+        assert (result.p_value < 0.5) == (result.statistic < 0) == (result.difference < 0)
+        assert math.copysign(1, result.effect_size) == math.copysign(1, result.statistic)
+        assert statistics.t_test_less(-b, -a, paired).p_value == pytest.approx(result.p_value)
+
+
+# Benjamini-Hochberg
+
+# The example of Y. Benjamini and Y. Hochberg, J. R. Statist. Soc. B 57 (1995), section 3.2.
+THEIR_P_VALUES = [
+    *(0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344),
+    *(0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0000),
+]
+
+
+def step_up(p_values: list[float], level: float) -> list[bool]:
+    """The procedure as it is printed: reject the k smallest, k the last with p_(k) <= k/m level."""
+    ranked = sorted(p_values)
+    m = len(ranked)
+    passing = [p for k, p in enumerate(ranked, start=1) if p * m / k <= level]
+    return [bool(passing) and p <= passing[-1] for p in p_values]
+
+
+def test_benjamini_hochberg_s_example() -> None:
+    rejected = statistics.benjamini_hochberg_rejections(THEIR_P_VALUES, level=0.05)
+    assert rejected.tolist() == [True] * 4 + [False] * 11
+    adjusted = statistics.benjamini_hochberg(THEIR_P_VALUES)
+    # The sixth's own, 0.0278 x 15/6, is larger than the seventh's, 0.0298 x 15/7: it takes that.
+    expected = [0.0015, 0.003, 0.0095, 0.035625, 0.0603, 0.447 / 7, 0.447 / 7, 0.0645]
+    assert adjusted[:8] == pytest.approx(expected)
+
+
+@imports_late
+@given(p_lists, st.floats(0.001, 0.5), st.randoms(use_true_random=False))
+def test_benjamini_hochberg_properties(p: list[float], level: float, random: object) -> None:
+    adjusted = statistics.benjamini_hochberg(p)
+    assert (adjusted >= p).all() and (adjusted <= 1).all()
+    order = np.argsort(p, kind="stable")
+    assert (np.diff(adjusted[order]) >= 0).all()
+    assert adjusted.max() == pytest.approx(max(p))
+    shuffled = list(range(len(p)))
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    again = statistics.benjamini_hochberg([p[i] for i in shuffled])
+    np.testing.assert_array_equal(again, adjusted[shuffled])
+    rejected = statistics.benjamini_hochberg_rejections(p, level)
+    if not np.isclose(adjusted, level, rtol=1e-12).any():
+        assert rejected.tolist() == step_up(p, level)
+
+
+def test_nan_is_no_test() -> None:
+    with_nan = np.array([[0.01, np.nan], [0.04, 0.03]])
+    adjusted = statistics.benjamini_hochberg(with_nan)
+    np.testing.assert_allclose(adjusted, [[0.03, np.nan], [0.04, 0.04]])
+    rejected = statistics.benjamini_hochberg_rejections(with_nan)
+    assert rejected.tolist() == [[True, False], [True, True]]
+    assert np.isnan(statistics.benjamini_hochberg([np.nan, np.nan])).all()
+    assert statistics.benjamini_hochberg([]).shape == (0,)
+
+
+# NeuralBO (Phan-Trong, Tran-The and Gupta, Neurocomputing 2023), Table 2: the p-values of the
+# one-sided t-tests and whether Benjamini-Hochberg rejects. Rows D = 10, 20, 50, 100; columns
+# NeuralGreedy, GP-UCB, GP-TS, GP-EI, DNGO, random forest.
+TABLE_2_P_VALUES = {
+    "Ackley": [
+        [2.98e-07, 3.11e-12, 1.64e-11, 2.3e-11, 6.15e-09, 2.09e-13],
+        [6.39e-05, 1.61e-06, 4.72e-05, 4.19e-08, 0.000111, 1.29e-05],
+        [0.0467, 2.23e-08, 1.89e-08, 8.5e-09, 1.86e-08, 2.11e-10],
+        [3.92e-14, 7.98e-16, 2.43e-16, 4.7e-16, 6.44e-16, 5.78e-17],
+    ],
+    "Levy": [
+        [0.000171, 7.98e-06, 8.81e-09, 6.6e-07, 1.68e-05, 1.62e-11],
+        [0.278, 3.28e-09, 4.32e-11, 1.8e-07, 4.75e-05, 8.01e-14],
+        [0.0971, 5.37e-09, 2.72e-07, 6.47e-06, 0.000188, 1.99e-06],
+        [0.096, 1.09e-06, 4.85e-08, 9.87e-05, 0.00456, 5.57e-07],
+    ],
+    "Michalewicz": [
+        [5.9e-06, 7.79e-08, 0.472, 1.68e-05, 7.49e-06, 1.87e-11],
+        [2.63e-05, 3e-09, 0.00108, 1.02e-05, 0.000163, 0.0161],
+        [0.000344, 3.47e-06, 0.315, 0.101, 0.000871, 0.000132],
+        [0.45, 8.2e-05, 8.49e-06, 0.000126, 0.0404, 0.00579],
+    ],
+}
+TABLE_2_REJECTED = {
+    "Ackley": ["TTTTTT", "TTTTTT", "TTTTTT", "TTTTTT"],
+    "Levy": ["TTTTTT", "FTTTTT", "FTTTTT", "FTTTTT"],
+    "Michalewicz": ["TTFTTT", "TTTTTT", "TTFFTT", "FTTTTT"],
+}
+
+
+def rejected_in_the_paper(function: str) -> NDArray[np.bool_]:
+    return np.array([[letter == "T" for letter in row] for row in TABLE_2_REJECTED[function]])
+
+
+@pytest.mark.parametrize("function", TABLE_2_P_VALUES)
+def test_table_2_of_neuralbo(function: str) -> None:
+    p = np.array(TABLE_2_P_VALUES[function])
+    assert p.shape == (4, 6)
+    rejected = statistics.benjamini_hochberg_rejections(p, level=0.05)
+    np.testing.assert_array_equal(rejected, rejected_in_the_paper(function))
+
+
+def test_table_2_s_families() -> None:
+    p = np.array(list(TABLE_2_P_VALUES.values()))  # function x dimension x baseline
+    printed = np.array([rejected_in_the_paper(function) for function in TABLE_2_P_VALUES])
+    assert printed.sum() == 65
+    # All 72 as one family do not give the table: Ackley, D = 50, NeuralGreedy (p = .0467) differs,
+    # its threshold being .05 * 65/72 = .0451.
+    together = statistics.benjamini_hochberg_rejections(p)
+    assert np.argwhere(together != printed).tolist() == [[0, 2, 0]]
+    # Nor does a family for each baseline. (The same cell.)
+    by_baseline = np.stack(
+        [statistics.benjamini_hochberg_rejections(p[..., k]) for k in range(6)], axis=-1
+    )
+    assert np.argwhere(by_baseline != printed).tolist() == [[0, 2, 0]]
+    # A family for each row does too, and so does no correction at all: the table does not tell.
+    by_row = np.array(
+        [[statistics.benjamini_hochberg_rejections(row) for row in block] for block in p]
+    )
+    np.testing.assert_array_equal(by_row, printed)
+    np.testing.assert_array_equal(p <= 0.05, printed)
+
+
+# Kolmogorov-Smirnov
+
+
+def test_ks_normality_by_closed_form() -> None:
+    # Two values lie 1/sqrt(2) sample deviations off their mean; for n = 2 and a distance
+    # 1/4 <= D <= 1/2 the exact distribution is P(D_2 <= D) = 2 (2 D - 1/2)^2.
+    distance = 0.5 - 0.5 * math.erfc(0.5)
+    result = statistics.ks_normality([3.0, 5.0])
+    assert result.statistic == pytest.approx(distance)
+    assert result.p_value == pytest.approx(1 - 2 * (2 * distance - 0.5) ** 2)
+    assert result.sizes == (2,)
+
+
+@imports_late
+@given(
+    st.lists(values, min_size=3, max_size=12).filter(lambda v: len(set(v)) > 1),
+    st.integers(-5, 5),
+    st.integers(-10, 10),
+)
+def test_ks_normality_knows_no_scale(sample: list[float], power: int, shift: int) -> None:
+    first = statistics.ks_normality(sample)
+    moved = statistics.ks_normality(2.0**power * np.array(sample) + shift)
+    assert first.statistic == pytest.approx(moved.statistic, abs=1e-6)
+    assert 0 <= first.p_value <= 1
+
+
+def test_ks_normality_hardly_ever_rejects() -> None:
+    # As its docstring says: even of exponential samples of 10, some .4 % fail.
+    draws = np.random.default_rng(5).exponential(size=(400, 10))
+    p_values = np.array([statistics.ks_normality(draw).p_value for draw in draws])
+    assert np.mean(p_values < 0.05) < 0.02
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("sample", [[1.0], [0.1] * 10, [0.0, 0.0], [0.1, np.nextafter(0.1, 1)]])
+def test_ks_normality_without_spread(sample: list[float]) -> None:
+    result = statistics.ks_normality(sample)
+    assert math.isnan(result.statistic) and math.isnan(result.p_value)
+    assert result.sizes == (len(sample),)
+
+
+def test_ks_two_sample_by_hand() -> None:
+    # Of the C(6, 3) = 20 orders of the values, two separate the samples.
+    apart = statistics.ks_two_sample([1, 2, 3], [4, 5, 6])
+    assert (apart.statistic, apart.sizes) == (1, (3, 3))
+    assert apart.p_value == pytest.approx(2 / 20)
+    same = statistics.ks_two_sample([1, 2, 3], [1, 2, 3])
+    assert same.statistic == 0
+    assert same.p_value == pytest.approx(1)
+
+
+# Input
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: statistics.cumulative_regret([1.0, np.nan], 2.0), r"f: nan .*\(1 of 2\)"),
+        (lambda: statistics.best_regret([1.0], np.inf), "optimal_value: inf"),
+        (lambda: statistics.best_regret([1.0], None), "optimal_value"),  # type: ignore[arg-type]
+        (lambda: statistics.best_regret([1.0], [1, 2]), "optimal_value"),  # type: ignore[arg-type]
+        (lambda: statistics.instantaneous_regret(1.0, 2.0), "last axis is time"),
+        (lambda: statistics.wald_interval([1, -np.inf], 0.9), "samples: -inf"),
+        (lambda: statistics.wald_interval([1, 2], 1.0), "confidence: 1.0"),
+        (lambda: statistics.wald_interval([1, 2], 98), "confidence: 98"),
+        (lambda: statistics.wald_interval([], 0.9), "samples: none"),
+        (lambda: statistics.standard_error(1.0), "samples: none"),
+        (lambda: statistics.standard_error(["a"]), "numbers are"),
+        (lambda: statistics.share_interval(3, 2, 0.9), "successes: 3"),
+        (lambda: statistics.share_interval(0.5, 2, 0.9), "successes: 0.5"),
+        (lambda: statistics.share_interval([1, -1], 2, 0.9), "successes: -1"),
+        (lambda: statistics.share_interval(0, 0, 0.9), "n: 0"),
+        (lambda: statistics.t_test_less([1, np.nan], [1, 2], True), "a: nan"),
+        (lambda: statistics.t_test_less([1, 2], [], False), "b: shape"),
+        (lambda: statistics.t_test_less([1, 2], [[1, 2]], False), "b: shape"),
+        (lambda: statistics.t_test_less([1, 2], [1, 2, 3], True), "sizes 2 and 3"),
+        (lambda: statistics.t_test_less([1, 2], [1, 3], True, True), "equal_variances"),
+        (lambda: statistics.benjamini_hochberg([0.5, 1.5]), "p_values: 1.5"),
+        (lambda: statistics.benjamini_hochberg([0.5, -0.1]), "p_values: -0.1"),
+        (lambda: statistics.benjamini_hochberg([np.inf]), "p_values: inf"),
+        (lambda: statistics.benjamini_hochberg_rejections([0.5], 5), "level: 5"),
+        (lambda: statistics.ks_normality([np.inf, 1]), "samples: inf"),
+        (lambda: statistics.ks_two_sample([1], [np.nan]), "b: nan"),
+        (lambda: statistics.ks_two_sample([], [1]), "a: shape"),
+    ],
+)
+def test_bad_input_is_one_line(call: object, message: str) -> None:
+    with pytest.raises(RepliboError, match=message) as caught:
+        call()  # type: ignore[operator]
+    assert "\n" not in str(caught.value)

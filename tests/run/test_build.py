@@ -1,0 +1,34 @@
+"""From config to a run: data files are verified before they are used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from replibo.config import load
+from replibo.errors import RepliboError
+from replibo.run import build
+
+
+def on_real_data(data_dir: Path) -> None:
+    raw = load.merge(load.read(), {"data_dir": str(data_dir)})
+    build.problem(load.parse(raw), "lb_gp_ucb", "paper", "agnp")
+
+
+def test_a_missing_data_file_is_named_with_its_urls_digest_and_place(
+    root: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(
+        RepliboError, match=r"materials/agnp\.csv: not found; 'replibo fetch agnp'"
+    ) as e:
+        on_real_data(tmp_path)
+    assert "https://" in str(e.value) and "sha256 d25ec6fbb178" in str(e.value)
+
+
+def test_a_data_file_with_the_wrong_digest_is_not_used(root: Path, tmp_path: Path) -> None:
+    path = tmp_path / "materials" / "agnp.csv"
+    path.parent.mkdir()
+    path.write_text("QAgNO3(%),Qpva(%),Qtsc(%),Qseed(%),Qtot(uL/min),loss\n1,2,3,4,5,6\n")
+    with pytest.raises(RepliboError, match=r"agnp\.csv: wrong digest: .*; delete it, and 'replibo"):
+        on_real_data(tmp_path)

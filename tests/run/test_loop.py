@@ -1,0 +1,278 @@
+"""The ask-tell loop: rounds, shared initial points, blocks of seeds, faults."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from replibo.algorithms.base import Algorithm, History, Proposal
+from replibo.algorithms.random_search import RandomSearch
+from replibo.errors import RepliboError
+from replibo.problems.base import Array, Observation, Problem
+from replibo.run.journal import Journal
+from replibo.run.loop import Experiment, journal_path, run_block
+from replibo.run.memory import peak_mib
+from replibo.streams import RunStreams
+
+
+class Square(Problem):
+    """-(x - 1)² - (y - 2)² on [0, 4]²."""
+
+    def __init__(self) -> None:
+        self.dim = 2
+        self.bounds = np.array([[0.0, 0.0], [4.0, 4.0]])
+        self.optimal_value = 0.0
+        self.noise_std = 0.1
+
+    def evaluate_true(self, X: Array) -> Array:
+        return -np.sum((X - [1.0, 2.0]) ** 2, axis=1)
+
+
+class Pool(Square):
+    """The same on a pool of 30 points in native units."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.candidates = np.random.default_rng(0).uniform(0, 4, (30, 2))
+
+
+class Family(Square):
+    """The seed picks the member: -(x - 1)² - (y - 2)² - seed."""
+
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__()
+        self.offset = seed
+
+    def of_seed(self, seed: int) -> Problem:
+        return Family(seed)
+
+    def evaluate_true(self, X: Array) -> Array:
+        return super().evaluate_true(X) - self.offset
+
+
+def experiment(problem: Problem | None = None, **changes: Any) -> Experiment:
+    settings: dict[str, Any] = {
+        "paper": "paper",
+        "problem_name": "square",
+        "algorithm_name": "random",
+        "problem": problem or Square(),
+        "make_algorithm": RandomSearch,
+        "horizon": 9,
+        "initial_points": 4,
+        "first_round": "initial",
+    }
+    return Experiment(**{**settings, **changes})
+
+
+@pytest.mark.parametrize(
+    ("first_round", "rounds"), [("initial", range(1, 10)), ("search", range(-3, 10))]
+)
+def test_rounds_are_counted_as_the_paper_counts(first_round: str, rounds: range) -> None:
+    (trace,) = run_block(experiment(first_round=first_round), [0])
+    assert trace.t == list(rounds)
+    searched = len(rounds) - 4
+    assert trace.phase == ["initial"] * 4 + ["search"] * searched
+    assert len(trace.y) == len(trace.f) == len(trace.x) == len(trace.seconds) == len(rounds)
+    assert len(trace.peak_mib) == len(rounds)
+
+
+def test_observations_are_f_plus_noise_at_the_native_point() -> None:
+    (trace,) = run_block(experiment(), [3])
+    X = np.array(trace.x)
+    assert X.min() >= 0 and X.max() > 1
+    np.testing.assert_array_equal(trace.f, Square().evaluate_true(X))
+    noise = [RunStreams("paper", "square", "any", 3).noise(i).standard_normal() for i in range(9)]
+    np.testing.assert_allclose(np.array(trace.y) - trace.f, 0.1 * np.array(noise), atol=1e-12)
+
+
+def test_every_algorithm_starts_from_the_same_points_and_meets_the_same_noise() -> None:
+    (one,) = run_block(experiment(), [5])
+    (other,) = run_block(experiment(algorithm_name="other"), [5])
+    assert one.x[:4] == other.x[:4] and one.y[:4] == other.y[:4]
+    assert one.x[4:] != other.x[4:]
+    np.testing.assert_allclose(np.array(one.y) - one.f, np.array(other.y) - other.f, atol=1e-12)
+
+
+def test_a_seed_is_the_same_alone_in_a_block_and_in_any_order() -> None:
+    alone = [run_block(experiment(), [seed])[0].digest() for seed in range(4)]
+    assert len(set(alone)) == 4
+    assert [t.digest() for t in run_block(experiment(), [0, 1, 2, 3])] == alone
+    assert [t.digest() for t in run_block(experiment(), [2, 0, 3, 1])] == [
+        alone[i] for i in (2, 0, 3, 1)
+    ]
+
+
+def test_a_longer_run_begins_as_the_shorter_one() -> None:
+    (short,) = run_block(experiment(), [0])
+    (long,) = run_block(experiment(horizon=15), [0])
+    assert long.x[:9] == short.x and long.y[:9] == short.y
+
+
+def test_on_a_pool_every_query_is_a_row_bit_for_bit_and_initial_rows_are_distinct() -> None:
+    problem = Pool()
+    (trace,) = run_block(experiment(problem, horizon=40, initial_points=10), [0])
+    rows = {tuple(row) for row in problem.candidates}
+    assert all(tuple(x) in rows for x in trace.x)
+    assert len({tuple(x) for x in trace.x[:10]}) == 10
+
+
+class Stubborn(Algorithm):
+    """Proposes what it was made with."""
+
+    proposal = Proposal(np.array([0.5, 0.5]))
+
+    def ask(self, history: History, t: int) -> Proposal:
+        return self.proposal
+
+
+@pytest.mark.parametrize(
+    "x", [[1.5, 0.0], [-0.1, 0.5], [math.nan, 0.5], [0.5], [0.5, 0.5, 0.5]], ids=str
+)
+def test_a_proposal_outside_the_cube_is_said_in_one_line(x: list[float]) -> None:
+    made = type("Made", (Stubborn,), {"proposal": Proposal(np.array(x))})
+    with pytest.raises(RepliboError, match=r"square random, seed 7, query 5: .* 2-D unit cube"):
+        run_block(experiment(make_algorithm=made), [7])
+
+
+def test_a_proposal_that_is_no_row_of_the_pool_is_said_in_one_line() -> None:
+    made = type("Made", (Stubborn,), {"proposal": Proposal(np.array([0.5, 0.5]), candidate=3)})
+    with pytest.raises(RepliboError, match="not row 3 of the pool"):
+        run_block(experiment(Pool(), make_algorithm=made), [0])
+
+
+class Failing(Square):
+    """Returns ``value`` at the eighth query."""
+
+    def __init__(self, value: float) -> None:
+        super().__init__()
+        self.value = value
+
+    def observe(self, x: Array, streams: RunStreams, query: int) -> Observation:
+        found = super().observe(x, streams, query)
+        return Observation(self.value, found.f) if query == 7 else found
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_an_observation_that_is_not_finite_keeps_what_was_observed(
+    value: float, tmp_path: Path
+) -> None:
+    with pytest.raises(
+        RepliboError, match=rf"seed 1, query 8: the observation y is {value}; allowed: finite"
+    ):
+        run_block(experiment(Failing(value)), [1], journal_folder=tmp_path, identity="i")
+    # seven queries are kept: a mended problem goes on from there
+    assert journal_path(tmp_path, 1).read_bytes().count(b"\n") == 8
+    (resumed,) = run_block(experiment(), [1], journal_folder=tmp_path, identity="i")
+    assert resumed.digest() == run_block(experiment(), [1])[0].digest()
+
+
+def test_a_pool_smaller_than_the_initial_points_is_said_in_one_line() -> None:
+    with pytest.raises(RepliboError, match="the pool has 30 points, fewer than the 31 initial"):
+        run_block(experiment(Pool(), initial_points=31, horizon=40), [0])
+
+
+def test_a_horizon_that_leaves_no_query_is_said_in_one_line() -> None:
+    with pytest.raises(RepliboError, match="horizon 4 leaves no query after the 4 initial points"):
+        run_block(experiment(horizon=4), [0])
+
+
+def test_given_initial_points_are_asked_first_and_the_search_goes_on_from_them() -> None:
+    given = np.array([[0.5, 1.5], [4.0, 0.0], [1.0, 2.0]])
+    (trace,) = run_block(experiment(given_points=given, initial_points=3), [0])
+    np.testing.assert_allclose(trace.x[:3], given, atol=1e-12)
+    assert trace.phase == ["initial"] * 3 + ["search"] * 6
+    problem = Pool()
+    rows = problem.candidates[[4, 4, 9]]
+    (trace,) = run_block(experiment(problem, given_points=rows, initial_points=3), [0])
+    assert trace.x[:3] == rows.tolist()
+
+
+@pytest.mark.parametrize(
+    ("points", "line"),
+    [
+        ([[5.0, 1.0]], r"initial points: \[5\.0, 1\.0\] is not in the domain; allowed: from"),
+        ([[math.nan, 1.0]], "is not in the domain"),
+        ([[1.0, 1.0, 1.0]], r"shape \(1, 3\) is not allowed; one of shape n x 2 is"),
+        (
+            [[1.0, 1.0]],
+            r"\[1\.0, 1\.0\] is not in the pool; allowed: one of its 30 points, the nearest",
+        ),
+    ],
+)
+def test_a_given_initial_point_outside_the_domain_is_said_in_one_line(
+    points: list[list[float]], line: str
+) -> None:
+    given = np.array(points)
+    with pytest.raises(RepliboError, match=line):
+        run_block(experiment(Pool(), given_points=given, initial_points=len(given)), [0])
+
+
+def test_the_seed_picks_the_member_of_a_family_whatever_the_block() -> None:
+    family, square = run_block(experiment(Family()), [3, 5]), run_block(experiment(), [3, 5])
+    for member, same, seed in zip(family, square, (3, 5), strict=True):
+        assert member.x == same.x
+        np.testing.assert_allclose(np.array(member.f), np.array(same.f) - seed)
+    (alone,) = run_block(experiment(Family()), [5])
+    assert alone.f == family[1].f
+
+
+def test_a_problem_that_is_no_family_is_the_same_for_every_seed() -> None:
+    problem = Square()
+    assert problem.of_seed(3) is problem
+
+
+class Hungry(RandomSearch):
+    """Takes memory, and gives it back, when it chooses the sixth query; resident memory counts."""
+
+    def ask(self, history: History, t: int) -> Proposal:
+        if len(history) == 5:
+            np.ones(int(peak_mib() + 64) * 2**17)  # more than the process ever had
+        return super().ask(history, t)
+
+
+def test_the_runs_of_a_block_share_one_copy_of_the_pool() -> None:
+    pools = []
+
+    class Asked(RandomSearch):
+        def ask(self, history: History, t: int) -> Proposal:
+            pools.append(self.space.candidates)
+            return super().ask(history, t)
+
+    run_block(experiment(Pool(), make_algorithm=Asked), [0, 1, 2])
+    assert len(pools) > 3 and all(pool is pools[0] for pool in pools)
+
+
+def test_the_peak_of_memory_is_kept_with_each_query(tmp_path: Path) -> None:
+    (trace,) = run_block(
+        experiment(make_algorithm=Hungry), [0], journal_folder=tmp_path, identity="i"
+    )
+    peaks = trace.peak_mib
+    assert peaks == sorted(peaks) and peaks[0] > 10
+    assert peaks[5] > peaks[4] + 60 and peaks[-1] == pytest.approx(peaks[5], abs=8)
+    journal = Journal(journal_path(tmp_path, 0), "i")
+    journal.close()
+    assert [record[-1] for record in journal.records] == peaks
+
+
+def test_a_resumed_run_has_its_own_peaks_and_the_same_digest(tmp_path: Path) -> None:
+    whole = run_block(experiment(), [0], journal_folder=tmp_path, identity="i")[0]
+    path = journal_path(tmp_path, 0)
+    kept = path.read_bytes().splitlines(keepends=True)[:4]
+    path.write_bytes(b"".join(kept))
+    (resumed,) = run_block(experiment(), [0], journal_folder=tmp_path, identity="i")
+    assert resumed.peak_mib[:3] == whole.peak_mib[:3] and len(resumed.peak_mib) == 9
+    assert resumed.digest() == whole.digest()
+
+
+def test_a_journal_of_other_fields_is_said_in_one_line(tmp_path: Path) -> None:
+    journal = Journal(journal_path(tmp_path, 0), "i")
+    journal.append([[0.1, 0.2], -1, 1.0, 1.0, {}, [0.0, 0.0, 0.0]])
+    journal.close()
+    with pytest.raises(
+        RepliboError, match=r"seed_0.jsonl: a record of 6 fields is not allowed; one"
+    ):
+        run_block(experiment(), [0], journal_folder=tmp_path, identity="i")

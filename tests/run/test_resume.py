@@ -1,0 +1,103 @@
+"""A killed run, started again, gives the trace it would have had, bit for bit."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from replibo import cli
+from replibo.run import traces
+
+CASES = [
+    ("go_ucb", "f2", "go_ucb", "quick"),  # fitted in blocks, by a chain of warm starts
+    ("go_ucb", "f1", "gp_ei_stock", "smoke"),  # scikit-optimize, random by its nature
+    ("lb_gp_ucb", "crossed_barrel", "mle", "quick"),  # an exact Gaussian process on a pool
+]
+
+
+def _cut_last_line(path: Path, rng: random.Random) -> None:
+    """Leave a torn last line, as a kill in the middle of a write does."""
+    content = path.read_bytes()
+    lines = content.splitlines(keepends=True)
+    if lines:
+        os.truncate(path, len(content) - rng.randint(1, len(lines[-1])))
+
+
+def _digests(path: Path) -> dict[str, str]:
+    digests: dict[str, str] = traces.read_metadata(traces.read(path))["digests"]
+    return digests
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(case))
+def test_sigkill_at_random_moments(
+    case: tuple[str, str, str, str], root: Path, tmp_path: Path
+) -> None:
+    *names, scale = case
+    command = ["run", *names, "--scale", scale, "--seeds", "0-2"]
+    # Children are forked from a server that has imported, and not computed: OpenMP does not survive
+    # a fork once it has begun to work.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["replibo.run.build", "pyarrow.parquet", "skopt"])
+
+    def attempt(output: Path, seconds: float | None) -> bool:
+        """Run the command, killed after ``seconds``; whether it came to its end."""
+        process = context.Process(target=cli.main, args=([*command, "--output", str(output)],))
+        process.start()
+        process.join(seconds)
+        ended = process.exitcode is not None
+        process.kill()
+        process.join()
+        return ended
+
+    attempt(tmp_path / "first" / "a.parquet", None)  # starts the server
+    start = time.perf_counter()
+    assert attempt(tmp_path / "whole" / "a.parquet", None)
+    length = time.perf_counter() - start
+    expected = _digests(tmp_path / "whole" / "a.parquet")
+    rng = random.Random(str(case))
+    kills = torn = 0
+    while kills < 30:
+        output = tmp_path / f"after_{kills}_kills" / "a.parquet"
+        # Rebuilding may take as long as running, so some attempts must be given that long.
+        while not attempt(output, rng.uniform(0.05, 1.6) * length):
+            kills += 1
+            assert kills < 300, "the run never comes to its end"
+            for journal in output.parent.glob("journal_*/*.jsonl"):
+                if rng.random() < 0.3:
+                    _cut_last_line(journal, rng)
+                    torn += 1
+        assert _digests(output) == expected
+    assert torn > 5
+
+
+def test_sigkill_of_the_command_itself(root: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "replibo", "run", "go_ucb", "f1", "gp_ucb"]
+    command += ["--seeds", "0-1", "--scale", "quick"]
+    whole, broken = tmp_path / "whole" / "a.parquet", tmp_path / "broken" / "a.parquet"
+    start = time.perf_counter()
+    subprocess.run([*command, "--output", str(whole)], check=True, capture_output=True)
+    length = time.perf_counter() - start
+    rng = random.Random(1)
+    killed = 0
+    while True:
+        process = subprocess.Popen([*command, "--output", str(broken)], stderr=subprocess.DEVNULL)
+        try:
+            code = process.wait(rng.uniform(0.4, 0.9) * length if killed < 4 else None)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            killed += 1
+            continue
+        assert code == 0
+        break
+    assert killed >= 1
+    assert _digests(broken) == _digests(whole)
+    # the journals have gone, and nothing else is left behind
+    assert [path.name for path in broken.parent.iterdir()] == ["a.parquet"]

@@ -1,0 +1,105 @@
+"""Traces: what is written is what is read, whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from replibo.errors import RepliboError
+from replibo.run import traces
+from replibo.run.traces import Trace
+
+
+def trace(seed: int) -> Trace:
+    return Trace(
+        seed,
+        t=[0, 1, 2],
+        phase=["initial", "search", "search"],
+        x=[[0.1, 0.2], [1 / 3, 2.0**-40], [5.0, 6.0]],
+        y=[1.0 + seed, 0.1 + 0.2, -1e300],
+        f=[1.0, 0.3, -0.0],
+        seconds=[[0.0, 0.0, 0.5], [0.25, 0.0, 0.5], [0.25, 0.125, 0.5]],
+        diagnostics=[{}, {"length_scale": 0.1}, {"length_scale": 1 / 7, "jitter": 0.0}],
+        peak_mib=[100.0, 100.5, 250.25],
+    )
+
+
+def test_round_trip_bit_for_bit(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "folder" / "a.parquet"
+    traces.write(path, traces.table([trace(3), trace(4)], {"paper": "p"}))
+    content = traces.read(path)
+    assert traces.read_metadata(content) == {"paper": "p"}
+    back = traces.split(content)
+    assert [t.digest() for t in back] == [trace(3).digest(), trace(4).digest()]
+    assert back[0].seconds == trace(3).seconds
+    assert back[0].peak_mib == trace(3).peak_mib
+    assert "peak_mib" not in back[0].diagnostics[0]
+    assert [p.name for p in path.parent.iterdir()] == ["a.parquet"]
+
+
+@pytest.mark.parametrize("name", ["seed", "t", "phase", "x", "y", "f", "diagnostics"])
+def test_the_digest_sees_every_column_but_what_is_measured(name: str) -> None:
+    changed = trace(3)
+    if name == "seed":
+        changed.seed = 4
+    elif name == "diagnostics":
+        changed.diagnostics[2]["jitter"] = 5e-324
+    elif name == "x":
+        changed.x[1][1] *= 1 + 2**-52
+    elif name == "f":
+        changed.f[2] = 0.0
+    elif name == "t":
+        changed.t[2] = 3
+    elif name == "phase":
+        changed.phase[0] = "search"
+    else:
+        changed.y[1] = 0.3
+    assert changed.digest() != trace(3).digest()
+    timed = trace(3)
+    timed.seconds[0][0] = timed.peak_mib[0] = 99.0
+    assert timed.digest() == trace(3).digest()
+
+
+def test_a_file_that_is_older_than_the_measured_memory(tmp_path: Path) -> None:
+    old = trace(3)
+    old.peak_mib = []
+    content = traces.table([old], {})
+    assert "peak_mib" not in content.column_names
+    (back,) = traces.split(content)
+    assert back.peak_mib == [] and back.digest() == trace(3).digest()
+    # in one table with newer ones it has no value, and they keep theirs
+    both = pa.concat_tables([content, traces.table([trace(4)], {})], promote_options="default")
+    assert both["peak_mib"].to_pylist() == [None] * 3 + trace(4).peak_mib
+    assert [t.peak_mib for t in traces.split(both)] == [[], trace(4).peak_mib]
+
+
+def test_an_interrupted_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with pytest.raises(KeyboardInterrupt), traces.written_whole(path) as temporary:
+        temporary.write_text("half")
+        raise KeyboardInterrupt
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_a_damaged_parquet_is_said_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    traces.write(path, traces.table([trace(0)], {}))
+    whole = path.read_bytes()
+    for damaged in (whole[: len(whole) // 2], b"", b"PAR1" + whole[20:]):
+        path.write_bytes(damaged)
+        with pytest.raises(RepliboError, match=r"a\.parquet: not a whole parquet file") as caught:
+            traces.read(path)
+        assert "\n" not in str(caught.value)
+
+
+def test_a_missing_file_and_a_foreign_one_are_said_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(RepliboError, match=r"b\.parquet: cannot be read"):
+        traces.read(tmp_path / "b.parquet")
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "c.parquet")
+    with pytest.raises(RepliboError, match="holds no traces written by replibo"):
+        traces.read(tmp_path / "c.parquet")

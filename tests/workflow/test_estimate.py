@@ -1,0 +1,485 @@
+"""Estimates: the arithmetic, with made-up timings whose right answer is known."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from replibo import cli
+from replibo.config import load
+from replibo.errors import RepliboError
+from replibo.results import runs
+from replibo.run import traces
+from replibo.workflow import estimate, targets
+from replibo.workflow.estimate import Job, Profile, Seconds, makespan
+
+Law = Callable[[np.ndarray], np.ndarray]
+
+
+def entry(
+    cost: Law,
+    *,
+    initial: int = 5,
+    queries: int = 60,
+    runs_: int = 4,
+    jobs: int = 2,
+    scale: float = 1.0,
+) -> dict[str, Any]:
+    """The timings that `collect` keeps of runs whose search query n costs ``cost(n)`` seconds, and an
+    initial one nothing."""
+    timings: dict[str, Any] = {}
+    for block in np.array_split(np.arange(runs_), jobs):
+        found = []
+        for seed in block:
+            n = np.arange(1, queries + 1)
+            seconds = np.where(n <= initial, 0.0, scale * cost(n.astype(float)))
+            found.append(
+                traces.Trace(
+                    int(seed),
+                    t=list(range(1, queries + 1)),
+                    phase=["initial"] * initial + ["search"] * (queries - initial),
+                    x=[[0.0]] * queries,
+                    y=[0.0] * queries,
+                    f=[0.0] * queries,
+                    seconds=[[0.75 * s, 0.0, 0.25 * s] for s in seconds],
+                    diagnostics=[{}] * queries,
+                )
+            )
+        metadata = {
+            "digests": {str(s): "" for s in block},
+            "overhead_seconds": 1.5,
+            "peak_mb": 100.0 + int(block[0]),
+        }
+        runs._add_timings(timings, "p/a", traces.table(found, metadata), metadata)
+    made: dict[str, Any] = timings["p/a"]
+    return made
+
+
+def timing(found: dict[str, Any], origin: str = "x", here: bool = True) -> estimate.Timing:
+    # as it comes back from a file
+    metadata = json.loads(json.dumps({"timings": {"p/a": found}}))
+    return estimate.timings(metadata, origin, here)["p/a"]
+
+
+def constant(n: np.ndarray) -> np.ndarray:
+    return np.full_like(n, 0.5)
+
+
+def test_collect_keeps_the_seconds_by_the_number_of_the_query() -> None:
+    found = entry(lambda n: n, initial=5, queries=20, runs_=4)
+    assert list(found["profile"]) == ["1", "6", "8", "12", "16"]
+    expected = [0.0, 6 + 7, 8 + 9 + 10 + 11, 12 + 13 + 14 + 15, 16 + 17 + 18 + 19 + 20]
+    assert list(found["profile"].values()) == pytest.approx([4 * s for s in expected], rel=1e-6)
+    assert sum(found["profile"].values()) == pytest.approx(found["cpu_seconds"], rel=1e-6)
+    assert found["evaluate_seconds"] == pytest.approx(found["cpu_seconds"] / 4, rel=1e-6)
+    assert (found["runs"], found["jobs"], found["queries"]) == (4, 2, 80)
+
+
+@pytest.mark.parametrize("first_t", [1, -4])
+def test_the_number_of_a_query_does_not_depend_on_how_rounds_are_counted(first_t: int) -> None:
+    seconds = [[float(i), 0.0, 0.0] for i in range(8)]
+    trace = traces.Trace(
+        0,
+        t=list(range(first_t, first_t + 8)),
+        phase=["initial"] * 3 + ["search"] * 5,
+        x=[[0.0]] * 8,
+        y=[0.0] * 8,
+        f=[0.0] * 8,
+        seconds=seconds,
+        diagnostics=[{}] * 8,
+    )
+    metadata = {"digests": {"0": ""}, "overhead_seconds": 0.0, "peak_mb": 1.0}
+    timings: dict[str, Any] = {}
+    runs._add_timings(timings, "p/a", traces.table([trace], metadata), metadata)
+    assert timings["p/a"]["profile"] == {"1": 3.0, "4": 7.0, "6": 11.0, "8": 7.0}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    queries=st.integers(7, 120),
+    wanted=st.integers(1, 120),
+    power=st.floats(0, 3),
+    initial=st.integers(1, 5),
+)
+def test_a_run_no_longer_than_the_measured_ones_costs_what_its_queries_cost(
+    queries: int, wanted: int, power: float, initial: int
+) -> None:
+    wanted = min(wanted, queries)
+    found = timing(entry(lambda n: n**power, initial=initial, queries=queries, runs_=2))
+    n = np.arange(initial + 1, wanted + 1, dtype=float)
+    exact = float(np.sum(n**power))
+    got = found.run(wanted)
+    assert got.low == got.expected == got.high
+    # a bin is cut in proportion: at worst by the growth within the last one
+    last = 2.0**power * float(wanted) ** power * max(wanted / 3, 1)
+    assert abs(got.expected - exact) <= last + 1e-3
+    if wanted == queries:
+        assert got.expected == pytest.approx(exact, rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("cost", "bound"),
+    [
+        (lambda n: 0.3 + 0.0 * n, "both"),  # constant
+        (lambda n: 0.01 * n**1.7, "low"),  # a power law: found by the one
+        (lambda n: 0.4 + 0.0002 * n**2, "high"),  # a fixed part and a square: by the other
+    ],
+    ids=["constant", "power", "fixed and square"],
+)
+def test_extrapolation_finds_the_laws_it_is_made_of(cost: Law, bound: str) -> None:
+    found = timing(entry(cost))
+    exact = float(np.sum(cost(np.arange(6, 251, dtype=float))))
+    got = found.run(250)
+    assert got.low <= got.expected <= got.high
+    if bound == "both":
+        assert got == pytest.approx((exact, exact, exact), rel=1e-4)
+    else:
+        assert min(abs(math.log(value / exact)) for value in (got.low, got.high)) < 0.03
+        assert abs(math.log(got.expected / exact)) < math.log(2)
+    assert found.said(250) == "extrapolated from 60 to 250 queries, x"
+
+
+def test_a_falling_cost_is_not_extrapolated_to_nothing() -> None:
+    got = timing(entry(lambda n: 1 / n)).run(600)
+    assert got.low >= (600 - 60) / 60 * 0.9
+
+
+@pytest.mark.parametrize("queries", [6, 7, 9])
+def test_the_shortest_profiles_can_be_extrapolated(queries: int) -> None:
+    got = timing(entry(constant, initial=5, queries=queries)).run(100)
+    assert got.expected == pytest.approx(0.5 * 95, rel=1e-3)
+    assert all(math.isfinite(v) for v in timing(entry(lambda n: 0 * n, queries=queries)).run(100))
+
+
+def test_timings_without_a_profile_give_the_mean_and_say_so() -> None:
+    found = entry(constant, initial=5, queries=25)
+    del found["profile"], found["evaluate_seconds"]
+    made = timing(found, "published paper runs")
+    assert made.run(50).expected == pytest.approx(2 * 20 * 0.5, rel=1e-4)
+    assert made.said(50) == "mean query of published paper runs, 25 queries for 50: too low"
+    assert made.said(25) == "published paper runs"
+
+
+def test_memory_of_a_longer_run() -> None:
+    found = timing(entry(constant, queries=25))
+    assert found.memory(10) == found.memory(25) == 102.0
+    # eight 2000 x 2000 matrices of 8 bytes
+    assert found.memory(2000) == pytest.approx(102 + 256, abs=1)
+
+
+def test_which_timing_is_used() -> None:
+    def of(queries: int, profile: bool, here: bool, name: str) -> estimate.Timing:
+        found = entry(constant, queries=queries)
+        if not profile:
+            del found["profile"]
+        return timing(found, name, here)
+
+    published = of(250, False, False, "published")
+    quick, paper = of(60, True, True, "quick"), of(250, True, True, "paper")
+
+    def best(queries: int, *entries: estimate.Timing) -> str:
+        found = estimate._best(entries, queries)
+        return found.origin if found else ""
+
+    assert best(60, published, quick, paper) == "quick"  # the same length
+    assert best(250, published, quick) == "published"  # rather the mean than a long way out
+    assert best(250, published, quick, paper) == "paper"  # this machine
+    assert best(100, published, paper) == "paper"  # a profile
+    assert best(1000, quick, paper) == "paper"  # the shortest way out
+    assert best(1) == ""
+
+
+def test_a_job_and_what_was_measured_on_another_problem_only() -> None:
+    cheap = timing(entry(constant, queries=25))
+    dear = timing(entry(constant, queries=25, scale=10.0))
+    known = {"q/a": [cheap], "r/a": [dear], "p/b": [timing(entry(constant, queries=25, scale=0.1))]}
+    own = estimate.cost_of_job(known, "q", "a", 25, 3)
+    assert own and own.own and own.how == "x"
+    overhead = 1.5 + estimate.PROCESS_SECONDS
+    assert own.seconds.expected == pytest.approx(3 * 20 * 0.5 + overhead, rel=1e-4)
+    assert own.memory_mb == 102.0
+    borrowed = estimate.cost_of_job(known, "p", "a", 25, 3)
+    assert borrowed and not borrowed.own and borrowed.how == "as on r: x"
+    # the dearest problem's ask and tell (3/4 of its time), p's own evaluations (1/4 of b's there)
+    asks, evaluations = 20 * 5.0 * 0.75, 20 * 0.05 * 0.25
+    assert borrowed.seconds.expected == pytest.approx(3 * (asks + evaluations) + overhead, rel=1e-4)
+    assert estimate.cost_of_job(known, "p", "c", 25, 3) is None
+
+
+def naive_makespan(needs: dict[Job, list[Job]], seconds: dict[Job, float], cores: int) -> float:
+    """The least over all orders of greedy schedules."""
+    best = math.inf
+    for order in itertools.permutations(needs):
+        free, end = [0.0] * cores, dict[Job, float]()
+        for job in order:
+            if any(need not in end for need in needs[job]):
+                break
+            core = min(range(cores), key=free.__getitem__)
+            start = max([free[core], *(end[need] for need in needs[job])])
+            free[core] = end[job] = start + seconds[job]
+        else:
+            best = min(best, max(end.values()))
+    return best
+
+
+@settings(max_examples=50, deadline=None)
+@given(data=st.data())
+def test_list_scheduling(data: st.DataObject) -> None:
+    jobs = [Job("run", "quick", "p", (str(i),)) for i in range(data.draw(st.integers(1, 5)))]
+    seconds = {job: float(data.draw(st.integers(1, 9))) for job in jobs}
+    needs = {
+        job: [other for other in jobs[:i] if data.draw(st.booleans())] for i, job in enumerate(jobs)
+    }
+    cores = data.draw(st.integers(1, 3))
+    got = makespan(needs, seconds, cores)
+    best = naive_makespan(needs, seconds, cores)
+    # Graham's bound of list scheduling
+    assert best - 1e-9 <= got <= (2 - 1 / cores) * best + 1e-9
+    if cores == 1:
+        assert got == sum(seconds.values())
+    chain: dict[Job, float] = {}
+    for job in jobs:
+        chain[job] = seconds[job] + max((chain[need] for need in needs[job]), default=0.0)
+    assert got >= max(chain.values())
+    assert makespan(needs, seconds, 100) == max(chain.values())
+
+
+def jobs_of(root: Path, *targets: str, scale: str = "paper") -> set[Job]:
+    plan = estimate.Plan(load.load(root / "config"))
+    for target in targets:
+        plan.add(target, scale)
+    return set(plan.needs)
+
+
+def test_a_figure_needs_all_the_runs_of_its_paper(root: Path) -> None:
+    config = load.load()
+    files = targets.run_files(config, "lb_gp_ucb", "paper")
+    jobs = jobs_of(
+        root, "figures/paper/lb_gp_ucb/figure_3.pdf", "figures/paper/lb_gp_ucb/figure_3.png"
+    )
+    assert len(jobs) == len(files) + 2
+    assert {job.kind for job in jobs} == {"run", "collect", "figure"}
+
+
+@pytest.mark.parametrize("target", ["all", "quick", "smoke", "published"])
+def test_the_target_rules(target: str, root: Path) -> None:
+    config, scale = load.load(), "paper" if target == "all" else target
+    jobs = jobs_of(root, target)
+    runs_of = {
+        p: targets.run_files(config, p, scale) for p in config.papers if scale != "published"
+    }
+    assert sum(job.kind == "run" for job in jobs) == sum(map(len, runs_of.values()))
+    papers = targets.papers_at(config, scale)
+    assert sum(job.kind == "figure" for job in jobs) == sum(
+        len(targets.names_at(config, "figures", paper, scale)) for paper in papers
+    )
+    assert sum(job.kind == "collect" for job in jobs) == len(papers)
+    assert sum(job.kind == "claims" for job in jobs) == 1
+    assert {job.scale for job in jobs} == {scale}
+
+
+def test_by_problem_the_rows_are_others_and_the_sums_the_same(root: Path) -> None:
+    config = load.load()
+    found = {
+        by: estimate.estimate(config, ["neuralbo"], "paper", 2, by) for by in ("method", "problem")
+    }  # type: ignore[arg-type]
+    entry = config.paper("neuralbo")
+    outputs = "figures, tables, claims"
+    assert {line.name for line in found["problem"].lines} == {*entry.problems, outputs}
+    assert {line.name for line in found["method"].lines} == {*entry.algorithms, outputs}
+    for name in ("jobs", "runs", "queries", "disk_bytes"):
+        sums = [sum(getattr(line, name) for line in own.lines) for own in found.values()]
+        assert sums[0] == sums[1] > 0
+    expected = [own.cpu.expected for own in found.values()]
+    assert expected[0] == pytest.approx(expected[1])
+    assert estimate.text(found["problem"]).startswith("| paper    | problem ")
+
+
+def test_single_files_and_papers(root: Path) -> None:
+    assert len(jobs_of(root, "results/quick/go_ucb/f1/gp_ei/seeds_0-4.parquet")) == 1
+    paper = jobs_of(root, "go_ucb", scale="smoke")
+    assert paper < jobs_of(root, "smoke") and {job.scale for job in paper} == {"smoke"}
+    assert jobs_of(root, "results/smoke/go_ucb/runs.parquet") < paper
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (
+            ("nothing",),
+            "no target is called 'nothing'; allowed: all, published, quick, smoke, a paper",
+        ),
+        (("figures/paper/go_ucb/figure_9.pdf",), "no figure called 'figure_9'; allowed: figure_1"),
+        (("figures/paper/go_ucb/figure_1.jpg",), "no target is called"),
+        (("figures/huge/go_ucb/figure_1.pdf",), "no scale is called 'huge'"),
+        (("figures/paper/nope/figure_1.pdf",), "no paper is called 'nope'"),
+        (("results/paper/go_ucb/f9/gp_ei/seeds_0.parquet",), "no problem called 'f9'"),
+        (
+            ("go_ucb", "--scale", "huge"),
+            "no scale is called 'huge'; allowed: paper, quick or smoke",
+        ),
+        (
+            ("all", "--scale", "quick"),
+            "--scale: not allowed with all, which has a scale of its own",
+        ),
+        (("quick", "--cores", "0"), "--cores: 0 is not allowed; a number >= 1 is"),
+        (("go_ucb", "--cores", "-3"), "--cores: -3 is not allowed; a number >= 1 is"),
+    ],
+    ids=str,
+)
+def test_bad_input(
+    arguments: tuple[str, ...], line: str, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["estimate", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert line in error and error.count("\n") == 1
+
+
+@pytest.fixture
+def elsewhere(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the config, without results and published traces."""
+    (tmp_path / "config").symlink_to(root / "config")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def publish(folder: Path, entries: dict[str, dict[str, Any]]) -> None:
+    path = folder / "published/go_ucb/metadata.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"scale": "paper", "timings": entries}))
+    estimate._published.cache_clear()
+
+
+def test_sums(elsewhere: Path) -> None:
+    """One problem of two algorithms, of which one was measured."""
+    publish(elsewhere, {"f1/gp_ei": entry(constant, initial=5, queries=20, runs_=100, jobs=4)})
+    targets = [
+        "results/paper/go_ucb/f1/gp_ei/seeds_0-24.parquet",
+        "results/paper/go_ucb/f1/gp_ei/seeds_25-49.parquet",
+        "results/paper/go_ucb/f1/random_search/seeds_0-99.parquet",
+    ]
+    found = estimate.estimate(load.load(), targets, "paper", 2)
+    job = 25 * 15 * 0.5 + 1.5 + estimate.PROCESS_SECONDS
+    start, each = estimate.SNAKEMAKE_SECONDS, estimate.SNAKEMAKE_JOB_SECONDS
+    assert found.cpu.expected == pytest.approx(2 * job + start + 3 * each, rel=1e-4)
+    # two jobs side by side, and the third, of which nothing is known
+    assert found.wall_seconds == pytest.approx(start + job + 2 * each, rel=1e-4)
+    assert (found.jobs, found.unknown) == (3, 1)
+    assert found.memory_mb == 2 * 175.0
+    measured, unknown = found.lines
+    assert (measured.jobs, measured.runs, measured.queries) == (2, 50, 1000)
+    assert measured.longest == pytest.approx(job, rel=1e-4)
+    assert list(measured.how) == ["published paper runs"]
+    assert list(unknown.how) == ["never run, not in the sums"]
+    assert "1 jobs are not in these sums" in estimate.text(found)
+    assert estimate.estimate(load.load(), targets, "paper", 1).wall_seconds == pytest.approx(
+        start + 2 * job + 3 * each, rel=1e-4
+    )
+
+
+def test_runs_of_this_machine_are_read(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    estimate._published.cache_clear()
+    overlay = elsewhere / "one.yaml"
+    overlay.write_text(
+        "go_ucb: {scales: {smoke: {only: [f1], problems: {f1: {algorithms: [random_search]}}}}}\n"
+    )
+    common = ["--scale", "smoke", "--config", str(overlay)]
+    output = "results/smoke/go_ucb/f1/random_search/seeds_0-1.parquet"
+    run = ["run", "go_ucb", "f1", "random_search", "--seeds", "0-1", "--output", output]
+    assert cli.main([*run, *common]) == 0
+    table = "results/smoke/go_ucb/runs.parquet"
+    assert cli.main(["collect", "go_ucb", "--output", table, *common]) == 0
+    (found,) = estimate.measured("go_ucb")["f1/random_search"]
+    assert (found.origin, found.here, found.runs, found.queries) == ("smoke runs here", True, 2, 8)
+    assert found.profile is not None and found.profile.first == (1, 6, 8)
+    capsys.readouterr()
+    assert cli.main(["estimate", "go_ucb", *common]) == 0
+    assert "smoke runs here" in capsys.readouterr().out
+
+
+def test_resources(elsewhere: Path) -> None:
+    slow = entry(constant, initial=5, queries=20, runs_=100, jobs=4, scale=100.0)
+    slow["peak_mb"] = 1000.0
+    tiny = entry(constant, initial=5, queries=20, scale=1e-3)
+    publish(elsewhere, {"f1/gp_ei": slow, "f1/go_ucb": tiny, "f2/gp_pi": tiny})
+    config = load.load()
+
+    def of(problem: str, algorithm: str, block: str, scale: str = "paper") -> tuple[int, int]:
+        return estimate.resources(config, "go_ucb", scale, problem, algorithm, block)
+
+    # 25 runs of 15 queries of 50 s; three times that in minutes, and five more
+    minutes = (25 * 15 * 50 + 1.5 + estimate.PROCESS_SECONDS) * 3 / 60 + 5
+    assert of("f1", "gp_ei", "0-24") == (1900, math.ceil(minutes))
+    assert of("f1", "gp_ei", "0") < of("f1", "gp_ei", "0-24")
+    assert of("f1", "go_ucb", "0") == (estimate.MEMORY_FLOOR_MB, estimate.RUNTIME_FLOOR_MINUTES)
+    # measured on another problem only: no less than the config's
+    assert of("f1", "gp_pi", "0") == (config.memory_mb, config.runtime_minutes)
+    # a quarter of f1's time was its evaluations, and f2's cost next to nothing
+    fewer = (25 * 15 * 50 * 0.75 + 1.5 + estimate.PROCESS_SECONDS) * 3 / 60 + 5
+    assert of("f2", "gp_ei", "0-24")[1] == pytest.approx(fewer, abs=1)
+    # never measured
+    assert of("f1", "random_search", "0-99") == (config.memory_mb, config.runtime_minutes)
+    with pytest.raises(RepliboError, match="no problem called 'f9'"):
+        of("f9", "gp_ei", "0")
+
+
+def test_resources_do_not_depend_on_results(elsewhere: Path) -> None:
+    publish(elsewhere, {})
+    config = load.load()
+    before = estimate.resources(config, "go_ucb", "smoke", "f1", "random_search", "0-1")
+    path = Path("results/smoke/go_ucb/runs.parquet")
+    path.parent.mkdir(parents=True)
+    metadata = {"timings": {"f1/random_search": entry(constant, queries=8, scale=1e4)}}
+    traces.write(
+        path,
+        traces.table(
+            [traces.Trace(0, [1], ["initial"], [[0.0]], [0.0], [0.0], [[0.0] * 3], [{}])], metadata
+        ),
+    )
+    assert estimate.measured("go_ucb")["f1/random_search"]
+    estimate._published.cache_clear()
+    after = estimate.resources(config, "go_ucb", "smoke", "f1", "random_search", "0-1")
+    assert after == before == (config.memory_mb, config.runtime_minutes)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"timings": {"f1/gp_ei": {}}, "scale": "paper"}'])
+def test_damaged_published_metadata(content: str, elsewhere: Path) -> None:
+    publish(elsewhere, {})
+    Path("published/go_ucb/metadata.json").write_text(content)
+    with pytest.raises(RepliboError, match=r"metadata\.json: holds no timings; publish the paper"):
+        estimate.resources(load.load(), "go_ucb", "paper", "f1", "gp_ei", "0")
+
+
+def test_the_dag_imports_nothing_heavy_for_it(root: Path) -> None:
+    code = (
+        "import sys; from replibo import estimate; from replibo.config import load; "
+        "estimate.resources(load.load(), 'go_ucb', 'paper', 'f1', 'gp_ei', '0-24'); "
+        "heavy = {'torch', 'numpy', 'scipy', 'pandas', 'pyarrow', 'matplotlib', 'sklearn'}; "
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_seconds_add_part_by_part() -> None:
+    assert Seconds(1, 0, 2).plus(Seconds(1, 1, 1)).times(2) == (4, 2, 6)
+    assert Seconds(1, 0, 2).plus(3) == (4, 3, 5)
+
+
+def test_a_profile_of_one_bin() -> None:
+    """Runs of nothing but initial points are not allowed by the config, but a file may hold them."""
+    assert Profile((1,), (3.0,), 3).run(6).expected == pytest.approx(6.0)
