@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,8 +19,29 @@ from replibo.run.memory import peak_mib
 from replibo.run.traces import Trace
 from replibo.streams import RunStreams
 
-# A journal's record: x, candidate, y, f, diagnostics, seconds, peak memory.
-RECORD_FIELDS = 7
+
+@dataclass
+class Record:
+    """One query, as the journal keeps it.
+
+    Attributes:
+        x: the point, in the unit cube.
+        candidate: its row in the pool of a finite problem, -1 elsewhere.
+        y, f: the observed value and the noise-free one.
+        diagnostics: the algorithm's and the problem's.
+        ask_seconds, tell_seconds, evaluate_seconds: CPU seconds.
+        peak_mib: the most memory that the process has held so far.
+    """
+
+    x: list[float]
+    candidate: int
+    y: float
+    f: float
+    diagnostics: dict[str, float]
+    ask_seconds: float
+    tell_seconds: float
+    evaluate_seconds: float
+    peak_mib: float
 
 
 @dataclass(frozen=True)
@@ -35,8 +56,8 @@ class Experiment:
         horizon: T, the last round.
         initial_points: number of initial points.
         first_round: which query is t = 1, the first ``initial`` point or the first ``search`` one.
-        given_points: ``n x d``, native coordinates: initial points given by hand (`given_points`)
-            instead of drawn; then ``initial_points`` is n.
+        given_points: ``n x d``, native coordinates: initial points given by hand instead of drawn;
+            then ``initial_points`` is n.
     """
 
     paper: str
@@ -87,13 +108,10 @@ class _Run:
         self.trace = Trace(seed)
         self.journal = journal
         if journal and journal.records:
-            for record in journal.records[: experiment.queries]:
-                if len(record) != RECORD_FIELDS:
-                    raise RepliboError(
-                        f"{journal.path}: a record of {len(record)} fields is not allowed; one of "
-                        f"{RECORD_FIELDS} is; delete the file, and the run starts from its beginning"
-                    )
-                self._store(*record)
+            for kept in journal.records[: experiment.queries]:
+                record = _record(kept, journal)
+                self._observed(record)
+                self._recorded(record)
             self.algorithm.tell(self.history)
 
     def __len__(self) -> int:
@@ -115,94 +133,99 @@ class _Run:
         return [Proposal(pool[row], int(row)) for row in rows]
 
     def query(self, proposal: Proposal, ask_seconds: float) -> None:
-        """Ask the problem, and write the query into journal, history and trace."""
-        problem, space, n = self.problem, self.space, len(self.history)
+        """Make the proposed query, tell the algorithm, and write it into trace and journal."""
+        problem, n = self.problem, len(self.history)
         start = time.process_time()
-        x = _checked(proposal, space, self._where(n))
-        observation = problem.observe(
-            problem.to_native(x)
-            if space.candidates is None
-            # a pool's own row: what was converted to the unit cube and back need not be the same bits
-            else problem.candidates[proposal.candidate],  # type: ignore[index]
-            self.streams,
-            n,
-        )
+        x = self._checked(proposal)
+        observation = problem.observe(self._native(x, proposal.candidate), self.streams, n)
         for name, value in (("y", observation.y), ("f", observation.f)):
             if not math.isfinite(value):
                 raise RepliboError(
-                    f"{self._where(n)}: the observation {name} is {value}; allowed: finite numbers"
+                    f"{_where(self)}: the observation {name} must be finite, got {value}"
                 )
         evaluated = time.process_time()
-        record: list[Any] = [
-            [float(v) for v in x],
-            proposal.candidate,
-            float(observation.y),
-            float(observation.f),
-            {**proposal.diagnostics, **observation.diagnostics},
-            [ask_seconds, 0.0, evaluated - start],
-            0.0,
-        ]
+        record = Record(
+            x=x.tolist(),
+            candidate=proposal.candidate,
+            y=float(observation.y),
+            f=float(observation.f),
+            diagnostics={**proposal.diagnostics, **observation.diagnostics},
+            ask_seconds=ask_seconds,
+            tell_seconds=0.0,
+            evaluate_seconds=evaluated - start,
+            peak_mib=0.0,
+        )
         # The algorithm is told before the journal is written, so that the time and the memory this
-        # takes are in the record; a kill in between costs one query, which the resumed run makes again,
-        # equal.
-        self._store(*record)
+        # takes are in the record. A kill in between costs one query: the resumed run makes it again,
+        # bit for bit.
+        self._observed(record)
         self.algorithm.tell(self.history)
-        self.trace.seconds[-1][1] = time.process_time() - evaluated
+        record.tell_seconds = time.process_time() - evaluated
         # An algorithm that computes on a GPU has it as its setting ``device``.
-        record[-1] = self.trace.peak_mib[-1] = peak_mib(getattr(self.algorithm, "device", "cpu"))
+        record.peak_mib = peak_mib(getattr(self.algorithm, "device", "cpu"))
+        self._recorded(record)
         if self.journal:
-            self.journal.append(record)
+            self.journal.append(astuple(record))
 
-    def _store(
-        self,
-        x: list[float],
-        candidate: int,
-        y: float,
-        f: float,
-        diagnostics: dict[str, float],
-        seconds: list[float],
-        peak: float,
-    ) -> None:
-        experiment, n = self.experiment, len(self.history)
-        unit = np.asarray(x)
+    def _native(self, x: Array, candidate: int) -> Array:
+        """The point in native coordinates. That of a pool is the pool's own row: converted to the unit
+        cube and back, it need not have the same bits."""
         pool = self.problem.candidates
-        native = self.problem.to_native(unit) if pool is None else pool[candidate]
-        self.history.append(unit, y, candidate)
-        trace = self.trace
+        native: Array = self.problem.to_native(x) if pool is None else pool[candidate]
+        return native
+
+    def _checked(self, proposal: Proposal) -> Array:
+        """The proposed point, or a `RepliboError` where it is not in the domain."""
+        x = np.asarray(proposal.x, dtype=np.float64)
+        row, pool = proposal.candidate, self.space.candidates
+        if x.shape != (self.space.dim,) or not np.all((x >= 0) & (x <= 1)):
+            raise RepliboError(
+                f"{_where(self)}: the algorithm's proposal must be a point of the "
+                f"{self.space.dim}-D unit cube, got {x}"
+            )
+        if pool is not None and not (0 <= row < len(pool) and np.array_equal(pool[row], x)):
+            raise RepliboError(
+                f"{_where(self)}: the algorithm's proposal must be row {row} of the pool, got {x}"
+            )
+        return x
+
+    def _observed(self, record: Record) -> None:
+        """Append a query to what the algorithm sees."""
+        self.history.append(np.asarray(record.x), record.y, record.candidate)
+
+    def _recorded(self, record: Record) -> None:
+        """Append a query, the last one of the history, to the trace."""
+        experiment, trace, n = self.experiment, self.trace, len(self.trace)
         trace.t.append(experiment.round(n))
         trace.phase.append("initial" if n < experiment.initial_points else "search")
-        trace.x.append([float(v) for v in native])
-        trace.y.append(y)
-        trace.f.append(f)
-        trace.seconds.append(seconds)
-        trace.diagnostics.append(diagnostics)
-        trace.peak_mib.append(peak)
+        trace.x.append(self._native(np.asarray(record.x), record.candidate).tolist())
+        trace.y.append(record.y)
+        trace.f.append(record.f)
+        trace.seconds.append([record.ask_seconds, record.tell_seconds, record.evaluate_seconds])
+        trace.diagnostics.append(record.diagnostics)
+        trace.peak_mib.append(record.peak_mib)
 
-    def _where(self, query: int) -> str:
-        e = self.experiment
-        return f"{e.paper} {e.problem_name} {e.algorithm_name}, seed {self.trace.seed}, query {query + 1}"
+
+def _record(kept: list[Any], journal: Journal) -> Record:
+    """A journal's line as a record."""
+    if len(kept) != len(fields(Record)):
+        raise RepliboError(
+            f"{journal.path}: a record must have {len(fields(Record))} fields, got {len(kept)}; "
+            "delete the file, and the run starts from the beginning"
+        )
+    return Record(*kept)
+
+
+def _where(run: _Run) -> str:
+    """The query that a run is about to make, for messages."""
+    e = run.experiment
+    query = len(run.history) + 1
+    return f"{e.paper} {e.problem_name} {e.algorithm_name}, seed {run.trace.seed}, query {query}"
 
 
 def _space(problem: Problem) -> Space:
     candidates = None if problem.candidates is None else problem.to_unit(problem.candidates)
     return Space(problem.dim, problem.noise_std, candidates)
-
-
-def _checked(proposal: Proposal, space: Space, where: str) -> np.ndarray:
-    """The proposed point, or a `RepliboError` where it is not in the domain."""
-    x = np.asarray(proposal.x, dtype=np.float64)
-    if x.shape != (space.dim,) or not np.all((x >= 0) & (x <= 1)):
-        raise RepliboError(
-            f"{where}: the algorithm proposed {x}; allowed: a point of the {space.dim}-D unit cube"
-        )
-    if space.candidates is not None and not (
-        0 <= proposal.candidate < len(space.candidates)
-        and np.array_equal(space.candidates[proposal.candidate], x)
-    ):
-        raise RepliboError(
-            f"{where}: the algorithm proposed {x}, which is not row {proposal.candidate} of the pool"
-        )
-    return x
 
 
 def pool_row(problem: Problem, x: Array) -> int:
@@ -217,8 +240,8 @@ def pool_row(problem: Problem, x: Array) -> int:
     row = int(np.argmin(distances))
     if not distances[row] <= 1e-9:
         raise RepliboError(
-            f"initial points: {x.tolist()} is not in the pool; allowed: one of its "
-            f"{len(problem.candidates)} points, the nearest is {problem.candidates[row].tolist()}"
+            f"initial points: must be one of the pool's {len(problem.candidates)} points, "
+            f"got {x.tolist()}; the nearest is {problem.candidates[row].tolist()}"
         )
     return row
 
@@ -230,13 +253,14 @@ def check_experiment(experiment: Experiment) -> None:
         _check_given(experiment.given_points, experiment.problem)
     if pool is not None and len(pool) < n:
         raise RepliboError(
-            f"{experiment.paper} {experiment.problem_name}: the pool has {len(pool)} points, fewer "
-            f"than the {n} initial points"
+            f"{experiment.paper} {experiment.problem_name}: initial_points must be at most "
+            f"{len(pool)}, the size of the pool, got {n}"
         )
     if experiment.queries <= n:
         raise RepliboError(
-            f"{experiment.paper} {experiment.problem_name}: horizon {experiment.horizon} leaves no "
-            f"query after the {n} initial points; allowed: a larger horizon"
+            f"{experiment.paper} {experiment.problem_name}: horizon must be at least "
+            f"{experiment.round(n)}, one query after the {n} initial points, "
+            f"got {experiment.horizon}"
         )
 
 
@@ -244,15 +268,14 @@ def _check_given(points: Array, problem: Problem) -> None:
     """Raise a `RepliboError` where a given initial point is not in the domain."""
     if points.ndim != 2 or points.shape[1] != problem.dim or len(points) == 0:
         raise RepliboError(
-            f"initial points: an array of shape {points.shape} is not allowed; one of shape "
-            f"n x {problem.dim} is"
+            f"initial points: must be an array of shape n x {problem.dim}, got shape {points.shape}"
         )
     lower, upper = problem.bounds
     for x in points:
         if not np.all((x >= lower) & (x <= upper)):
             raise RepliboError(
-                f"initial points: {x.tolist()} is not in the domain; allowed: from {lower.tolist()} "
-                f"to {upper.tolist()}"
+                f"initial points: must lie between {lower.tolist()} and {upper.tolist()}, "
+                f"got {x.tolist()}"
             )
         if problem.candidates is not None:
             pool_row(problem, x)
