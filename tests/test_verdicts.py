@@ -13,8 +13,9 @@ from replibo import verdicts
 from replibo.config import load, models
 from replibo.errors import RepliboError
 from replibo.papers import go_ucb
+from replibo.results.comparisons import Comparison, judge
 from replibo.results.runs import Runs
-from replibo.verdicts import Claim, Comparison
+from replibo.verdicts import Claim
 
 NAMES = ("go_ucb", "gp_ei", "gp_pi", "gp_ucb")
 
@@ -59,7 +60,7 @@ def regrets(**means: float) -> dict[str, np.ndarray]:
 
 def test_the_rule() -> None:
     def word(*outcomes: Any) -> str:
-        return verdicts.judge([Comparison(outcome, "") for outcome in outcomes])
+        return judge([Comparison(outcome, "") for outcome in outcomes])
 
     assert word("supported", "supported") == "replicated"
     assert word("supported", "open") == word("supported", "contradicted") == "partly"

@@ -23,17 +23,16 @@ import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
 from replibo.config.load import read_yaml
 from replibo.config.models import Config, Model, Name
 from replibo.errors import RepliboError, allowed
+from replibo.results.comparisons import Comparison, MissingRunsError, judge, qualified
 from replibo.results.runs import Runs
 from replibo.results.tables import Table
-
-Outcome = Literal["supported", "contradicted", "open"]
 
 
 class Claim(Model):
@@ -63,18 +62,6 @@ class Claim(Model):
     """When an elementary comparison counts as supported, contradicted or open."""
 
 
-class MissingRunsError(Exception):
-    """Raised by a measure: runs that it needs are missing; the message says which."""
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """One elementary comparison of a claim."""
-
-    outcome: Outcome
-    ours: str
-
-
 @dataclass(frozen=True)
 class Verdict:
     """What our runs say about a claim."""
@@ -101,16 +88,6 @@ def load(path: Path) -> dict[str, Claim]:
             for fault in error.errors(include_url=False)
         ]
         raise RepliboError("\n".join(lines)) from None
-
-
-def judge(comparisons: Sequence[Comparison]) -> str:
-    """The verdict of the rule above, before the size of the runs is looked at."""
-    outcomes = {comparison.outcome for comparison in comparisons}
-    if outcomes == {"supported"}:
-        return "replicated"
-    if "supported" in outcomes:
-        return "partly"
-    return "not replicated" if "contradicted" in outcomes else "inconclusive"
 
 
 def verdict(name: str, claim: Claim, runs: Runs | None) -> Verdict:
@@ -161,19 +138,6 @@ def reduced(claim: Claim, runs: Runs, seeds: Mapping[str, int]) -> str:
     if runs.metadata.get("changed_config"):
         reasons.append("a changed config")
     return ", ".join(dict.fromkeys(reasons))
-
-
-def qualified(word: str, reason: str) -> str:
-    """The verdict in words that do not say more than the runs: never "replicated" of reduced ones."""
-    if not reason:
-        return word
-    shown = {
-        "replicated": "holds",
-        "partly": "holds in part",
-        "not replicated": "does not hold",
-        "inconclusive": "inconclusive",
-    }
-    return f"{shown[word]} ({reason})"
 
 
 def judge_all(

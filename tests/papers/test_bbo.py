@@ -26,10 +26,10 @@ from replibo.papers.bbo import printed, traces
 from replibo.papers.bbo.tables import READINGS
 from replibo.papers.bbo.traces import REPORTED, Reading
 from replibo.results import plotting, publish, tables
+from replibo.results.comparisons import Comparison, MissingRunsError
 from replibo.results.runs import Runs
 from replibo.results.tables import Table
 from replibo.run import traces as files
-from replibo.verdicts import Comparison, MissingRunsError
 
 # Largest T of each N: one run serves all the tables.
 HORIZONS = {100: 20, 500: 40, 1000: 60, 2000: 60, 3000: 60, 4000: 60, 6000: 60}

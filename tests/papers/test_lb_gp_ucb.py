@@ -21,10 +21,10 @@ from replibo.errors import RepliboError
 from replibo.papers import lb_gp_ucb as paper
 from replibo.papers.lb_gp_ucb.traces import compare, cpu_time, final_losses
 from replibo.results import plotting, runs, tables
+from replibo.results.comparisons import Comparison, MissingRunsError
 from replibo.results.runs import Runs
 from replibo.results.tables import Table
 from replibo.run import traces
-from replibo.verdicts import Comparison, MissingRunsError
 
 PROBLEMS = {"berkenkamp": 1, "michalewicz5": 5, "crossed_barrel": 4, "agnp": 5}
 OPTIMA = {"berkenkamp": 0.75, "michalewicz5": 4.69, "crossed_barrel": 46.7, "agnp": -0.148}

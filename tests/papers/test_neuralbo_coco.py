@@ -8,15 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from replibo import verdicts
 from replibo.config.models import COLORS, FigureEntry, PaperEntry
 from replibo.errors import RepliboError
 from replibo.papers.neuralbo import coco as paper
 from replibo.papers.neuralbo.coco import TARGETS, coverage, evaluations_to_target, shares_reached
 from replibo.problems.coco import member
 from replibo.results import plotting, tables
+from replibo.results.comparisons import MissingRunsError, judge
 from replibo.results.runs import Runs
-from replibo.verdicts import MissingRunsError
 
 DIMS = {"bbob_2d": 2, "bbob_3d": 3, "bbob_5d": 5, "bbob_10d": 10}
 ALGORITHMS = {"neural_bo": "blue", "gp_ucb": "orange", "random_search": "grey"}
@@ -287,7 +286,7 @@ def test_the_three_outcomes():
         other = {("bbob_2d", "gp_ucb"): steps(spread + shift)}
         (found,) = compare({own: steps(spread), **other})
         assert found.outcome == outcome
-        assert verdicts.judge([found]) in ("replicated", "not replicated", "inconclusive")
+        assert judge([found]) in ("replicated", "not replicated", "inconclusive")
     (found,) = compare({own: steps(spread), ("bbob_2d", "gp_ucb"): steps(spread[::-1])})
     assert found.outcome == "open"
 

@@ -5,13 +5,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from replibo import verdicts
 from replibo.config.models import COLORS, FigureEntry, PaperEntry
 from replibo.errors import RepliboError
 from replibo.papers.neuralbo import memory as paper
 from replibo.results import plotting, tables
+from replibo.results.comparisons import MissingRunsError, judge
 from replibo.results.runs import Runs
-from replibo.verdicts import MissingRunsError
 
 ALGORITHMS = {
     "gp_ucb": "vermillion",
@@ -208,7 +207,7 @@ def test_the_claim_where_it_holds():
     assert found[3].ours == (
         "NEURAL_BO at most 0.848 MiB in 300 iterations, NEURAL_BO_PRINTED at least 488 MiB"
     )
-    assert verdicts.judge(found) == "replicated"
+    assert judge(found) == "replicated"
 
 
 def test_the_claim_where_it_does_not_hold():

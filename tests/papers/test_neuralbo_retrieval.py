@@ -11,15 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from replibo import verdicts
 from replibo.config import load
 from replibo.config.models import COLORS, FigureEntry, PaperEntry
 from replibo.errors import RepliboError
 from replibo.papers.neuralbo import retrieval as paper
 from replibo.problems.retrieval import Retrieval
 from replibo.results import plotting, tables
+from replibo.results.comparisons import MissingRunsError, judge
 from replibo.results.runs import Runs
-from replibo.verdicts import MissingRunsError
 
 ALGORITHMS = {"neural_bo": "blue", "gp_ucb": "vermillion", "gp_ei": "orange", "dngo": "black"}
 INITIAL, HORIZON = 3, 8
@@ -245,7 +244,7 @@ def test_the_three_outcomes():
             {("retrieval", "neural_bo"): ending(OWN), ("retrieval", "gp_ucb"): ending(other)}
         )
         assert found.outcome == outcome
-        assert verdicts.judge([found]) == verdict
+        assert judge([found]) == verdict
 
 
 @settings(deadline=None, max_examples=50)

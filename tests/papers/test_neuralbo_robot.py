@@ -11,15 +11,14 @@ import pyarrow as pa
 import pytest
 from matplotlib.patches import Circle, Polygon
 
-from replibo import verdicts
 from replibo.config.models import COLORS, FigureEntry, PaperEntry
 from replibo.errors import RepliboError
 from replibo.papers.neuralbo import robot as paper
 from replibo.problems.robot_pushing import BOUND, RobotPushing, trajectory
 from replibo.results import plotting, tables
+from replibo.results.comparisons import MissingRunsError, judge
 from replibo.results.runs import Runs
 from replibo.streams import generator
-from replibo.verdicts import MissingRunsError
 
 ALGORITHMS = {"neural_bo": "blue", "gp_ucb": "orange", "random_search": "grey"}
 SETTINGS = {"horizon": 5985, "initial_points": 2, "seeds": "0-9", "seeds_per_job": 1}
@@ -228,7 +227,7 @@ def test_the_three_outcomes_and_their_numbers():
         "Robot, t = 6: NEURAL_BO 4.50, GP_UCB 4.00, difference +0.50 [+0.50, +0.50] (10 seeds)"
     )
     assert found[1].ours.startswith("Robot: NEURAL_BO 4.50, RANDOM_SEARCH 4.75, difference -0.25")
-    assert verdicts.judge(found) == "partly"
+    assert judge(found) == "partly"
     (found,) = compare({OWN: ending(values), GP: ending(values[::-1])})
     assert found.outcome == "open"
     (found,) = compare({OWN: ending(values), GP: ending(values)})  # no difference at all

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis.extra.numpy import array_shapes, arrays
 from scipy import stats
 
-from replibo import verdicts
 from replibo.config.models import COLORS, FigureEntry, PaperEntry
 from replibo.errors import RepliboError
 from replibo.papers.neuralbo import sensitive as paper
@@ -20,9 +19,9 @@ from replibo.papers.neuralbo.sensitive import jackknife, query_rates, rates_of, 
 from replibo.problems.networks.digit_classifier import PARAMETERS, DigitClassifier
 from replibo.problems.sensitive_samples import detections, upscaling_operator
 from replibo.results import plotting, tables
+from replibo.results.comparisons import MissingRunsError, judge
 from replibo.results.runs import Runs
 from replibo.streams import generator
-from replibo.verdicts import MissingRunsError
 
 PROBLEMS = {"sensitive": "Log-probabilities", "sensitive_softmax": "Probabilities"}
 ALGORITHMS = {"neural_bo": "blue", "gp_ucb": "orange", "random_search": "grey"}
@@ -329,7 +328,7 @@ def test_the_outcomes_of_the_claim(monkeypatch, reading):
     shares = {"neural_bo": 0.25, "gp_ucb": 0.2, "random_search": 0.25}
     found = compare(monkeypatch, shares, reading=reading)
     assert [c.outcome for c in found] == ["supported", "supported", "open"]
-    assert verdicts.judge(found) == "partly"
+    assert judge(found) == "partly"
     assert found[0].ours.startswith("Log-probabilities: NEURAL_BO detects 0.")
     level = float(re.search(r"detects (\S+) \[", found[0].ours)[1])
     assert level == pytest.approx(1 - 0.75**8, abs=0.015)

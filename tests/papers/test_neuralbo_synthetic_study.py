@@ -24,10 +24,11 @@ from replibo.papers.neuralbo import statistics as study
 from replibo.papers.neuralbo import synthetic
 from replibo.papers.neuralbo.printed import BASELINES, KS_P_VALUES, T_TESTS
 from replibo.results import plotting, tables
+from replibo.results.comparisons import Comparison, MissingRunsError
 from replibo.results.runs import Runs
 from replibo.results.statistics import benjamini_hochberg_rejections
 from replibo.results.tables import Table
-from replibo.verdicts import Claim, MissingRunsError
+from replibo.verdicts import Claim
 
 HORIZON = 6
 DIMS = (10, 20, 50, 100)
@@ -668,7 +669,7 @@ def claim(measure: str, problems: list[str], **options: Any) -> Claim:
     )
 
 
-def outcomes(comparisons: list[verdicts.Comparison]) -> dict[str, str]:
+def outcomes(comparisons: list[Comparison]) -> dict[str, str]:
     return {comparison.outcome: comparison.ours for comparison in comparisons}
 
 

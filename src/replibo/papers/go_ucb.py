@@ -11,9 +11,9 @@ from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError, allowed
 from replibo.problems.base import Array
 from replibo.results import plotting, statistics
+from replibo.results.comparisons import Comparison, MissingRunsError, Outcome
 from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table, p_value
-from replibo.verdicts import Comparison, MissingRunsError, Outcome
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -32,9 +32,9 @@ from replibo.papers.bbo.printed import (
 from replibo.papers.bbo.traces import REPORTED, Cell, Reading
 from replibo.problems.base import Array
 from replibo.results import statistics
+from replibo.results.comparisons import Comparison, MissingRunsError, Outcome
 from replibo.results.runs import Runs
 from replibo.results.tables import p_value
-from replibo.verdicts import Comparison, MissingRunsError, Outcome
 
 LEVEL = 0.05
 """Of every test; one-sided."""

@@ -8,15 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from replibo import verdicts
 from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError, allowed
 from replibo.papers.bbo import claims
 from replibo.papers.bbo.printed import ACQUISITIONS, PERFORMANCE, STEPS, iterations_of
 from replibo.papers.bbo.traces import LEVELS, METRICS, REPORTED, RULES, Reading, problems_run
+from replibo.results.comparisons import WORDS_OF_REDUCED, Comparison, MissingRunsError, judge
 from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table
-from replibo.verdicts import Comparison, MissingRunsError
 
 Row = tuple[Any, ...]
 
@@ -206,9 +205,8 @@ def _judged(runs: Runs, reading: Reading, measure: _Measure) -> tuple[str, str]:
         return "not run", ""
     outcomes = [comparison.outcome for comparison in comparisons]
     counts = "/".join(str(outcomes.count(o)) for o in ("supported", "contradicted", "open"))
-    # Without its reason in parentheses, which the caption gives for all of the table.
-    word = verdicts.qualified(verdicts.judge(comparisons), "reading").removesuffix(" (reading)")
-    return word, f"({counts})"
+    # Without the reason, which the caption gives for all of the table.
+    return WORDS_OF_REDUCED[judge(comparisons)], f"({counts})"
 
 
 def _numbers(runs: Runs, reading: Reading, iterations: int) -> Sequence[Any]:

@@ -19,8 +19,8 @@ from replibo.errors import RepliboError, allowed
 from replibo.papers.bbo.printed import ABOVE_UNIFORM_GUESS, CELLS, UNIFORM_GUESS, iterations_of
 from replibo.problems.base import Array
 from replibo.problems.mnist_cnn import LOG10_LEARNING_RATE, MOMENTUM
+from replibo.results.comparisons import MissingRunsError
 from replibo.results.runs import Runs
-from replibo.verdicts import MissingRunsError
 
 Metric = Literal["test_cross_entropy", "test_error"]
 METRICS: dict[str, str] = {

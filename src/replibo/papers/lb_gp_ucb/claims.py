@@ -29,10 +29,10 @@ from replibo.papers.lb_gp_ucb.traces import (
 )
 from replibo.problems.base import Array
 from replibo.results import statistics
+from replibo.results.comparisons import Comparison, MissingRunsError, Outcome
 from replibo.results.runs import Runs
 from replibo.results.tables import p_value
 from replibo.streams import generator
-from replibo.verdicts import Comparison, MissingRunsError, Outcome
 
 RESAMPLES = 10_000
 """Of the bootstrap."""

@@ -12,8 +12,8 @@ import numpy as np
 from replibo.errors import RepliboError, allowed
 from replibo.problems.base import Array
 from replibo.results import statistics
+from replibo.results.comparisons import MissingRunsError
 from replibo.results.runs import Runs
-from replibo.verdicts import MissingRunsError
 
 Metric = Literal["best", "cumulative"]
 """Which regret: of the best query so far, or summed over the rounds."""

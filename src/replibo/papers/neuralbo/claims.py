@@ -19,9 +19,9 @@ from replibo.papers.neuralbo.synthetic import (
     synthetic_problems,
 )
 from replibo.results import statistics
+from replibo.results.comparisons import Comparison, MissingRunsError, Outcome
 from replibo.results.runs import Runs
 from replibo.results.tables import p_value
-from replibo.verdicts import Comparison, MissingRunsError, Outcome
 
 OUTCOMES: tuple[Outcome, ...] = ("supported", "contradicted", "open")
 

@@ -18,11 +18,11 @@ from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.problems.coco import FUNCTIONS, GROUPS, INSTANCES, member
 from replibo.results import plotting
+from replibo.results.comparisons import Comparison, MissingRunsError, Outcome
 from replibo.results.runs import Runs
 from replibo.results.statistics import Interval, best_regret
 from replibo.results.tables import Format, Table
 from replibo.streams import generator
-from replibo.verdicts import Comparison, MissingRunsError, Outcome
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

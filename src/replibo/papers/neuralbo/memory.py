@@ -20,9 +20,9 @@ from replibo.config.models import COLORS, FigureEntry
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.results import plotting
+from replibo.results.comparisons import Comparison, MissingRunsError, Outcome
 from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table
-from replibo.verdicts import Comparison, MissingRunsError, Outcome
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

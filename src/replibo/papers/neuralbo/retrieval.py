@@ -27,10 +27,10 @@ from replibo.papers.neuralbo.synthetic import (
 )
 from replibo.problems.base import Array
 from replibo.results import plotting, statistics
+from replibo.results.comparisons import Comparison, MissingRunsError, Outcome
 from replibo.results.runs import Runs
 from replibo.results.statistics import Interval
 from replibo.results.tables import Format, Table
-from replibo.verdicts import Comparison, MissingRunsError, Outcome
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

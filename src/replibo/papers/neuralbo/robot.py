@@ -24,10 +24,10 @@ from replibo.papers.neuralbo.synthetic import (
 from replibo.problems import robot_pushing
 from replibo.problems.base import Array
 from replibo.results import plotting
+from replibo.results.comparisons import Comparison, MissingRunsError, Outcome
 from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table
 from replibo.streams import generator
-from replibo.verdicts import Comparison, MissingRunsError, Outcome
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -35,11 +35,11 @@ from replibo.problems.sensitive_samples import (
     upscaling_operator,
 )
 from replibo.results import plotting
+from replibo.results.comparisons import Comparison, MissingRunsError, Outcome
 from replibo.results.runs import Runs
 from replibo.results.statistics import Interval
 from replibo.results.tables import Format, Table
 from replibo.streams import generator
-from replibo.verdicts import Comparison, MissingRunsError, Outcome
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

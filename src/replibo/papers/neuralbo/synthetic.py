@@ -17,9 +17,9 @@ from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError, allowed
 from replibo.problems.base import Array
 from replibo.results import plotting
+from replibo.results.comparisons import MissingRunsError
 from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table
-from replibo.verdicts import MissingRunsError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
