@@ -6,8 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parents[1]
+
+# A slow machine is no failure: no limit per example, nor on how long examples take to be drawn.
+settings.register_profile("replibo", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("replibo")
 
 # Before NumPy is loaded: the number of threads changes results bitwise, and runs take one.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):

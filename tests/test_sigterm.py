@@ -26,11 +26,9 @@ def digests(path: Path) -> dict[str, str]:
 
 
 def wait_for(what: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    """Look often, so that the moment is met; but not for ever."""
-    end = time.monotonic() + 120
+    """Look often, so that the moment is met."""
     while not what():
         assert process.poll() is None, "the process had ended before the moment"
-        assert time.monotonic() < end, "the moment never came"
         time.sleep(0.01)
 
 
@@ -84,7 +82,7 @@ def test_a_run_stopped_at_several_moments(
         process = started(output)
         wait_for(lambda: has_come(process, moment), process)  # noqa: B023
         process.send_signal(number)
-        _, error = process.communicate(timeout=200)
+        _, error = process.communicate()
         assert process.returncode == status
         lines = [line for line in error.splitlines(True) if not line.endswith("queries\n")]
         assert lines == [LINE.format(number.name)]
@@ -94,7 +92,7 @@ def test_a_run_stopped_at_several_moments(
         kept = queries(folder)
     assert 16 <= kept < 20
     process = started(output)
-    _, error = process.communicate(timeout=200)
+    _, error = process.communicate()
     assert process.returncode == 0
     assert digests(output) == expected
     assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
@@ -126,11 +124,10 @@ def test_a_query_in_flight_is_abandoned_even_where_exceptions_are_swallowed(
         [sys.executable, "-c", code, *RUN, "--output", str(output)],
         capture_output=True,
         text=True,
-        timeout=200,
     )
     assert (done.returncode, done.stderr) == (143, LINE.format("SIGTERM"))
     assert queries(tmp_path / FOLDER) == 8 and not output.exists()
-    assert started(output).wait(200) == 0
+    assert started(output).wait() == 0
     assert digests(output) == expected
 
 
@@ -228,12 +225,10 @@ def test_sigterm_to_a_job_of_snakemake(
     ]
     assert len(jobs) == 1
     jobs[0].send_signal(signal.SIGTERM)
-    said, _ = process.communicate(timeout=200)
+    said, _ = process.communicate()
     assert process.returncode != 0
     assert LINE.format("SIGTERM").strip() in said  # the log of the failed job
     assert not (tmp_path / target).exists() and queries(folder) >= 8
-    subprocess.run(
-        command, cwd=tmp_path, env=environment, check=True, capture_output=True, timeout=300
-    )
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
     assert digests(tmp_path / target) == expected
     assert not folder.exists()

@@ -392,13 +392,13 @@ def test_a_silent_server_is_not_waited_for(server: Server, known: Known, tmp_pat
     over = threading.Event()
 
     def answer(handler: Handler) -> None:
-        over.wait(10)
+        over.wait(3600)
 
     known("barrel", server.says("/barrel.csv", answer))
-    started = time.monotonic()
-    message = the_error("barrel", tmp_path, timeout=0.1, attempts=2)
-    over.set()
-    assert time.monotonic() - started < 5
+    try:
+        message = the_error("barrel", tmp_path, timeout=0.1, attempts=2)
+    finally:
+        over.set()
     assert "(no answer within 0.1 s; attempts: 2)" in message
 
 
@@ -473,7 +473,7 @@ def test_two_at_once_do_not_disturb_each_other(
         handler.send_header("Content-Length", str(len(CSV)))
         handler.end_headers()
         handler.wfile.write(CSV[:600])
-        both_are_halfway.wait(10)
+        both_are_halfway.wait(3600)
         handler.wfile.write(CSV[600:])
 
     known("barrel", server.says("/barrel.csv", answer))

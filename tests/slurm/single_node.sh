@@ -41,17 +41,17 @@ process_of() {
   [ -s "$file" ] && [[ "$(cat "/proc/$(cat "$file")/stat" 2>/dev/null)" =~ \($1\)\ [^Z] ]] && cat "$file"
 }
 
-# Ask ten times a second until a command succeeds, for at most so many seconds.
+# Ask ten times a second until a command succeeds; for an hour at most, against hanging.
 wait_for() {
-  local tenths=$(($1 * 10))
-  shift
+  local end=$((SECONDS + 3600))
   until "$@" >/dev/null 2>&1; do
-    ((tenths-- > 0)) || return 1
+    ((SECONDS < end)) || return 1
     sleep 0.1
   done
 }
 
-node_is_up() { timeout 5 sinfo --noheader --partition main --format %T | grep -qxE 'idle|mixed|allocated'; }
+node_is_up() { sinfo --noheader --partition main --format %T | grep -qxE 'idle|mixed|allocated'; }
+node_is_up_or_lost() { node_is_up || has_ended slurmctld || has_ended slurmd; }
 has_ended() { [ -z "$(process_of "$1")" ]; }
 
 install_packages() {
@@ -149,26 +149,27 @@ start() {
     has_ended "$daemon" || continue
     "$daemon" >"$output" 2>&1 </dev/null || failed "$daemon does not start"
   done
-  wait_for 30 node_is_up || failed "the node is not up after 30 seconds"
-  timeout 30 srun --partition=urgent --ntasks=1 --mem=10 --time=1 true || failed "a job of one line does not run"
+  wait_for node_is_up_or_lost || true
+  node_is_up || failed "the node does not come up"
+  srun --partition=urgent --ntasks=1 --mem=10 --time=1 true || failed "a job of one line does not run"
   sinfo
 }
 
 stop() {
   local daemon
-  has_ended slurmctld || timeout 10 scancel --user=root 2>/dev/null || true
-  has_ended slurmctld || wait_for 15 no_jobs || true
+  has_ended slurmctld || scancel --user=root 2>/dev/null || true
+  has_ended slurmctld || wait_for no_jobs || true
   for daemon in slurmd slurmctld munged; do
     has_ended "$daemon" && continue
     kill "$(process_of "$daemon")"
-    wait_for 15 has_ended "$daemon" || failed "$daemon does not end"
+    wait_for has_ended "$daemon" || failed "$daemon does not end"
   done
   if grep -qsF "$MARK" "$CONF"; then rm "$CONF"; fi
   if [ -e "$CONF.before" ]; then mv "$CONF.before" "$CONF"; fi
   rm -rf "${HOME_DIR:?}"/{state,spool}
 }
 
-no_jobs() { [ -z "$(timeout 5 squeue --noheader --states=running,completing)" ]; }
+no_jobs() { [ -z "$(squeue --noheader --states=running,completing)" ]; }
 
 status() {
   local daemon down=0

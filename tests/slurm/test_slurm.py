@@ -161,7 +161,7 @@ def test_an_interrupted_workflow_leaves_no_job_and_goes_on(held: Held) -> None:
     job = held.job()
     running.interrupt()
     assert running.status() != 0
-    until(lambda: job not in [i for i, _ in held.jobs()], "its job is gone", 30)
+    until(lambda: job not in [i for i, _ in held.jobs()], "its job is gone")
     held.let_go()
     Workflow(held.project, *ARGUMENTS).succeed()  # no lock is left behind
     held.check()
@@ -208,7 +208,7 @@ def test_without_root_the_script_says_so_in_a_line() -> None:
 
 
 def test_the_whole_workflow_ends_with_the_traces_of_a_local_one(smoke: Workflow) -> None:
-    smoke.succeed(1800)
+    smoke.succeed()
     project = smoke.project
     config = load.load(ROOT / "config")
     for name in targets.outputs(config, "smoke"):

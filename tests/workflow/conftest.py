@@ -32,7 +32,7 @@ class Project:
         """Run a command in the copy, with the copy's package and no mirror."""
         environment = self.environment()
         done = subprocess.run(
-            arguments, cwd=self.path, env=environment, capture_output=True, text=True, timeout=540
+            arguments, cwd=self.path, env=environment, capture_output=True, text=True
         )
         if check and done.returncode:
             raise AssertionError(f"{arguments}\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}")

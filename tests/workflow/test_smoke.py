@@ -166,7 +166,8 @@ def test_a_killed_workflow_goes_on_and_ends_with_the_same_traces(
         "2",
         "results/smoke/go_ucb/runs.parquet",
     ]
-    for seconds in (4.0, 6.0):
+    # in the middle of a first run, then of a later one
+    for there in ("journal_*/*.jsonl", "seeds_*.parquet"):
         process = subprocess.Popen(
             command,
             cwd=other.path,
@@ -175,8 +176,9 @@ def test_a_killed_workflow_goes_on_and_ends_with_the_same_traces(
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        time.sleep(seconds)
-        assert process.poll() is None, "the workflow had ended before the kill"
+        while not list(other.path.glob(f"results/smoke/go_ucb/*/*/{there}")):
+            assert process.poll() is None, "the workflow had ended before the kill"
+            time.sleep(0.01)
         os.killpg(process.pid, signal.SIGKILL)  # Snakemake and all its jobs, at once
         process.wait()
         other.snakemake("--unlock")
