@@ -198,7 +198,7 @@ def test_initial_points_from_a_file(
         ("x\n-6.0\nhere\n", "points.csv, point 2: here is not allowed; 1 numbers are (x)"),
         ("x\n9.0\n", "initial points: must lie between"),
         ("x\n", "points.csv: holds no point"),
-        ("x,y\n1,2\n", "shape (1, 2) is not allowed"),
+        ("x,y\n1,2\n", "got shape (1, 2)"),
     ):
         path.write_text(text)
         status, error = said(

@@ -19,7 +19,7 @@ rule coco_archive:
     conda:
         "../../envs/environment.yaml"
     params:
-        digest=identity.code_digest("replibo.papers.neuralbo.coco_archive"),
+        digest=code.digest("replibo.papers.neuralbo.coco_archive"),
     shell:
         "python -m replibo.papers.neuralbo.coco_archive archive {wildcards.algorithm} --scale {wildcards.scale} "
         "--output {output} > {log} 2>&1"
@@ -39,6 +39,6 @@ rule coco_postprocess:
     conda:
         "../../envs/environment.yaml"
     params:
-        digest=identity.code_digest("replibo.papers.neuralbo.coco_archive"),
+        digest=code.digest("replibo.papers.neuralbo.coco_archive"),
     shell:
         "python -m replibo.papers.neuralbo.coco_archive postprocess {input} --output {output} > {log} 2>&1"

@@ -8,7 +8,7 @@ from replibo.config import load, models
 from replibo.data.manifest import load_manifest
 from replibo.errors import RepliboError
 from replibo.papers.neuralbo import coco_archive
-from replibo.run import identity
+from replibo.run import code
 from replibo.workflow import targets
 
 

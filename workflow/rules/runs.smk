@@ -50,7 +50,7 @@ rule collect:
     conda:
         "../../envs/environment.yaml"
     params:
-        digest=identity.code_digest("replibo.results.runs"),
+        digest=code.digest("replibo.results.runs"),
     shell:
         "replibo collect {wildcards.paper} --scale {wildcards.scale} --output {output} > {log} 2>&1"
 
@@ -68,6 +68,6 @@ rule published_runs:
     conda:
         "../../envs/environment.yaml"
     params:
-        digest=identity.code_digest("replibo.results.publish"),
+        digest=code.digest("replibo.results.publish"),
     shell:
         "replibo collect {wildcards.paper} --scale published --output {output} > {log} 2>&1"

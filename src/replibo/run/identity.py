@@ -1,85 +1,31 @@
-"""Digests of the code and settings that a result depends on.
+"""What a run depends on: its code and its settings, and their digest.
 
-Snakemake does not see inside an imported package. Each rule therefore carries, as a parameter, a
-digest of the modules that its results depend on (found by following their imports within the
-package) and of its settings: a changed algorithm reruns its runs and nothing else, a changed plot
-reruns only plots, and a changed comment or docstring reruns nothing.
+Each rule of the workflow carries such a digest as a parameter: a changed algorithm reruns its runs and
+nothing else; a changed message, plot, comment or docstring reruns none (`replibo.run.code`).
 """
 
 from __future__ import annotations
 
-import ast
-import copy
-import functools
 import hashlib
 import importlib.metadata
 import json
 from typing import Any
 
-from replibo.config import registry
-from replibo.config.models import PaperEntry, ProblemEntry
+from replibo.config.models import AlgorithmEntry, PaperEntry, ProblemEntry
 from replibo.data.manifest import load_manifest
+from replibo.run import code
 
-# What every run depends on, besides its problem and its algorithm.
-RUN_MODULES = ("replibo.run.loop",)
-
-
-@functools.cache
-def _imports(module: str) -> frozenset[str]:
-    """The modules of this package that ``module`` imports, anywhere in its source."""
-    path = registry.module_file(module)
-    assert path is not None, module
-    found = set()
-    for node in ast.walk(registry.syntax_tree(path)):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return frozenset(
-        name for name in found if name.startswith("replibo.") and registry.module_file(name)
-    )
+# What every run depends on, besides its problem and its algorithm: the order of calls.
+LOOP = "replibo.run.loop.run_block"
+# What the loop calls that changes no number: messages; how queries are kept and written; a measurement.
+NO_NUMBERS = frozenset(
+    {"replibo.errors", "replibo.run.journal", "replibo.run.traces", "replibo.run.memory"}
+)
 
 
-@functools.cache
-def _digest(module: str) -> str:
-    """SHA-256 of the module's syntax tree without its docstrings and comments."""
-    path = registry.module_file(module)
-    assert path is not None, module
-    tree = copy.deepcopy(registry.syntax_tree(path))
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
-            # docstrings, and the strings that explain a constant
-            node.body = [item for item in node.body if not _is_text(item)] or [ast.Pass()]
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
-
-
-def _is_text(node: ast.stmt) -> bool:
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
-
-
-@functools.cache
-def dependencies(*modules: str) -> tuple[str, ...]:
-    """``modules`` and all the modules of this package that they import, directly or not."""
-    found: set[str] = set()
-    queue = list(modules)
-    while queue:
-        module = queue.pop()
-        if module not in found:
-            found.add(module)
-            queue += _imports(module)
-    return tuple(sorted(found))
-
-
-def code_digest(*modules: str, without: frozenset[str] = frozenset()) -> str:
-    """A digest of the code of ``modules`` and of all that they import within the package, but for the
-    modules ``without``."""
-    names = [name for name in dependencies(*modules) if name not in without]
-    text = "\n".join(f"{name} {_digest(name)}" for name in names)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+def code_names(problem: ProblemEntry, algorithm: AlgorithmEntry) -> tuple[str, str, str]:
+    """The definitions whose code makes a trace."""
+    return LOOP, f"replibo.problems.{problem.type}", f"replibo.algorithms.{algorithm.type}"
 
 
 def run_identity(entry: PaperEntry, scale: str, problem: str, algorithm: str) -> dict[str, Any]:
@@ -98,11 +44,7 @@ def run_identity(entry: PaperEntry, scale: str, problem: str, algorithm: str) ->
         "first_round": entry.first_round,
         "horizon": settings.horizon,
         "initial_points": settings.initial_points,
-        "code": code_digest(
-            *RUN_MODULES,
-            f"replibo.problems.{problem_entry.type.partition('.')[0]}",
-            f"replibo.algorithms.{algorithm_entry.type.partition('.')[0]}",
-        ),
+        "code": code.digest(*code_names(problem_entry, algorithm_entry), without=NO_NUMBERS),
     }
 
 

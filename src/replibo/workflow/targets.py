@@ -15,7 +15,7 @@ from replibo.config import load, models
 from replibo.config.models import Config, FigureEntry
 from replibo.data.manifest import load_manifest
 from replibo.errors import RepliboError, allowed
-from replibo.run import identity
+from replibo.run import code, identity
 
 SCALES = (*models.SCALES, "published")
 CLAIMS_FORMATS = ("html", "csv", "md", "tex")
@@ -140,7 +140,7 @@ def output_digest(config: Config, kind: str, paper: str, name: str) -> str:
     looks = {
         "output": output_entry(config, kind, paper, name).model_dump(),
         "paper": _shown(config, paper),
-        "code": identity.code_digest(f"replibo.papers.{paper}", without=without),
+        "code": code.digest(f"replibo.papers.{paper}", without=without),
     }
     return identity.identity_digest(looks)
 
@@ -168,5 +168,5 @@ def claims_digest(config: Config) -> str:
     modules = ("replibo.verdicts", *(f"replibo.papers.{paper}" for paper in config.papers))
     shown = {paper: _shown(config, paper) for paper in config.papers}
     return identity.identity_digest(
-        {"code": identity.code_digest(*modules, without=NO_FIGURE), "shown": shown}
+        {"code": code.digest(*modules, without=NO_FIGURE), "shown": shown}
     )
