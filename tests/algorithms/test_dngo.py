@@ -12,7 +12,6 @@ from replibo.algorithms.base import History, Space
 from replibo.algorithms.dngo import Dngo
 from replibo.algorithms.parts.candidates import Candidates
 from replibo.algorithms.parts.refit import RefitSchedule
-from replibo.errors import RepliboError
 from replibo.streams import RunStreams
 from replibo.surrogates.bayesian_linear_regression import BayesianLinearRegression
 from replibo.surrogates.tanh_network import TanhNetwork
@@ -108,20 +107,3 @@ def test_divergence_is_recorded_and_the_run_goes_on(hill) -> None:
     longer = hill.past(history, 20)
     longer.append(choices[0], 0.0)
     assert not np.array_equal(algorithm.ask(longer, 2).x, choices[0])
-
-
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ({"epochs": 0}, "epochs: 0 is not allowed; an integer >= 1 is"),
-        ({"batch_size": -1}, "batch_size: -1 is not allowed"),
-        ({"learning_rate": 0.0}, "learning_rate: 0.0 is not allowed"),
-        ({"learning_rate": math.inf}, "learning_rate: inf is not allowed"),
-        ({"xi": -0.1}, "xi: -0.1 is not allowed"),
-        ({"xi": math.nan}, "xi: nan is not allowed"),
-        ({"device": "tpu"}, "device: tpu is not allowed; cpu or cuda is"),
-    ],
-)
-def test_bad_settings(setting: dict[str, object], message: str) -> None:
-    with pytest.raises(RepliboError, match=message):
-        Dngo(Space(2), STREAMS, **setting)  # type: ignore[arg-type]

@@ -134,20 +134,24 @@ def test_a_fault_is_said_in_one_line(overlay: str, root: Path) -> None:
 
 
 PARAMETERS = {
-    "{algorithms: {go_ucb: {parameters: {learning_rate: fast}}}}": r"learning_rate: 'fast' is not",
-    "{algorithms: {go_ucb: {parameters: {model_domain: 3}}}}": r"parameters\.model_domain: 3 is not",
-    "{problems: {f1: {parameters: {noise_std: -1}}}}": r"problems\.f1: noise_std: -1\.0 is not allowed",
-    "{problems: {f1: {parameters: {noise_std: .nan}}}}": "noise_std: nan is not allowed",
+    "{algorithms: {go_ucb: {parameters: {learning_rate: fast}}}}": "algorithms.go_ucb.parameters."
+    "learning_rate: must be a valid number, got 'fast'",
+    "{algorithms: {go_ucb: {parameters: {model_domain: 3}}}}": "algorithms.go_ucb.parameters."
+    "model_domain: must be a list, got 3",
+    "{problems: {f1: {parameters: {noise_std: -1}}}}": "problems.f1.parameters."
+    "noise_std: must be greater than or equal to 0, got -1",
+    "{problems: {f1: {parameters: {noise_std: .nan}}}}": "problems.f1.parameters."
+    "noise_std: must be a finite number, got nan",
 }
 
 
 @pytest.mark.parametrize("overlay", PARAMETERS)
 def test_a_wrong_value_of_a_parameter_is_said_in_one_line(overlay: str, root: Path) -> None:
     config = parsed(f"go_ucb: {overlay}")
-    with pytest.raises(RepliboError, match=PARAMETERS[overlay]) as caught:
+    with pytest.raises(RepliboError) as caught:
         job = build.experiment(config, "go_ucb", "quick", "f1", "go_ucb")
         job.make_algorithm(None, None)  # type: ignore[arg-type]
-    assert "\n" not in str(caught.value)
+    assert str(caught.value) == f"go_ucb.{PARAMETERS[overlay]}"
 
 
 def test_a_file_that_is_no_yaml_is_named_with_its_line(tmp_path: Path) -> None:

@@ -5,13 +5,13 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from replibo.config import registry
 from replibo.errors import RepliboError
 from replibo.problems import coco
-from replibo.problems.coco import Bbob, member, seed_of
+from replibo.problems.coco import Bbob, member
+
+SEED_OF = {member(seed): seed for seed in range(360)}
 
 
 def test_seeds_0_to_359_are_24_functions_in_15_instances():
@@ -19,16 +19,6 @@ def test_seeds_0_to_359_are_24_functions_in_15_instances():
     assert sorted(found) == [(f, i) for f in range(1, 25) for i in range(1, 16)]
     for first in range(0, 360, 24):  # any whole block holds every function once
         assert {f for f, _ in found[first : first + 24]} == set(range(1, 25))
-
-
-@given(st.integers(0, 2**31 - 1))
-def test_seed_of_is_the_inverse_of_member(seed):
-    assert seed_of(*member(seed)) == seed
-
-
-@given(st.integers(1, 24), st.integers(1, 10**6))
-def test_member_is_the_inverse_of_seed_of(function, instance):
-    assert member(seed_of(function, instance)) == (function, instance)
 
 
 def test_the_first_seeds_spread_over_the_groups():
@@ -41,12 +31,9 @@ def test_the_first_seeds_spread_over_the_groups():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: member(-1), "seed: -1 is not allowed"),
-        (lambda: Bbob(dim=2).of_seed(-1), "seed: -1 is not allowed"),
-        (lambda: seed_of(25, 1), "function: 25 is not allowed"),
-        (lambda: seed_of(0, 1), "function: 0 is not allowed"),
-        (lambda: seed_of(1, 0), "instance: 0 is not allowed"),
-        *((lambda d=d: Bbob(dim=d), f"dim: {d} is not allowed; 2") for d in (0, 1, 4, 41, True)),
+        (lambda: member(-1), "seed: must be at least 0, got -1"),
+        (lambda: Bbob(dim=2).of_seed(-1), "seed: must be at least 0, got -1"),
+        *((lambda d=d: Bbob(dim=d), f"dim must be 2.* 40, got {d}") for d in (0, 1, 4, 41)),
     ],
 )
 def test_bad_settings_are_one_line(call, message):
@@ -63,7 +50,7 @@ def test_each_member_is_the_suites_own_problem(dim):
     X = np.random.default_rng(dim).uniform(-5, 5, size=(3, dim))
     for theirs in suite:
         function, _, instance = theirs.id_triple
-        ours = Bbob(dim=dim).of_seed(seed_of(function, instance))
+        ours = Bbob(dim=dim).of_seed(SEED_OF[function, instance])
         assert (ours.function, ours.instance) == (function, instance)
         np.testing.assert_array_equal(ours.bounds, [theirs.lower_bounds, theirs.upper_bounds])
         np.testing.assert_array_equal(
@@ -90,11 +77,11 @@ def test_each_members_maximum_is_0_at_its_optimizer(dim):
 def test_values_by_formulas_of_their_own():
     X = np.random.default_rng(0).uniform(-5, 5, size=(20, 5))
     for instance in (1, 7):
-        sphere = Bbob(dim=5).of_seed(seed_of(1, instance))
+        sphere = Bbob(dim=5).of_seed(SEED_OF[1, instance])
         by_formula = -np.sum((X - sphere.optimizers) ** 2, axis=1)
         np.testing.assert_allclose(sphere.evaluate_true(X), by_formula, rtol=1e-11)
         # f5, the linear slope: 10^(i/(d-1)) against the side on which the optimum lies
-        slope = Bbob(dim=5).of_seed(seed_of(5, instance))
+        slope = Bbob(dim=5).of_seed(SEED_OF[5, instance])
         s = 10 ** (np.arange(5) / 4)
         by_formula = -np.sum(s * (5 - np.sign(slope.optimizers) * X), axis=1)
         np.testing.assert_allclose(slope.evaluate_true(X), by_formula, rtol=1e-11)

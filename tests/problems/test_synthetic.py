@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from replibo.errors import RepliboError
 from replibo.problems.synthetic import Synthetic
 
 
@@ -60,5 +59,3 @@ def test_noise_share():
     half = Synthetic(function="Levy", dim=3, noise_share=0.05)
     assert half.noise_std == pytest.approx(Synthetic(function="Levy", dim=3).noise_std / 2)
     assert Synthetic(function="Levy", dim=3, noise_share=0.0).noise_std == 0.0
-    with pytest.raises(RepliboError, match="noise_share: -1 is not allowed"):
-        Synthetic(function="Levy", dim=3, noise_share=-1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replibo.problems.base import Array
+from replibo.settings import Checked
 from replibo.streams import RunStreams
 
 
@@ -74,7 +75,7 @@ class Proposal:
     diagnostics: dict[str, float] = field(default_factory=dict)
 
 
-class Algorithm(ABC):
+class Algorithm(metaclass=Checked):
     """An ask-tell optimiser of one run.
 
     The rule: what `ask` returns is a function of (history, t) and of the run's random streams, and
@@ -83,7 +84,8 @@ class Algorithm(ABC):
     object and hands it the history.
 
     Subclasses take their settings as keyword-only arguments after ``space`` and ``streams``; these
-    are the ``parameters`` of the algorithm's entry in the config.
+    are the ``parameters`` of the algorithm's entry in the config, held to the types that they declare
+    (`replibo.settings`).
 
     Attributes:
         diagnostics: names of the numbers that every `Proposal` carries into the trace, with a line
@@ -106,7 +108,7 @@ class Algorithm(ABC):
         The query's random stream is ``self.streams.algorithm_at(len(history))``.
         """
 
-    def tell(self, history: History) -> None:  # noqa: B027  an optional hook, not an oversight
+    def tell(self, history: History) -> None:
         """Called after each observation (and once, with the whole history, when a run is resumed).
 
         May only bring caches up to date; most algorithms leave it out.

@@ -14,10 +14,10 @@ import numpy as np
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
 from replibo.algorithms.parts.acquisition_functions import log_expected_improvement
 from replibo.algorithms.parts.candidates import Candidates
-from replibo.algorithms.parts.devices import torch_device
+from replibo.algorithms.parts.devices import Device, torch_device
 from replibo.algorithms.parts.refit import RefitSchedule
-from replibo.algorithms.parts.settings import check_settings
 from replibo.errors import RepliboError
+from replibo.settings import Count, Fraction, NonNegative, Positive
 from replibo.streams import RunStreams
 from replibo.surrogates.bayesian_linear_regression import BayesianLinearRegression
 from replibo.surrogates.standardise import standardise
@@ -52,11 +52,11 @@ class Dngo(Algorithm):
             (`replibo.algorithms.parts.refit`).
 
     Raises:
-        RepliboError: a setting is not allowed.
+        SettingError: there is no GPU, or the candidates would not fit in memory.
     """
 
     diagnostics: ClassVar[dict[str, str]] = {
-        "mean": "posterior mean of f at the choice, standardised y; nan where training diverged",
+        "mean": "posterior mean of f at the choice, standardised y; NaN where training diverged",
         "sd": "posterior standard deviation of f at the choice, likewise",
         "alpha": "α, the weights' prior precision, by marginal likelihood; likewise",
         "beta": "β, the noise's precision, by marginal likelihood; likewise",
@@ -70,21 +70,16 @@ class Dngo(Algorithm):
         space: Space,
         streams: RunStreams,
         *,
-        epochs: int = 500,
-        batch_size: int = 10,
-        learning_rate: float = 0.01,
-        xi: float = 0.01,
-        device: str = "cpu",
-        candidates: int = 512,
-        local_fraction: float = 0.5,
-        refit_growth: float = 0.05,
+        epochs: Count = 500,
+        batch_size: Count = 10,
+        learning_rate: Positive = 0.01,
+        xi: NonNegative = 0.01,
+        device: Device = "cpu",
+        candidates: Count = 512,
+        local_fraction: Fraction = 0.5,
+        refit_growth: NonNegative = 0.05,
     ) -> None:
         super().__init__(space, streams)
-        check_settings(
-            positive={"learning_rate": learning_rate},
-            not_negative={"xi": xi},
-            counts={"epochs": epochs, "batch_size": batch_size},
-        )
         self.epochs, self.batch_size, self.learning_rate = epochs, batch_size, learning_rate
         self.xi = xi
         self.device = torch_device(device)
@@ -101,7 +96,7 @@ class Dngo(Algorithm):
 
     def ask(self, history: History, t: int) -> Proposal:
         if len(history) == 0:
-            raise RepliboError("dngo.Dngo needs data; allowed: 1 or more initial points")
+            raise RepliboError("initial_points: must be at least 1, got 0")
         network = self._network(history)
         X, rows = self.candidates.draw(history)
         if network.diverged:

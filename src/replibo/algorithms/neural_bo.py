@@ -7,11 +7,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from replibo.algorithms.base import History, Proposal, Space
-from replibo.algorithms.parts.candidates import _memory_bytes
+from replibo.algorithms.parts.candidates import memory_bytes
 from replibo.algorithms.parts.neural_surrogate import NeuralSurrogate, ObservedVariance, choose
-from replibo.algorithms.parts.settings import check_settings
-from replibo.errors import RepliboError
 from replibo.problems.base import Array
+from replibo.settings import NonNegative, SettingError
 from replibo.streams import RunStreams
 from replibo.surrogates.tangent_kernel import (
     DualVariance,
@@ -42,14 +41,14 @@ class NeuralBO(NeuralSurrogate):
         settings: those of `NeuralSurrogate`.
 
     Raises:
-        RepliboError: a setting is not allowed.
+        SettingError: the p × p matrix of ``printed`` would not fit in memory.
     """
 
     diagnostics: ClassVar[dict[str, str]] = {
         "mean": "h at the query, in units of y (mean of the observations where it has diverged)",
         "sigma": "σ_t at the query, before ν, in units of y",
         "training_loss": "mean squared residual after the training in force, of standardised y",
-        "diverged": "1 where the training in force ended in weights that are not numbers, else 0",
+        "diverged": "1 where the training in force ended in weights that are NaN or infinite, else 0",
         "trained_on": "number of observations that the training in force was made on",
         "surrogate_bytes": "memory held by the surrogate's tensors",
     }
@@ -59,14 +58,11 @@ class NeuralBO(NeuralSurrogate):
         space: Space,
         streams: RunStreams,
         *,
-        nu: float = 1.0,
+        nu: NonNegative = 1.0,
         variance: Literal["dual", "printed"] = "dual",
         **settings: Any,
     ) -> None:
         super().__init__(space, streams, **settings)
-        check_settings(
-            not_negative={"nu": nu}, choices={"variance": (variance, ("dual", "printed"))}
-        )
         self.nu = nu
         if variance == "printed":
             self._check_memory()
@@ -79,14 +75,15 @@ class NeuralBO(NeuralSurrogate):
         self._variance = ObservedVariance(prior, self.inputs)
 
     def _check_memory(self) -> None:
-        """Raise a `RepliboError` where the printed form cannot fit."""
+        """Raise a `SettingError` where the printed form cannot fit."""
         hidden, output = self.start_weights
         p = hidden.size + output.size
         needed = PrimalVariance.bytes_needed(p, self.candidates.count)
         if needed > (memory := _memory_bytes_of(self.device)):
-            raise RepliboError(
-                f"variance: printed would need {needed / 1e9:.3g} GB for its {p} x {p} matrix, "
-                f"this machine's {self.device} has {memory / 1e9:.3g}; allowed: dual"
+            raise SettingError(
+                "variance",
+                f"must be dual, got printed: its {p} x {p} matrix needs {needed / 1e9:.3g} GB, and "
+                f"the {self.device} has {memory / 1e9:.3g}",
             )
 
     def targets(self, y: Array, rng: np.random.Generator) -> Array:
@@ -125,7 +122,7 @@ class NeuralBO(NeuralSurrogate):
 def _memory_bytes_of(device: str) -> float:
     """The memory of the machine, or of the GPU where ``device`` is one."""
     if device == "cpu":
-        return _memory_bytes()
+        return memory_bytes()
     import torch
 
     return float(torch.cuda.get_device_properties(device).total_memory)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
 from replibo.algorithms.parts.candidates import Candidates
-from replibo.algorithms.parts.devices import torch_device
+from replibo.algorithms.parts.devices import Device, torch_device
 from replibo.algorithms.parts.network_inputs import with_constant
 from replibo.algorithms.parts.neural_surrogate import ObservedVariance, Seen, choose
-from replibo.algorithms.parts.settings import check_settings
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
+from replibo.settings import Count, Fraction, Positive
 from replibo.streams import RunStreams
 from replibo.surrogates.tangent_kernel import DualVariance, TangentKernel
 from replibo.surrogates.two_layer_network import (
@@ -66,7 +66,7 @@ class NeuralBOReleased(Algorithm):
         candidates, local_fraction: number of candidates and share of local ones (`Candidates`).
 
     Raises:
-        RepliboError: a setting is not allowed.
+        SettingError: there is no GPU, or the candidates would not fit in memory.
     """
 
     diagnostics: ClassVar[dict[str, str]] = {
@@ -74,7 +74,7 @@ class NeuralBOReleased(Algorithm):
         "sigma": "σ_t at the query, before ν_t, in units of y",
         "nu": "ν_t",
         "training_loss": "mean squared residual after the training in force, in squared units of y",
-        "diverged": "1 where the training in force ended in weights that are not numbers, else 0",
+        "diverged": "1 where the training in force ended in weights that are NaN or infinite, else 0",
         "trained_on": "number of observations that the training in force was made on",
         "surrogate_bytes": "memory held by the surrogate's tensors",
     }
@@ -86,20 +86,16 @@ class NeuralBOReleased(Algorithm):
         space: Space,
         streams: RunStreams,
         *,
-        width: int = 500,
-        learning_rate: float = 0.001,
-        epochs: int = 50,
-        regularizer: float = 0.01,
-        retrain_every: int = 10,
-        device: Literal["cpu", "cuda"] = "cpu",
-        candidates: int = 512,
-        local_fraction: float = 0.5,
+        width: Count = 500,
+        learning_rate: Positive = 0.001,
+        epochs: Count = 50,
+        regularizer: Positive = 0.01,
+        retrain_every: Count = 10,
+        device: Device = "cpu",
+        candidates: Count = 512,
+        local_fraction: Fraction = 0.5,
     ) -> None:
         super().__init__(space, streams)
-        check_settings(
-            positive={"learning_rate": learning_rate, "regularizer": regularizer},
-            counts={"width": width, "epochs": epochs, "retrain_every": retrain_every},
-        )
         torch_device(device)
         self.learning_rate, self.epochs, self.device = learning_rate, epochs, device
         self.retrain_every = retrain_every
@@ -135,7 +131,7 @@ class NeuralBOReleased(Algorithm):
     def _trained(self, history: History) -> _State:
         """The training in force, and before it those that have not been made yet."""
         if len(history) == 0:
-            raise RepliboError("initial_points: 0 is not allowed; 1 or more are")
+            raise RepliboError("initial_points: must be at least 1, got 0")
         first = min(history.n_initial, len(history))
         state = self._state
         if state is not None and state.seen.begins(history):

@@ -8,8 +8,8 @@ import numpy as np
 
 from replibo.algorithms.base import History, Proposal, Space
 from replibo.algorithms.parts.neural_surrogate import NeuralSurrogate, choose
-from replibo.algorithms.parts.settings import check_settings
 from replibo.problems.base import Array
+from replibo.settings import NonNegative
 from replibo.streams import RunStreams
 
 
@@ -27,16 +27,13 @@ class NeuralGreedy(NeuralSurrogate):
         space, streams: the run's.
         perturbation_sd: ≥ 0, in units of standardised y.
         settings: those of `NeuralSurrogate`.
-
-    Raises:
-        RepliboError: a setting is not allowed.
     """
 
     diagnostics: ClassVar[dict[str, str]] = {
         "mean": "h at the query, in units of y (mean of the observations where it has diverged)",
         "training_loss": "mean squared residual after the training in force, of perturbed "
         "standardised y",
-        "diverged": "1 where the training in force ended in weights that are not numbers, else 0",
+        "diverged": "1 where the training in force ended in weights that are NaN or infinite, else 0",
         "trained_on": "number of observations that the training in force was made on",
         "surrogate_bytes": "memory held by the surrogate's tensors",
     }
@@ -46,11 +43,10 @@ class NeuralGreedy(NeuralSurrogate):
         space: Space,
         streams: RunStreams,
         *,
-        perturbation_sd: float = 0.1,
+        perturbation_sd: NonNegative = 0.1,
         **settings: Any,
     ) -> None:
         super().__init__(space, streams, **settings)
-        check_settings(not_negative={"perturbation_sd": perturbation_sd})
         self.perturbation_sd = perturbation_sd
 
     def targets(self, y: Array, rng: np.random.Generator) -> Array:

@@ -78,9 +78,7 @@ class RandomForest(Algorithm):
 
     def ask(self, history: History, t: int) -> Proposal:
         if len(history) == 0:
-            raise RepliboError(
-                "random_forest.RandomForest needs data; allowed: 1 or more initial points"
-            )
+            raise RepliboError("initial_points: must be at least 1, got 0")
         size = self.schedule.in_force(len(history), history.n_initial)
         _, centre, scale = standardise(history.y[:size])
         X, rows = self.candidates.draw(history)

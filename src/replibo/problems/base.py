@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replibo.errors import RepliboError
+from replibo.settings import Checked
 from replibo.streams import RunStreams
 
 Array = NDArray[np.float64]
@@ -25,7 +25,7 @@ class Observation:
     diagnostics: dict[str, float] = field(default_factory=dict)
 
 
-class Problem(ABC):
+class Problem(metaclass=Checked):
     """A black-box function, always to be *maximised*.
 
     The attributes and methods carry the names of BoTorch's ``BaseTestProblem`` and
@@ -91,10 +91,3 @@ class Problem(ABC):
         """Coordinates in the unit cube of the native points ``X`` (``… x d``)."""
         lower, upper = self.bounds
         return np.clip((np.asarray(X) - lower) / (upper - lower), 0.0, 1.0)
-
-
-def check_noise_std(noise_std: float) -> float:
-    """``noise_std`` itself, or a `RepliboError` where it is not a finite number ≥ 0."""
-    if not (np.isfinite(noise_std) and noise_std >= 0):
-        raise RepliboError(f"noise_std: {noise_std} is not allowed; a finite number >= 0 is")
-    return float(noise_std)

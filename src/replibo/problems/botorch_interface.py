@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replibo.errors import RepliboError, allowed
-from replibo.problems.base import Array, Problem, check_noise_std
+from replibo.errors import allowed
+from replibo.problems.base import Array, Problem
+from replibo.settings import Count, NonNegative, SettingError
 
 if TYPE_CHECKING:
     from botorch.test_functions.synthetic import SyntheticTestFunction
@@ -77,17 +78,19 @@ class BotorchProblem(Problem):
             precise as it gives them; None where it gives none.
 
     Raises:
-        RepliboError: there is no such function, or it cannot have that ``dim``.
+        SettingError: there is no such function, or it cannot have that ``dim``.
     """
 
     optimizers: Array | None
 
-    def __init__(self, *, function: str, dim: int | None = None, noise_std: float = 0.0) -> None:
+    def __init__(
+        self, *, function: str, dim: Count | None = None, noise_std: NonNegative = 0.0
+    ) -> None:
         self._function = _made(function, dim)
         self._sign = -1.0 if self._function.is_minimization_problem else 1.0
         self.dim = int(self._function.dim)
         self.bounds = self._function.bounds.numpy().copy()
-        self.noise_std = check_noise_std(noise_std)
+        self.noise_std = noise_std
         try:
             # + 0.0 makes the negated optimum of Ackley and Levy 0.0 and not -0.0
             self.optimal_value = self._sign * float(self._function.optimal_value) + 0.0
@@ -123,17 +126,15 @@ def _made(function: str, dim: int | None) -> Any:
         and not inspect.isabstract(cls)
     }
     if function not in known:
-        raise RepliboError(f"function: {function!r} is not allowed; {allowed(known)} is")
-    if dim is not None and (not isinstance(dim, int) or isinstance(dim, bool) or dim < 1):
-        raise RepliboError(f"dim: {dim!r} is not allowed; an integer >= 1 is")
+        raise SettingError("function", f"must be {allowed(known)}, got {function!r}")
     settings: dict[str, Any] = {} if dim is None else {"dim": dim}
     try:
         made = known[function](**settings)
     except Exception as error:  # BoTorch's functions differ in what they raise against a dim
         reason = str(error).partition("\n")[0]
-        raise RepliboError(f"dim: {function} cannot have dim {dim} ({reason})") from None
+        raise SettingError(
+            "dim", f"must be one that {function} can have, got {dim} ({reason})"
+        ) from None
     if made.discrete_inds or made.categorical_inds:
-        raise RepliboError(
-            f"function: {function} has inputs that are not continuous; allowed: continuous functions"
-        )
+        raise SettingError("function", f"must have continuous inputs only, got {function!r}")
     return made

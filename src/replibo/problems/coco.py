@@ -12,6 +12,7 @@ import numpy as np
 
 from replibo.errors import RepliboError
 from replibo.problems.base import Array, Problem
+from replibo.settings import SettingError
 
 if TYPE_CHECKING:
     from cocoex import BareProblem
@@ -33,7 +34,6 @@ GROUPS = {
 # Successive seeds take functions that are so far apart: one of each group in five seeds. 5 and 24
 # have no common divisor, so 24 successive seeds from a multiple of 24 take every function once.
 _STRIDE = 5
-_INVERSE_STRIDE = pow(_STRIDE, -1, FUNCTIONS)
 
 
 def member(seed: int) -> tuple[int, int]:
@@ -46,21 +46,8 @@ def member(seed: int) -> tuple[int, int]:
         RepliboError: the seed is negative.
     """
     if seed < 0:
-        raise RepliboError(f"seed: {seed} is not allowed; an integer >= 0 is")
+        raise RepliboError(f"seed: must be at least 0, got {seed}")
     return 1 + _STRIDE * seed % FUNCTIONS, 1 + seed // FUNCTIONS
-
-
-def seed_of(function: int, instance: int) -> int:
-    """The seed whose runs optimise this member: the inverse of `member`.
-
-    Raises:
-        RepliboError: the suite has no such member.
-    """
-    if not 1 <= function <= FUNCTIONS:
-        raise RepliboError(f"function: {function} is not allowed; an integer from 1 to 24 is")
-    if instance < 1:
-        raise RepliboError(f"instance: {instance} is not allowed; an integer >= 1 is")
-    return FUNCTIONS * (instance - 1) + _INVERSE_STRIDE * (function - 1) % FUNCTIONS
 
 
 class Bbob(Problem):
@@ -87,8 +74,8 @@ class Bbob(Problem):
 
     def __init__(self, *, dim: int) -> None:
         if dim not in DIMENSIONS:
-            raise RepliboError(f"dim: {dim!r} is not allowed; 2, 3, 5, 10, 20 or 40 is")
-        self.dim = int(dim)
+            raise SettingError("dim", f"must be 2, 3, 5, 10, 20 or 40, got {dim}")
+        self.dim = dim
         self.bounds = np.array([[-5.0] * self.dim, [5.0] * self.dim])
         self.optimal_value = 0.0
         self._take(*member(0))

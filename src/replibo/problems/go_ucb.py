@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from replibo.problems.base import Array, Problem, check_noise_std
+from replibo.problems.base import Array, Problem
+from replibo.settings import NonNegative
 
 
 class _OnTwoPi(Problem):
     """A function on [-2π, 2π] that increases on the whole domain, so that its maximum is at 2π."""
 
-    def __init__(self, *, noise_std: float = 0.05) -> None:
+    def __init__(self, *, noise_std: NonNegative = 0.05) -> None:
         self.dim = 1
         self.bounds = np.array([[-2 * np.pi], [2 * np.pi]])
-        self.noise_std = check_noise_std(noise_std)
+        self.noise_std = noise_std
         self.optimal_value = float(self.evaluate_true(self.bounds[1:])[0])
 
 

@@ -225,7 +225,7 @@ def _number(cell: str, where: str) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise RepliboError(f"{where}: {cell!r} is not allowed; a finite number is")
+        raise RepliboError(f"{where}: must be a finite number, got {cell!r}")
     return number
 
 

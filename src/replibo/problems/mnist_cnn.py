@@ -10,7 +10,7 @@ arguments.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replibo.data.mnist import CLASSES, SIZE, Digits, read_mnist
-from replibo.errors import RepliboError
 from replibo.problems.base import Array, Observation, Problem
 from replibo.problems.networks.cnn import ConvolutionalNetwork, evaluate, train
+from replibo.settings import Count
 from replibo.streams import RunStreams, generator
 
 VALIDATION = 10_000
@@ -87,8 +87,8 @@ class MnistCnn(Problem):
             small digits as a stand-in.
 
     Raises:
-        RepliboError: a setting is not allowed, or a file is missing, truncated, swapped with another
-            or of another size.
+        RepliboError: there are too many convolutions, or a file is missing, truncated, swapped with
+            another or of another size.
     """
 
     optimal_value = None
@@ -96,29 +96,20 @@ class MnistCnn(Problem):
     def __init__(
         self,
         *,
-        iterations: int = 1000,
-        channels: tuple[int, ...] = (8, 16),
-        batch_size: int = 64,
+        iterations: Count = 1000,
+        channels: Sequence[Count] = (8, 16),
+        batch_size: Count = 64,
         momentum: Literal["fixed", "tuned"] = "fixed",
         objective: Literal["cross_entropy", "error"] = "cross_entropy",
         data: Mapping[str, Path] | None = None,
     ) -> None:
-        for name, number in (("iterations", iterations), ("batch_size", batch_size)):
-            if number < 1:
-                raise RepliboError(f"{name}: {number} is not allowed; an integer >= 1 is")
-        for name, word, words in (
-            ("momentum", momentum, ("fixed", "tuned")),
-            ("objective", objective, ("cross_entropy", "error")),
-        ):
-            if word not in words:
-                raise RepliboError(f"{name}: {word!r} is not allowed; {' or '.join(words)} is")
         self.iterations, self.batch_size, self.objective = iterations, batch_size, objective
         ranges = (LOG10_LEARNING_RATE, MOMENTUM)[: 2 if momentum == "tuned" else 1]
         self.dim = len(ranges)
         self.bounds = np.array(ranges).T
         # Before the files are read: what is wrong with the network is said at once.
-        ConvolutionalNetwork(SIZE, channels, CLASSES, 1)
         self._channels = tuple(channels)
+        ConvolutionalNetwork(SIZE, self._channels, CLASSES, 1)
         if data is None:
             digits, held_out = small_digits(), _VALIDATION
             self.stand_in = (

@@ -20,6 +20,7 @@ import numpy as np
 from replibo.data.amazon import Category, Reviews, read_reviews
 from replibo.errors import RepliboError
 from replibo.problems.base import Array, Problem
+from replibo.settings import Count, SettingError
 from replibo.streams import generator
 
 if TYPE_CHECKING:
@@ -49,9 +50,9 @@ def hierarchical_f1(found: Category, target: Category) -> float:
 class Retrieval(Problem):
     """The hierarchical F1 score of a document with an unknown target document.
 
-    A finite pool: of documents with the same bag of words the first one, and without the target. A native
+    A finite pool: of documents with the same bag of words the first, and without the target. A native
     point is the bag of words, ``d`` = `terms` counts or weights: one for each of the words that are most
-    frequent in the corpus (of equally frequent ones the alphabetically first), in alphabetical order.
+    frequent in the corpus (ties go to the alphabetically first), in alphabetical order.
     There is no noise: the feedback is the score itself.
 
     The target is drawn once and for all runs (the paper: "a specified target document"), uniformly among
@@ -70,7 +71,7 @@ class Retrieval(Problem):
         scores: ``m``, the score of each of `candidates`.
 
     Raises:
-        RepliboError: a setting is not allowed, the file is damaged, the corpus is smaller than the
+        RepliboError: the file is damaged, the corpus is smaller than the
             vocabulary, or no category has two documents.
     """
 
@@ -79,21 +80,12 @@ class Retrieval(Problem):
     def __init__(
         self,
         *,
-        terms: int = 500,
+        terms: Count = 500,
         weights: Literal["counts", "tfidf"] = "counts",
         stop_words: Literal["none", "english"] = "none",
         target: Literal["fixed", "per_seed"] = "fixed",
         data: Mapping[str, Path] | None = None,
     ) -> None:
-        if terms < 1:
-            raise RepliboError(f"terms: {terms} is not allowed; an integer >= 1 is")
-        for name, word, words in (
-            ("weights", weights, ("counts", "tfidf")),
-            ("stop_words", stop_words, ("none", "english")),
-            ("target", target, ("fixed", "per_seed")),
-        ):
-            if word not in words:
-                raise RepliboError(f"{name}: {word!r} is not allowed; {' or '.join(words)} is")
         reviews = generate_stand_in() if data is None else read_reviews(data)
         if data is None:
             self.stand_in = (
@@ -167,15 +159,15 @@ class Retrieval(Problem):
         }
 
 
-def _bags_of_words(texts: list[str], terms: int, weights: str, stop_words: str) -> csr_matrix:
+def _bags_of_words(texts: list[str], terms: Count, weights: str, stop_words: str) -> csr_matrix:
     """The documents' counts or weights, ``n x terms``, sparse, float64."""
     # Imported late: the config is read without it.
     from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
     if len(texts) <= terms:
-        raise RepliboError(
-            f"terms: {terms} is not allowed for a corpus of {len(texts)} documents; 1 to "
-            f"{len(texts) - 1} is"
+        raise SettingError(
+            "terms",
+            f"must be at most {len(texts) - 1} for a corpus of {len(texts)} documents, got {terms}",
         )
     vectorizer = CountVectorizer(stop_words=None if stop_words == "none" else stop_words)
     try:
@@ -184,8 +176,8 @@ def _bags_of_words(texts: list[str], terms: int, weights: str, stop_words: str) 
         raise RepliboError("data: the corpus holds no words; allowed: texts") from None
     words = counts.shape[1]
     if words < terms:
-        raise RepliboError(
-            f"terms: {terms} is not allowed for a corpus of {words} different words; 1 to {words} is"
+        raise SettingError(
+            "terms", f"must be at most {words}, the number of words in the corpus, got {terms}"
         )
     # Not by the vectoriser's max_features, which takes any of equally frequent words, as the sorting of
     # the machine at hand has them.

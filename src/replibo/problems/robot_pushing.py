@@ -15,6 +15,7 @@ import numpy as np
 
 from replibo.errors import RepliboError
 from replibo.problems.base import Array, Observation, Problem
+from replibo.settings import NonNegative
 from replibo.streams import RunStreams
 
 BODIES = ("box", "circle", "hand 1", "hand 2")
@@ -189,12 +190,8 @@ class RobotPushing(Problem):
     )
     optimal_value = None  # `BOUND` is one, but nobody knows whether it is attained
 
-    def __init__(self, *, velocity_noise_std: float = 0.01) -> None:
-        if not (np.isfinite(velocity_noise_std) and velocity_noise_std >= 0):
-            raise RepliboError(
-                f"velocity_noise_std: {velocity_noise_std} is not allowed; a finite number >= 0 is"
-            )
-        self.velocity_noise_std = float(velocity_noise_std)
+    def __init__(self, *, velocity_noise_std: NonNegative = 0.01) -> None:
+        self.velocity_noise_std = velocity_noise_std
 
     def evaluate_true(self, X: Array) -> Array:
         return np.array([reward(x) for x in self._checked(X)])
@@ -214,12 +211,12 @@ class RobotPushing(Problem):
     def _checked(self, X: Array) -> Array:
         points = np.asarray(X, dtype=np.float64)
         if points.ndim != 2 or points.shape[1] != self.dim:
-            raise RepliboError(f"X: shape {points.shape} is not allowed; n x {self.dim} is")
+            raise RepliboError(f"X: must have the shape n x {self.dim}, got {points.shape}")
         lower, upper = self.bounds
         if wrong := np.argwhere(~((points >= lower) & (points <= upper))).tolist():
             row, column = wrong[0]
             raise RepliboError(
-                f"X: {points[row, column]} of parameter {column + 1} is not allowed; a number from "
-                f"{lower[column]:g} to {upper[column]:g} is"
+                f"X: parameter {column + 1} must be from {lower[column]:g} to {upper[column]:g}, got "
+                f"{points[row, column]}"
             )
         return points

@@ -30,6 +30,7 @@ from replibo.problems.networks.digit_classifier import (
     normalised,
     train,
 )
+from replibo.settings import Count, SettingError
 from replibo.streams import generator
 
 Upscaling = Literal["bilinear", "nearest"]
@@ -158,8 +159,7 @@ def calibrated_sd(accuracies: TamperedAccuracies, target: float) -> float:
     """
     if not (untouched := accuracies(0.0).mean()) > target:
         raise RepliboError(
-            f"target: {target:.4f} is not allowed; less than the original model's accuracy "
-            f"{untouched:.4f} is"
+            f"target: must be less than the original model's accuracy {untouched:.4f}, got {target:.4f}"
         )
     low, high = 0.0, 0.01
     while accuracies(high).mean() > target:
@@ -190,7 +190,8 @@ class SensitiveSamples(Problem):
             small digits as a stand-in.
 
     Raises:
-        RepliboError: a setting is not allowed, or a file is missing, truncated or of another size.
+        RepliboError: too few ``epochs`` to detect tampering, or a file is missing, truncated or of
+            another size.
     """
 
     dim = SMALL * SMALL
@@ -202,17 +203,9 @@ class SensitiveSamples(Problem):
         *,
         outputs: Outputs = "log_softmax",
         upscaling: Upscaling = "bilinear",
-        epochs: int = 6,
+        epochs: Count = 6,
         data: Mapping[str, Path] | None = None,
     ) -> None:
-        for name, word, words in (
-            ("outputs", outputs, ("log_softmax", "softmax")),
-            ("upscaling", upscaling, ("bilinear", "nearest")),
-        ):
-            if word not in words:
-                raise RepliboError(f"{name}: {word!r} is not allowed; {' or '.join(words)} is")
-        if not isinstance(epochs, int) or epochs < 1:
-            raise RepliboError(f"epochs: {epochs} is not allowed; an integer >= 1 is")
         self.outputs, self.upscaling, self.epochs = outputs, upscaling, epochs
         ends = normalised(np.array([0, 255], np.uint8))
         self.bounds = np.repeat(ends[:, None], self.dim, axis=1)
@@ -228,9 +221,10 @@ class SensitiveSamples(Problem):
             )
         # Before anything is run: detection could not be computed from such runs.
         if not self.accuracy > self._target:
-            raise RepliboError(
-                f"epochs: {epochs} is not allowed; enough for a test accuracy above "
-                f"{self._target:.4f} is, which is {self.accuracy:.4f}"
+            raise SettingError(
+                "epochs",
+                f"must be enough for a test accuracy above {self._target:.4f}, got {epochs} "
+                f"(accuracy {self.accuracy:.4f})",
             )
 
     @property

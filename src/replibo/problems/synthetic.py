@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from replibo.errors import RepliboError
 from replibo.problems.botorch_interface import BotorchProblem
+from replibo.settings import Count, NonNegative
 from replibo.streams import generator
 
 # Uniform points by which the spread of f is measured.
@@ -28,11 +26,7 @@ class Synthetic(BotorchProblem):
             from a stream of their own: the same numbers on every machine.
     """
 
-    def __init__(self, *, function: str, dim: int, noise_share: float = 0.1) -> None:
-        if not (math.isfinite(noise_share) and noise_share >= 0):
-            raise RepliboError(
-                f"noise_share: {noise_share} is not allowed; a finite number >= 0 is"
-            )
+    def __init__(self, *, function: str, dim: Count, noise_share: NonNegative = 0.1) -> None:
         super().__init__(function=function, dim=dim)
         U = generator("problem", "synthetic", function, dim, "spread").uniform(size=(POINTS, dim))
         self.noise_std = noise_share * float(np.std(self.evaluate_true(self.to_native(U))))

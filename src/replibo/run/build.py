@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import csv
 import importlib
-import inspect
-import typing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import TypeAdapter, ValidationError
 
 from replibo.algorithms.base import Algorithm, Space
 from replibo.config import registry
@@ -21,6 +18,7 @@ from replibo.data.manifest import data_file, destination
 from replibo.errors import RepliboError
 from replibo.problems.base import Array, Problem
 from replibo.run.loop import Experiment
+from replibo.settings import SettingError
 from replibo.streams import RunStreams
 
 
@@ -132,28 +130,8 @@ def experiment(
 def _made(where: str, cls: type[Any], settings: dict[str, Any], *arguments: Any) -> Any:
     """``cls(*arguments, **settings)``; what is wrong with a setting is said with its place."""
     try:
-        return cls(*arguments, **_typed(where, cls, settings))
+        return cls(*arguments, **settings)
+    except SettingError as error:
+        raise RepliboError(f"{where}.parameters.{error.key}: {error.what}") from None
     except RepliboError as error:
         raise RepliboError(f"{where}: {error}") from None
-
-
-def _typed(where: str, cls: type[Any], settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings, each of the type that the class's constructor declares."""
-    hints: dict[str, Any] = {}
-    for base in reversed(cls.__mro__):
-        if "__init__" in vars(base) and base is not object:
-            hints |= typing.get_type_hints(vars(base)["__init__"])
-    typed = {}
-    for name, value in settings.items():
-        try:
-            typed[name] = TypeAdapter(hints.get(name, Any)).validate_python(value)
-        except ValidationError as error:
-            reason = error.errors()[0]["msg"]
-            raise RepliboError(
-                f"parameters.{name}: {value!r} is not allowed ({reason[:1].lower()}{reason[1:]})"
-            ) from None
-    for parameter in inspect.signature(cls).parameters.values():
-        required = parameter.kind is parameter.KEYWORD_ONLY and parameter.default is parameter.empty
-        if required and parameter.name not in typed:
-            raise RepliboError(f"parameters.{parameter.name}: missing")
-    return typed

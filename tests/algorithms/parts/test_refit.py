@@ -2,12 +2,10 @@
 
 import math
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from replibo.algorithms.parts.refit import RefitSchedule
-from replibo.errors import RepliboError
 
 
 def test_sizes_by_hand():
@@ -39,11 +37,3 @@ def test_the_answer_is_a_function_of_the_length_and_never_older_than_the_growth(
         assert size == RefitSchedule(growth).in_force(n, n_initial) <= n
         assert n < max(size + 1, math.ceil((1 + growth) * size)) or n <= n_initial
         assert used.in_force(size, n_initial) == size
-
-
-@pytest.mark.parametrize("growth", [-0.1, float("nan"), float("inf")])
-def test_what_is_not_allowed_is_said(growth):
-    with pytest.raises(
-        RepliboError, match=r"refit_growth: .* is not allowed; a finite number >= 0 is"
-    ):
-        RefitSchedule(growth)

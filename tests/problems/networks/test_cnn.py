@@ -225,11 +225,9 @@ def test_sizes_are_those_of_torchs_convolutions() -> None:
 @pytest.mark.parametrize(
     ("size", "channels", "named"),
     [
-        (28, (), "0 convolutions"),
-        (28, (1,) * 6, "6 convolutions are not allowed; 1 to 5"),
-        (28, (8, 0), "channels: 0"),
-        (28, (-1,), "channels: -1"),
-        (1, (8,), "1 convolutions"),
+        (28, (), "channels must be 1 to 5 convolutions, got 0"),
+        (28, (1,) * 6, "channels must be 1 to 5 convolutions, got 6"),
+        (1, (8,), "must be 1 to 0 convolutions, got 1"),
     ],
 )
 def test_a_network_that_does_not_fit_is_one_line(

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from replibo.algorithms.base import History, Proposal, Space
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
+from replibo.settings import SettingError
 from replibo.streams import RunStreams
 
 # Standard deviations of the local perturbations, in units of the cube's edge: log-uniform between.
@@ -28,7 +29,7 @@ class Candidates:
     """Draws the candidates of one run.
 
     On the cube: ``count`` points, of which a share ``local_fraction`` are the incumbent (the point of
-    largest y so far, of equal ones the first) plus Gaussian steps, each of a standard deviation
+    largest y so far; ties go to the first) plus Gaussian steps, each of a standard deviation
     log-uniform between `LOWEST_LOCAL_SD` and `HIGHEST_LOCAL_SD`, clipped to the cube; the rest are
     uniform. With ``local_fraction`` 0 all are uniform. On a finite problem: ``count`` different rows
     of the pool (all of them, in the pool's order, where it has no more).
@@ -43,7 +44,7 @@ class Candidates:
         bytes_per_candidate: what the algorithm needs for each, to refuse what cannot fit.
 
     Raises:
-        RepliboError: a setting is not allowed, or memory would not do.
+        SettingError: the candidates would not fit in memory.
     """
 
     def __init__(
@@ -55,19 +56,14 @@ class Candidates:
         local_fraction: float,
         bytes_per_candidate: float = 0.0,
     ) -> None:
-        if count < 1:
-            raise RepliboError(f"candidates: {count} is not allowed; an integer >= 1 is")
-        if not 0 <= local_fraction <= 1:
-            raise RepliboError(
-                f"local_fraction: {local_fraction} is not allowed; a number from 0 to 1 is"
-            )
         self.space, self.streams = space, streams
         self.count, self.local = count, round(count * local_fraction)
         needed = count * (bytes_per_candidate + 8.0 * space.dim)
-        if needed > (memory := _memory_bytes()):
-            raise RepliboError(
-                f"candidates: {count} would need {needed / 1e9:.3g} GB, this machine has "
-                f"{memory / 1e9:.3g}; allowed: at most {math.floor(count * memory / needed)}"
+        if needed > (memory := memory_bytes()):
+            raise SettingError(
+                "candidates",
+                f"must be at most {math.floor(count * memory / needed)}, got {count}: they need "
+                f"{needed / 1e9:.3g} GB, and this machine has {memory / 1e9:.3g}",
             )
 
     def draw(self, history: History) -> tuple[Array, NDArray[np.int64]]:
@@ -100,19 +96,17 @@ class Candidates:
         acquisition: Array,
         diagnostics: dict[str, float] | None = None,
     ) -> Proposal:
-        """The candidate of largest ``acquisition`` (``m``), of equal ones the first.
+        """The candidate of largest ``acquisition`` (``m``); ties go to the first.
 
         Raises:
-            RepliboError: an acquisition is not a number.
+            RepliboError: an acquisition is NaN.
         """
         if np.any(np.isnan(acquisition)):
-            raise RepliboError(
-                "acquisition: not a number at a candidate; the surrogate has diverged"
-            )
+            raise RepliboError("acquisition: NaN at a candidate; the surrogate has diverged")
         i = int(np.argmax(acquisition))
         return Proposal(X[i], int(rows[i]), diagnostics or {})
 
 
-def _memory_bytes() -> float:
+def memory_bytes() -> float:
     """The machine's memory."""
     return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from replibo.errors import RepliboError
+from replibo.settings import SettingError
 
 if TYPE_CHECKING:
     import torch
 
+Device = Literal["cpu", "cuda"]
 
-def torch_device(name: str) -> torch.device:
-    """The torch device called ``name``: ``cpu`` or ``cuda``.
+
+def torch_device(name: Device) -> torch.device:
+    """The torch device called ``name``.
 
     Raises:
-        RepliboError: another name, or ``cuda`` where torch finds no GPU.
+        SettingError: ``cuda`` where torch finds no GPU.
     """
-    if name not in ("cpu", "cuda"):
-        raise RepliboError(f"device: {name} is not allowed; cpu or cuda is")
     import torch
 
     if name == "cuda" and not torch.cuda.is_available():
-        raise RepliboError(
-            "device: cuda is not allowed on this machine (torch finds no GPU); cpu is"
-        )
+        raise SettingError("device", "must be cpu, got cuda: torch finds no GPU on this machine")
     return torch.device(name)

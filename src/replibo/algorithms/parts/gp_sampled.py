@@ -132,9 +132,7 @@ class _GpSampled(Algorithm):
         """
         n = len(history)
         if n == 0:
-            raise RepliboError(
-                f"{type(self).__name__} needs data; allowed: 1 or more initial points"
-            )
+            raise RepliboError("initial_points: must be at least 1, got 0")
         fitted_at = self.schedule.in_force(n, history.n_initial)
         gp, kept = self._gp, len(self._seen)
         if gp is None or gp.fitted_at != fitted_at or not _continues(history, self._seen):

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
 from replibo.algorithms.parts.candidates import Candidates
-from replibo.algorithms.parts.devices import torch_device
+from replibo.algorithms.parts.devices import Device, torch_device
 from replibo.algorithms.parts.network_inputs import network_inputs
 from replibo.algorithms.parts.refit import RefitSchedule
-from replibo.algorithms.parts.settings import check_settings
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
+from replibo.settings import Count, Fraction, NonNegative, Positive
 from replibo.streams import RunStreams
 from replibo.surrogates.standardise import standardise
 from replibo.surrogates.tangent_kernel import Variance
@@ -105,7 +105,7 @@ class NeuralSurrogate(Algorithm):
     was made on the first n' of them, by `RefitSchedule`; the batches' order (and what else it takes) is
     of ``surrogate_at(n')``.
 
-    A training that diverges (weights that are not numbers) is part of what the recipe does: the query is
+    A training that diverges (weights NaN or infinite) is part of what the recipe does: the query is
     then a candidate at random, the diagnostic ``diverged`` is 1, and the run goes on.
 
     Args:
@@ -123,7 +123,7 @@ class NeuralSurrogate(Algorithm):
         refit_growth: growth of the history from training to training (`RefitSchedule`).
 
     Raises:
-        RepliboError: a setting is not allowed.
+        SettingError: there is no GPU, or the candidates would not fit in memory.
     """
 
     late_imports: ClassVar[tuple[str, ...]] = ("torch",)
@@ -133,29 +133,20 @@ class NeuralSurrogate(Algorithm):
         space: Space,
         streams: RunStreams,
         *,
-        width: int = 500,
-        learning_rate: float = 0.001,
-        epochs: int = 50,
-        batch_size: int = 50,
-        regularizer: float = 0.01,
+        width: Count = 500,
+        learning_rate: Positive = 0.001,
+        epochs: Count = 50,
+        batch_size: Count = 50,
+        regularizer: Positive = 0.01,
         initialization: Literal["section_7", "section_4"] = "section_7",
         input_scaling: Literal["fixed", "raw"] = "fixed",
         batch_loss: Literal["sum", "mean"] = "sum",
-        device: Literal["cpu", "cuda"] = "cpu",
-        candidates: int = 512,
-        local_fraction: float = 0.5,
-        refit_growth: float = 0.05,
+        device: Device = "cpu",
+        candidates: Count = 512,
+        local_fraction: Fraction = 0.5,
+        refit_growth: NonNegative = 0.05,
     ) -> None:
         super().__init__(space, streams)
-        check_settings(
-            positive={"learning_rate": learning_rate, "regularizer": regularizer},
-            counts={"width": width, "epochs": epochs, "batch_size": batch_size},
-            choices={
-                "initialization": (initialization, ("section_7", "section_4")),
-                "input_scaling": (input_scaling, ("fixed", "raw")),
-                "batch_loss": (batch_loss, ("sum", "mean")),
-            },
-        )
         torch_device(device)
         self.learning_rate, self.epochs, self.batch_size = learning_rate, epochs, batch_size
         self.regularizer, self.batch_loss = regularizer, batch_loss
@@ -188,9 +179,7 @@ class NeuralSurrogate(Algorithm):
             RepliboError: there are no observations.
         """
         if len(history) == 0:
-            raise RepliboError(
-                "initial_points: 0 is not allowed; 1 or more are (y is standardised)"
-            )
+            raise RepliboError("initial_points: must be at least 1, got 0 (y is standardised)")
         n = self.schedule.in_force(len(history), history.n_initial)
         if self._fit is None or len(self._fit.seen) != n or not self._fit.seen.begins(history):
             y, mean, sd = standardise(history.y[:n])

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import math
 
-from replibo.algorithms.parts.settings import check_settings
-
 
 class RefitSchedule:
     """The sizes of the history at which a surrogate is fitted: n₀, then n ← max(n + 1, ⌈(1 + growth) n⌉).
@@ -22,13 +20,9 @@ class RefitSchedule:
 
     Args:
         growth: ≥ 0; 0 fits at every query.
-
-    Raises:
-        RepliboError: ``growth`` is not allowed.
     """
 
     def __init__(self, growth: float) -> None:
-        check_settings(not_negative={"refit_growth": growth})
         self.growth = growth
         self._sizes: list[int] = []
 

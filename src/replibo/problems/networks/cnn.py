@@ -18,7 +18,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from replibo.errors import RepliboError
+from replibo.settings import SettingError
 
 Floats = NDArray[np.float32]
 Pixels = NDArray[np.uint8]
@@ -32,15 +32,16 @@ def sizes(size: int, layers: int) -> list[int]:
     """Heights of a square image of ``size`` pixels before and after each of ``layers`` convolutions.
 
     Raises:
-        RepliboError: no pixel is left to halve.
+        SettingError: no pixel is left to halve.
     """
     found = [size]
     while found[-1] > 1:
         found.append(math.ceil(found[-1] / STRIDE))
     if not 1 <= layers < len(found):
-        raise RepliboError(
-            f"channels: {layers} convolutions are not allowed; 1 to {len(found) - 1} are, since each "
-            f"halves the image ({', '.join(map(str, found))} pixels)"
+        raise SettingError(
+            "channels",
+            f"must be 1 to {len(found) - 1} convolutions, got {layers}; each halves the image "
+            f"({', '.join(map(str, found))} pixels)",
         )
     return found[: layers + 1]
 
@@ -136,7 +137,7 @@ class ConvolutionalNetwork:
             convolution in the order channel, row, column.
 
     Raises:
-        RepliboError: the network does not fit the image, or a number of channels is below 1.
+        SettingError: the network does not fit the image.
     """
 
     def __init__(
@@ -150,9 +151,6 @@ class ConvolutionalNetwork:
         pixel_std: float = 1.0,
     ) -> None:
         heights = sizes(size, len(channels))
-        for number in channels:
-            if number < 1:
-                raise RepliboError(f"channels: {number} is not allowed; integers >= 1 are")
         inputs = (1, *channels[:-1])
         shapes = [
             (out, KERNEL * KERNEL * into + 1) for into, out in zip(inputs, channels, strict=True)

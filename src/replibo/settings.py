@@ -1,0 +1,103 @@
+"""The settings of problems and algorithms: types and ranges, checked once, when an object is made.
+
+A constructor declares its settings as keyword-only arguments with the types below (or any other that
+pydantic knows); `Checked`, the metaclass of `Problem` and `Algorithm`, holds the arguments to them.
+Relations between two settings are checked by the constructor itself, with a `SettingError`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+import typing
+from abc import ABCMeta
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from replibo.errors import RepliboError
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Probability = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
+Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1)]
+
+
+class SettingError(RepliboError):
+    """One setting is out of its range, of another type, or missing.
+
+    Attributes:
+        key: the setting's name.
+        what: ``must be X, got Y``.
+    """
+
+    def __init__(self, key: str, what: str, of: str = "") -> None:
+        super().__init__(f"{of}: {key} {what}" if of else f"{key} {what}")
+        self.key, self.what = key, what
+
+
+def must_be(error: ValidationError) -> str:
+    """``must be X, got Y`` (or ``must be X or be Z, got Y`` for a union), for a single value."""
+    faults = error.errors(include_url=False)
+    ways = dict.fromkeys(re.sub(r"^\w+ should ", "", fault["msg"]) for fault in faults)
+    text = f"must {' or '.join(ways)}".replace("an instance of Sequence", "a list")
+    shown = repr(faults[0]["input"])
+    return f"{text}, got {shown if len(shown) <= 60 else shown[:57] + '…'}"
+
+
+def parameters(cls: type) -> dict[str, inspect.Parameter]:
+    """The keyword-only arguments of a class; those of its base too where it passes ``**settings`` on."""
+    found: dict[str, inspect.Parameter] = {}
+    for base in cls.__mro__:
+        if "__init__" in vars(base):
+            own = inspect.signature(vars(base)["__init__"]).parameters.values()
+            for parameter in own:
+                if parameter.kind is parameter.KEYWORD_ONLY:
+                    found.setdefault(parameter.name, parameter)
+            if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in own):
+                break
+    return found
+
+
+@functools.cache
+def _types(cls: type) -> dict[str, TypeAdapter[Any]]:
+    hints: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        if "__init__" in vars(base) and base is not object:
+            hints |= typing.get_type_hints(vars(base)["__init__"], include_extras=True)
+    return {name: TypeAdapter(hints.get(name, Any)) for name in parameters(cls)}
+
+
+def checked(cls: type, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """``settings`` with each value of the type that the constructor of ``cls`` declares.
+
+    Arguments that are not keyword-only are left as they are.
+
+    Raises:
+        SettingError: a value is out of its range or of another type (a bool or a text is no number),
+            or a setting without a default is missing.
+    """
+    result = dict(settings)
+    types = _types(cls)
+    for name, parameter in parameters(cls).items():
+        if name in settings:
+            try:
+                result[name] = types[name].validate_python(settings[name], strict=True)
+            except ValidationError as error:
+                raise SettingError(name, must_be(error), cls.__name__) from None
+        elif parameter.default is parameter.empty:
+            raise SettingError(name, "must be given", cls.__name__)
+    return result
+
+
+class Checked(ABCMeta):
+    """Metaclass: settings are `checked` before the constructor runs, and never afterwards."""
+
+    def __call__(cls, *arguments: Any, **settings: Any) -> Any:
+        try:
+            return super().__call__(*arguments, **checked(cls, settings))
+        except SettingError as error:
+            raise SettingError(error.key, error.what, cls.__name__) from None
