@@ -20,6 +20,7 @@ ENTRY = {
     "sha256": "0" * 64,
     "digest_of": "file",
     "size": 1,
+    "max_bytes": 1,
     "licence": "CC0",
     "source": "nowhere",
     "citation": "nobody",
@@ -67,6 +68,11 @@ def test_a_mirror_keeps_the_publishers_file_names() -> None:
         assert all(urlsplit(url).path.endswith("/" + published) for url in file.urls)
 
 
+def test_the_bound_leaves_room_for_a_gz_that_is_hardly_packed() -> None:
+    for file in load_manifest().values():
+        assert file.max_bytes > (file.size or 0) * 1.01
+
+
 def test_only_gz_files_are_verified_by_what_they_hold() -> None:
     for file in load_manifest().values():
         assert (file.digest_of == "decompressed") == file.path.endswith(".gz")
@@ -84,6 +90,9 @@ def test_only_gz_files_are_verified_by_what_they_hold() -> None:
         ("sha256", "A" * 64),
         ("digest_of", "gz"),
         ("size", 0),
+        ("max_bytes", None),
+        ("max_bytes", 0),
+        ("size", 2),
         ("license", "CC0"),
         ("sha256", None),
         ("size", None),
@@ -127,9 +136,11 @@ def test_destination_is_below_the_data_folder(tmp_path: Path) -> None:
 
 
 def test_an_unknown_name_says_which_there_are(tmp_path: Path) -> None:
-    with pytest.raises(RepliboError, match=r"^data file: mnist is not known; agnp, .* is$"):
+    with pytest.raises(
+        RepliboError, match=r"^data file: must be agnp, .* or mnist_train_labels, got mnist$"
+    ):
         data_file("mnist")
-    with pytest.raises(RepliboError, match="mnist is not known"):
+    with pytest.raises(RepliboError, match=r"got mnist$"):
         destination("mnist", tmp_path)
 
 
@@ -137,7 +148,7 @@ def test_importing_costs_little() -> None:
     """The workflow reads the manifest at each start; fetching what is there needs no network."""
     heavy = {"numpy", "pooch", "requests", "tqdm", "torch", "pandas"}
     code = (
-        "import sys, replibo.data.manifest, replibo.data.fetch\n"
+        "import sys, replibo.data.manifest, replibo.data.fetch, replibo.data.verify\n"
         "replibo.data.manifest.load_manifest()\n"
         f"sys.exit(str({heavy} & set(sys.modules)) if {heavy} & set(sys.modules) else 0)"
     )

@@ -1,126 +1,88 @@
-"""Fetching the files of the manifest: from a mirror or from where they are published, verified.
+"""Fetching the files of the manifest: from a mirror, then from where they are published; verified.
 
-A file appears under its own name only when it is whole and its digest is right: it is written
-beside its destination under a name of its own and then renamed, so that processes which fetch the
-same file at the same time do not disturb each other.
-
-Of a file whose digest nobody has published, the structure is checked instead; its digest is recorded
-beside it (`record_of`) when the file is first found right, and it is held to that from then on.
+pooch downloads, retries, shows the progress and keeps a file that is not whole or not right under a
+temporary name, so that nothing is left behind and processes that fetch the same file do not disturb
+each other. Here are the sources, the bounds of size and time, and one line for whatever goes wrong.
 """
 
 from __future__ import annotations
 
-import csv
-import gzip
-import hashlib
 import os
-import shutil
+import re
+import sys
+import threading
 import time
-import zlib
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
-from io import BufferedIOBase
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import IO, Any
 from urllib.parse import quote
-from uuid import uuid4
 
-from replibo.data.manifest import CsvTable, DataFile, data_file
+from replibo.data.manifest import DataFile, data_file
+from replibo.data.verify import fault_of, fault_with_record, irregular, record, record_of
 from replibo.errors import RepliboError
 
 MIRROR_VARIABLE = "REPLIBO_DATA_MIRROR"
 
-# Pause before the second attempt at one source; doubled before each further one.
-BACKOFF_SECONDS = 0.5
+ATTEMPTS = 3
+"""How often one URL is asked, at most, where asking again may help."""
 
-_CHUNK = 1 << 16
+TIMEOUT = 30.0
+"""Seconds to wait for a connection, and for each further piece of the body."""
+
+TIME_LIMIT = 600.0
+"""Seconds for one source, all attempts together."""
+
+# User name and password: after the scheme, or in a mirror that lacks it, up to the last @.
+_SECRET = re.compile(r"^(?:(\w+:/+)|(?=[^@]*:)).*@", re.DOTALL)
 
 
 class _SourceError(Exception):
     """One source did not give the file; the message says why, briefly."""
 
 
-class _TransientError(_SourceError):
-    """The same source may well give it in a moment."""
+class _TransientError(_SourceError, ValueError):
+    """The same source may well give it in a moment: pooch asks again after a ValueError."""
 
 
-def fetch(
-    name: str,
-    *,
-    data_dir: Path,
-    output: Path | None = None,
-    mirror: str | Path | None = None,
-    progress: bool = True,
-    attempts: int = 3,
-    timeout: float = 30.0,
-) -> Path:
+def fetch(name: str, *, data_dir: Path, mirror: str | Path | None = None) -> Path:
     """The path of the file called ``name``, fetched unless it is already there.
 
     Args:
         name: its name in the manifest.
         data_dir: the data folder.
-        output: where to put the file, instead of its place in the data folder.
         mirror: a folder or an http(s) URL, asked before the published URLs. None: what the
             environment variable REPLIBO_DATA_MIRROR says. Empty: no mirror.
-        progress: show a progress bar, where standard error is a terminal.
-        attempts: how often one source is asked, at most, where asking again may help.
-        timeout: seconds to wait for a connection, and for each further piece of the body.
 
     Raises:
-        RepliboError: one line. The name, the mirror or a number is not allowed; the file is there
-            with a wrong digest (it is left as it is); it cannot be written; or no source gave it:
-            then the line says why for each of them, and how to put the file there by hand.
+        RepliboError: one line. The name or the mirror is wrong; the file is there but is not the
+            right one (it is left as it is); it cannot be written; or no source gave it: then the
+            line says why for each of them, and how to put the file there by hand.
     """
     file = data_file(name)
-    if attempts < 1:
-        raise RepliboError(f"attempts: {attempts} is not allowed; a number >= 1 is")
-    if not timeout > 0:
-        raise RepliboError(f"timeout: {timeout} is not allowed; seconds > 0 are")
     sources = _sources(file, mirror)
-    target = data_dir / file.path if output is None else output
+    target = data_dir / file.path
     try:
-        if target.exists():
-            _refuse_wrong(target, file)
-            return target
-        target.parent.mkdir(parents=True, exist_ok=True)
-        failures = []
-        with _part_of(target) as part:
-            for source in sources:
-                try:
-                    _get(source, part, file, progress, attempts, timeout)
-                    # also what was recorded of a file that lay here before
-                    if fault := _fault(part, file, record_of(target)):
-                        raise _SourceError(fault)
-                except _SourceError as failure:
-                    failures.append(f"{source} ({failure})")
-                else:
-                    os.replace(part, target)
-                    _record(target, file)
-                    return target
-    except OSError as error:
-        # What can go wrong with a source is caught above; this is our own side, e.g. a full disk.
-        raise RepliboError(f"{name}: cannot write {target}: {error.strerror or error}") from error
-    raise RepliboError(
-        f"{name}: no source gave the file: {'; '.join(failures)}; "
-        f"to put it there by hand: {target} with {file.digest}"
-    )
+        fault = fault_of(target, file)
+    except FileNotFoundError:
+        return _fetch(file, target, sources)
+    if fault:
+        raise RepliboError(
+            f"{name}: {target} is there, but: {fault}; it must have {file.digest}; "
+            "move it away or delete it, and fetch again"
+        )
+    return target
 
 
 def fetch_all(
-    names: Iterable[str],
-    *,
-    data_dir: Path,
-    mirror: str | Path | None = None,
-    progress: bool = True,
-    attempts: int = 3,
-    timeout: float = 30.0,
+    names: Iterable[str], *, data_dir: Path, mirror: str | Path | None = None
 ) -> list[Path]:
     """The paths of the files called ``names``, in their order; each fetched as `fetch` does.
 
-    All are tried, and those that could be had stay, also where others are missing.
+    All are tried, and those that arrive stay, even if others fail.
 
     Raises:
-        RepliboError: one line for each file that is missing or wrong. A name that is not known is
-            told before anything is fetched.
+        RepliboError: one line for each file that is missing or wrong. An unknown name is reported
+            before anything is fetched.
     """
     names = list(names)
     for name in names:
@@ -128,15 +90,7 @@ def fetch_all(
     paths, faults = [], []
     for name in names:
         try:
-            path = fetch(
-                name,
-                data_dir=data_dir,
-                mirror=mirror,
-                progress=progress,
-                attempts=attempts,
-                timeout=timeout,
-            )
-            paths.append(path)
+            paths.append(fetch(name, data_dir=data_dir, mirror=mirror))
         except RepliboError as error:
             faults.append(str(error))
     if faults:
@@ -144,217 +98,162 @@ def fetch_all(
     return paths
 
 
-def fault_of(path: Path, file: DataFile) -> str | None:
-    """Why the file at ``path`` is not ``file``, briefly; None where its digest is right.
-
-    Where the digest is unknown and none is recorded yet, that of a file with the right structure is
-    recorded (if the folder can be written).
-
-    Raises:
-        OSError: it cannot be read.
-    """
-    fault = _fault(path, file, record_of(path))
-    if fault is None:
-        _record(path, file)
-    return fault
-
-
-def record_of(path: Path) -> Path:
-    """Where the digest of the file at ``path`` is recorded, if the manifest does not know it."""
-    return path.with_name(f"{path.name}.sha256")
-
-
-def _fault(path: Path, file: DataFile, record: Path) -> str | None:
-    if file.table is None:
-        return _wrong_digest(path, file)
-    try:
-        recorded = record.read_text(encoding="utf-8", errors="replace").partition(" ")[0].strip()
-    except FileNotFoundError:
-        return _wrong_table(path, file.table)
-    if (sha256 := _sha256(path)) != recorded:
-        return (
-            f"wrong digest: sha256 {sha256}, not {recorded or 'the missing one'}, which was recorded "
-            f"in {record} when the file was first used (to take another file, delete that too)"
-        )
-    return None
-
-
-def _record(path: Path, file: DataFile) -> None:
-    """Record the digest of a file that was found right, unless the manifest or a record has it."""
-    record = record_of(path)
-    if file.table is None or record.exists():
-        return
-    # A data folder that others maintain may be read-only: then the structure is checked each time.
-    with suppress(OSError), _part_of(record) as part:
-        part.write_text(f"{_sha256(path)}  {path.name}\n", encoding="ascii")  # as sha256sum does
-        os.replace(part, record)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _wrong_digest(path: Path, file: DataFile) -> str | None:
-    assert file.size is not None
-    sha256, size = hashlib.sha256(), 0
-    try:
-        with _opened(path, file) as stream:
-            # Stopping beyond the right size keeps a small gz from unpacking into terabytes.
-            while size <= file.size and (chunk := stream.read(_CHUNK)):
-                sha256.update(chunk)
-                size += len(chunk)
-    except EOFError:
-        return "truncated gzip"
-    except (gzip.BadGzipFile, zlib.error):
-        return "corrupt gzip, or none at all"
-    if size > file.size:
-        return f"wrong digest: more than the right {file.size} bytes"
-    if sha256.hexdigest() != file.sha256:
-        return f"wrong digest: {size} bytes with sha256 {sha256.hexdigest()}"
-    return None
-
-
-def _wrong_table(path: Path, table: CsvTable) -> str | None:
-    """Why the file at ``path`` is not a CSV file of this structure; None where it is."""
-    seen: dict[str, set[str]] = {name: set() for name in table.classes}
-    positions = {name: table.columns.index(name) for name in table.classes}
-    rows = 0
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as stream:
-            lines = csv.reader(stream, strict=True)
-            header = next(lines, [])
-            if header != list(table.columns):
-                shown = ", ".join(repr(name) for name in header[: len(table.columns)])
-                missing = ", ".join(name for name in table.columns if name not in header)
-                return f"wrong columns: {shown[:200] or 'none'}; missing: {missing or 'none'}"
-            for cells in lines:
-                rows += 1
-                if rows > table.rows:
-                    return f"more than the right {table.rows:,} rows"
-                if len(cells) != len(header):
-                    return f"line {lines.line_num} has {len(cells)} cells, not {len(header)}"
-                for name, position in positions.items():
-                    if not cells[position].strip():
-                        return f"line {lines.line_num}: column {name!r} is empty"
-                    seen[name].add(cells[position])
-    except UnicodeDecodeError:
-        return "not UTF-8"
-    except csv.Error as error:
-        return f"no whole CSV file: {error}"
-    if rows != table.rows:
-        return f"{rows:,} rows, not {table.rows:,}"
-    for name, values in seen.items():
-        if len(values) < 2:
-            return f"column {name!r} holds {len(values)} different values, not 2 or more"
-    return None
-
-
-def _opened(path: Path, file: DataFile) -> BufferedIOBase:
-    return gzip.open(path, "rb") if file.digest_of == "decompressed" else path.open("rb")
-
-
-def _refuse_wrong(path: Path, file: DataFile) -> None:
-    """Somebody put this file there: say what is wrong, and leave it to them to remove it."""
-    try:
-        fault = fault_of(path, file)
-    except OSError as error:
-        fault = f"cannot be read: {error.strerror or error}"
-    if fault:
-        raise RepliboError(
-            f"{file.name}: {path} is there already, but: {fault}; right is {file.digest}; "
-            "move it away or delete it, and fetch again"
-        )
-
-
 def _sources(file: DataFile, mirror: str | Path | None) -> list[str | Path]:
     """Where to ask for ``file``, in order: a path is in a mirror's folder, a string is a URL."""
-    if mirror is None:
-        mirror = os.environ.get(MIRROR_VARIABLE, "")
-    if mirror == "":
+    root = os.environ.get(MIRROR_VARIABLE, "") if mirror is None else str(mirror)
+    if not root:
         return [*file.urls]
-    root = str(mirror)
     if root.startswith(("http://", "https://")):
         return [f"{root.rstrip('/')}/{quote(file.path_in_mirror)}", *file.urls]
-    if "://" in root:
-        raise RepliboError(f"mirror: {root} is not allowed; a folder or an http(s) URL is")
-    return [Path(root).expanduser() / file.path_in_mirror, *file.urls]
-
-
-@contextmanager
-def _part_of(target: Path) -> Iterator[Path]:
-    """A path beside ``target`` that nobody else uses; whatever lies there is gone at the end."""
-    # Not tempfile's: the files it makes are for the owner's eyes only, and stay so when renamed.
-    part = target.with_name(f".{target.name}.{uuid4().hex}.part")
     try:
-        yield part
-    finally:
-        part.unlink(missing_ok=True)
+        if "://" in root:
+            raise RuntimeError("another scheme")
+        return [Path(root).expanduser() / file.path_in_mirror, *file.urls]
+    except RuntimeError as error:  # expanduser: no such user
+        raise RepliboError(
+            f"mirror: must be a folder or an http(s) URL, got {_shown(root)} ({error})"
+        ) from None
 
 
-def _get(
-    source: str | Path, part: Path, file: DataFile, progress: bool, attempts: int, timeout: float
-) -> None:
-    """Write what ``source`` has to ``part``, or raise `_SourceError`."""
-    if isinstance(source, Path):
-        _copy(source, part)
-    else:
-        for attempt in range(1, attempts + 1):
-            try:
-                _download(source, part, file, progress, timeout)
-                return
-            except _TransientError as failure:
-                if attempt == attempts:
-                    raise _SourceError(f"{failure}; attempts: {attempts}") from failure
-                time.sleep(BACKOFF_SECONDS * 2 ** (attempt - 1))
+def _shown(source: str | Path) -> str:
+    """A source as messages may show it, without a password."""
+    return _SECRET.sub(r"\1***@", str(source))
 
 
-def _copy(source: Path, part: Path) -> None:
-    try:
-        stream = source.open("rb")
-    except OSError as error:
-        raise _SourceError(error.strerror or str(error)) from error
-    with stream, part.open("wb") as copy:
-        shutil.copyfileobj(stream, copy)
+def _fetch(file: DataFile, target: Path, sources: list[str | Path]) -> Path:
+    import pooch  # late: a file that is already there does not need it
 
-
-def _download(url: str, part: Path, file: DataFile, progress: bool, timeout: float) -> None:
-    # Imported late: a file that is already there needs none of them.
-    import requests
-    from pooch import HTTPDownloader
-    from tqdm import tqdm
-
-    # disable=None: no bar where standard error is not a terminal, as in a job's log.
-    with tqdm(
-        # pooch replaces it by the length that the server tells, and wants a number until then
-        total=file.size or 1,
-        desc=file.name,
-        unit="B",
-        unit_scale=True,
-        disable=None if progress else True,
-    ) as bar:
-        download = HTTPDownloader(
-            progressbar=bar,
-            chunk_size=_CHUNK,
-            timeout=timeout,
-            # The bytes as they lie there: a server that packs or unpacks them on the way would
-            # turn a gz into what it holds.
-            headers={"Accept-Encoding": "identity"},
+    pooch.get_logger().setLevel("WARNING")  # it would report each download
+    failures = []
+    for source in sources:
+        store = pooch.Pooch(
+            path=target.parent.absolute(),
+            base_url="",
+            # Verified by the downloader: the known digest may be that of the decompressed bytes.
+            registry={target.name: None},
+            urls={target.name: _shown(source)},
+            retry_if_failed=ATTEMPTS - 1,
         )
         try:
-            download(url, str(part), None)
-        except requests.HTTPError as error:
-            status = error.response.status_code
-            failure = _TransientError if status >= 500 else _SourceError
-            raise failure(f"HTTP {status}") from error
-        except requests.Timeout as error:
-            raise _TransientError(f"no answer within {timeout:g} s") from error
-        except requests.exceptions.ChunkedEncodingError as error:
-            raise _TransientError("truncated body") from error
-        except requests.ConnectionError as error:
-            raise _TransientError(f"no connection: {_cause(error)}") from error
-        except requests.RequestException as error:
-            raise _SourceError(type(error).__name__) from error
+            store.fetch(target.name, downloader=_downloader(source, file, record_of(target)))
+        except _SourceError as failure:
+            again = f"; attempts: {ATTEMPTS}" if isinstance(failure, _TransientError) else ""
+            failures.append(f"{_shown(source)} ({failure}{again})")
+        except OSError as error:  # not the source's: the folder cannot be written, the disk is full
+            raise RepliboError(
+                f"{file.name}: cannot write {target}: {error.strerror or error}"
+            ) from error
+        else:
+            record(target, file)
+            return target
+    raise RepliboError(
+        f"{file.name}: no source gave the file: {'; '.join(failures)}; "
+        f"to put it there by hand: {target} with {file.digest}"
+    )
+
+
+def _downloader(
+    source: str | Path, file: DataFile, recorded: Path
+) -> Callable[[str, str, object], None]:
+    """What pooch calls to write ``source`` to a temporary file, once for each attempt."""
+    end = time.monotonic() + TIME_LIMIT
+    get = _copy if isinstance(source, Path) else _download
+
+    def attempt(url: str, part: str, store: object) -> None:
+        path = Path(part)
+        path.unlink()  # only its owner could read it; made anew, its mode is what the umask says
+        with path.open("xb") as stream:
+            _within(end - time.monotonic(), get, source, _Bounded(stream, file.max_bytes))
+        if fault := fault_with_record(path, file, recorded):
+            raise _SourceError(fault)
+
+    return attempt
+
+
+class _Bounded:
+    """A file for writing that refuses to grow beyond a number of bytes."""
+
+    def __init__(self, stream: IO[bytes], max_bytes: int) -> None:
+        self._stream, self._max_bytes, self._size = stream, max_bytes, 0
+
+    def write(self, content: bytes) -> None:
+        self._size += len(content)
+        if self._size > self._max_bytes:
+            raise _SourceError(f"must have at most {self._max_bytes:,} bytes, got more")
+        self._stream.write(content)
+
+    def flush(self) -> None:
+        """Nothing to do before the file is closed."""
+
+
+def _within(seconds: float, get: Callable[[Any, Any], None], source: object, to: _Bounded) -> None:
+    """``get(source, to)``, abandoned after ``seconds``.
+
+    In a thread, because a server that sends a byte now and then can keep a single read busy for
+    hours. An abandoned thread ends at its next write, when its file is closed.
+    """
+    errors: list[Exception] = []
+
+    def run() -> None:
+        try:
+            get(source, to)
+        except Exception as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(max(0, seconds))
+    if thread.is_alive():
+        raise _SourceError(f"must arrive within {TIME_LIMIT:g} s")
+    if errors:
+        raise errors[0]
+
+
+def _copy(source: Path, output: _Bounded) -> None:
+    for content in _contents(source):
+        output.write(content)
+
+
+def _contents(source: Path) -> Iterator[bytes]:
+    try:
+        if fault := irregular(source):
+            raise _SourceError(fault)
+        with source.open("rb") as stream:
+            while content := stream.read(1 << 16):
+                yield content
+    except OSError as error:
+        raise _SourceError(error.strerror or str(error)) from error
+
+
+def _download(url: str, output: _Bounded) -> None:
+    import pooch
+    import requests
+
+    download = pooch.HTTPDownloader(
+        progressbar=sys.stderr.isatty(),
+        chunk_size=1 << 16,
+        timeout=TIMEOUT,
+        # The bytes as they lie there: a server that packs or unpacks them on the way would turn a gz
+        # into what it holds, and hide the file's length.
+        headers={"Accept-Encoding": "identity"},
+    )
+    try:
+        download(url, output, None)
+    except requests.HTTPError as error:
+        status = error.response.status_code
+        raise (_TransientError if status >= 500 else _SourceError)(f"HTTP {status}") from error
+    except requests.Timeout as error:
+        raise _TransientError(f"no answer within {TIMEOUT:g} s") from error
+    except requests.exceptions.ChunkedEncodingError as error:
+        raise _TransientError("truncated body") from error
+    except requests.ConnectionError as error:
+        raise _TransientError(f"no connection: {_cause(error)}") from error
+    except requests.RequestException as error:
+        raise _SourceError(type(error).__name__) from error  # its message may hold a password
+    except (_SourceError, OSError):
+        raise
+    except Exception as error:  # the libraries do not expect all that a server may say
+        raise _SourceError(f"unusable answer: {type(error).__name__}") from error
 
 
 def _cause(error: BaseException) -> str:

@@ -31,7 +31,7 @@ class CsvTable(BaseModel):
     @model_validator(mode="after")
     def _classes_are_of_columns(self) -> CsvTable:
         if unknown := set(self.classes) - set(self.columns):
-            raise ValueError(f"classes: {allowed(unknown)} is no column")
+            raise ValueError(f"classes must be columns, got {allowed(unknown)}")
         return self
 
 
@@ -54,6 +54,9 @@ class DataFile(BaseModel):
         default=None, pattern=r"^[0-9a-f]{64}$", description="of what `digest_of` says"
     )
     size: int | None = Field(default=None, gt=0, description="bytes of what `digest_of` says")
+    max_bytes: int = Field(
+        gt=0, description="of the file as it lies there; a longer one is refused"
+    )
     table: CsvTable | None = Field(
         default=None, description="verifies the file where its digest is unknown"
     )
@@ -70,8 +73,10 @@ class DataFile(BaseModel):
             ("table", self.table, unknown),
         ):
             if (value is not None) != needed:
-                word = "needed" if needed else "not allowed"
-                raise ValueError(f"{key} is {word} where digest_of is {self.digest_of}")
+                word = "given" if needed else "absent"
+                raise ValueError(f"{key} must be {word} where digest_of is {self.digest_of}")
+        if self.digest_of == "file" and self.max_bytes < (self.size or 0):
+            raise ValueError(f"max_bytes must be >= size, got {self.max_bytes}")
         return self
 
     @property
@@ -103,11 +108,11 @@ def data_file(name: str) -> DataFile:
     """The file called ``name``.
 
     Raises:
-        RepliboError: there is none of that name; says which there are.
+        RepliboError: there is none of that name; the message lists those there are.
     """
     manifest = load_manifest()
     if name not in manifest:
-        raise RepliboError(f"data file: {name} is not known; {allowed(manifest)} is")
+        raise RepliboError(f"data file: must be {allowed(manifest)}, got {name}")
     return manifest[name]
 
 

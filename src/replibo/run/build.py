@@ -13,8 +13,8 @@ from replibo.algorithms.base import Algorithm, Space
 from replibo.config import registry
 from replibo.config.load import run_settings
 from replibo.config.models import Config, ProblemEntry
-from replibo.data.fetch import fault_of
 from replibo.data.manifest import data_file, destination
+from replibo.data.verify import fault_of
 from replibo.errors import RepliboError
 from replibo.problems.base import Array, Problem
 from replibo.run.loop import Experiment
@@ -26,18 +26,21 @@ def data_paths(config: Config, entry: ProblemEntry) -> dict[str, Path]:
     """The data files of a problem by name, each verified.
 
     Raises:
-        RepliboError: the manifest has no such file; it is not there; its digest is wrong.
+        RepliboError: the manifest has no such file; it is missing, cannot be read, or is not the right
+            one.
     """
     paths = {}
     for name in entry.data_files:
         file = data_file(name)
         path = paths[name] = destination(name, Path(config.data_dir))
-        if not path.exists():
+        try:
+            fault = fault_of(path, file)
+        except FileNotFoundError:
             raise RepliboError(
                 f"{path}: not found; 'replibo fetch {name}' gets it, or put it there by hand from "
                 f"{' or '.join(file.urls)} ({file.digest})"
-            )
-        if fault := fault_of(path, file):
+            ) from None
+        if fault:
             raise RepliboError(
                 f"{path}: {fault}; delete it, and 'replibo fetch {name}' gets it anew"
             )
