@@ -124,7 +124,7 @@ LAYERS = (
     ("problems",),
     ("config",),
     ("data",),
-    ("paths", "files", "streams"),
+    ("paths", "files", "streams", "threads"),
     ("errors",),
 )
 

@@ -20,6 +20,7 @@ from replibo.problems.base import Array, Problem
 from replibo.run.loop import Experiment
 from replibo.settings import SettingError
 from replibo.streams import RunStreams
+from replibo.threads import one_thread
 
 
 def data_paths(config: Config, entry: ProblemEntry) -> dict[str, Path]:
@@ -86,6 +87,7 @@ def read_points(path: Path) -> Array:
     return points
 
 
+@one_thread()  # a problem may be trained or fitted
 def experiment(
     config: Config,
     paper: str,

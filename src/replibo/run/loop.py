@@ -18,6 +18,7 @@ from replibo.run.journal import Journal
 from replibo.run.memory import peak_mib
 from replibo.run.traces import Trace
 from replibo.streams import RunStreams
+from replibo.threads import one_thread
 
 
 @dataclass
@@ -281,6 +282,7 @@ def _check_given(points: Array, problem: Problem) -> None:
             pool_row(problem, x)
 
 
+@one_thread()
 def run_block(
     experiment: Experiment,
     seeds: Sequence[int],

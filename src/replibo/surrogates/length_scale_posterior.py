@@ -188,8 +188,8 @@ def sample_nuts(
     estimate, multinomial sampling, trees up to depth 10, and a start that is uniform on [-2, 2].
     Nothing is taken over from an earlier call: the warm-up starts afresh.
 
-    Pyro draws from torch's global generator. That is seeded from ``rng`` and put back afterwards,
-    like torch's number of threads, which is 1 meanwhile: the same ``rng`` gives the same bits.
+    Pyro draws from torch's global generator. That is seeded from ``rng`` and put back afterwards:
+    the same ``rng`` gives the same bits.
 
     Args:
         log_density_and_derivative: of z, unnormalised.
@@ -226,35 +226,28 @@ def sample_nuts(
     potential: Any = Potential.apply
     start = torch.tensor(rng.uniform(-2.0, 2.0), dtype=torch.float64)
     seed = int(rng.integers(2**63))
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            kernel = engine.NUTS(potential_fn=lambda parameters: potential(parameters["z"]))
-            mcmc = engine.MCMC(
-                kernel,
-                num_samples=samples,
-                warmup_steps=warmup,
-                initial_params={"z": start},
-                disable_progbar=True,
-            )
-            mcmc.run()
-            drawn = mcmc.get_samples()["z"]
-            diagnostics = mcmc.diagnostics()
-            moved = bool((drawn != drawn[0]).any())
-            return NutsSamples(
-                z=drawn.numpy().copy(),
-                acceptance_rate=float(diagnostics["acceptance rate"]["chain 0"]),
-                divergences=len(diagnostics["divergences"]["chain 0"]),
-                step_size=float(kernel.step_size),
-                effective_sample_size=float(stats.effective_sample_size(drawn[None]))
-                if moved
-                else 1.0,
-                evaluations=evaluations,
-            )
-    finally:
-        torch.set_num_threads(threads)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        kernel = engine.NUTS(potential_fn=lambda parameters: potential(parameters["z"]))
+        mcmc = engine.MCMC(
+            kernel,
+            num_samples=samples,
+            warmup_steps=warmup,
+            initial_params={"z": start},
+            disable_progbar=True,
+        )
+        mcmc.run()
+        drawn = mcmc.get_samples()["z"]
+        diagnostics = mcmc.diagnostics()
+        moved = bool((drawn != drawn[0]).any())
+        return NutsSamples(
+            z=drawn.numpy().copy(),
+            acceptance_rate=float(diagnostics["acceptance rate"]["chain 0"]),
+            divergences=len(diagnostics["divergences"]["chain 0"]),
+            step_size=float(kernel.step_size),
+            effective_sample_size=float(stats.effective_sample_size(drawn[None])) if moved else 1.0,
+            evaluations=evaluations,
+        )
 
 
 def check_numbers(warmup: int, samples: int) -> None:

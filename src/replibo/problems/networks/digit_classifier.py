@@ -163,20 +163,15 @@ def train(pixels: NDArray[np.uint8], labels: NDArray[np.uint8], *, epochs: int) 
     order = np.concatenate([rng.permutation(len(labels)) for _ in range(rounds)])
     batches = order[: steps * BATCH].reshape(steps, BATCH)
 
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # the number of threads may change the last bit
-    try:
-        weights = [torch.from_numpy(part.copy()).requires_grad_() for part in layers(start)]
-        W1, b1, W2, b2 = weights
-        adam = torch.optim.Adam(weights, LEARNING_RATE, ADAM_BETAS, ADAM_EPSILON)
-        for batch in batches:
-            x = torch.from_numpy(normalised(pixels[batch]))
-            targets = torch.from_numpy(labels[batch].astype(np.int64))
-            logits = torch.relu(x @ W1.T + b1) @ W2.T + b2
-            loss = torch.nn.functional.cross_entropy(logits, targets)
-            adam.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            adam.step()
-    finally:
-        torch.set_num_threads(threads)
+    weights = [torch.from_numpy(part.copy()).requires_grad_() for part in layers(start)]
+    W1, b1, W2, b2 = weights
+    adam = torch.optim.Adam(weights, LEARNING_RATE, ADAM_BETAS, ADAM_EPSILON)
+    for batch in batches:
+        x = torch.from_numpy(normalised(pixels[batch]))
+        targets = torch.from_numpy(labels[batch].astype(np.int64))
+        logits = torch.relu(x @ W1.T + b1) @ W2.T + b2
+        loss = torch.nn.functional.cross_entropy(logits, targets)
+        adam.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        adam.step()
     return DigitClassifier(np.concatenate([part.detach().numpy().ravel() for part in weights]))
