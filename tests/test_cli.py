@@ -237,7 +237,7 @@ def test_runs_that_share_a_folder_do_not_share_journals(root: Path, tmp_path: Pa
     from replibo.run.journal import Journal
 
     journal = tmp_path / "journal_go_ucb_f1_gp_ei_quick" / "seed_0.jsonl"
-    Journal(journal, "of a killed run").close()
+    Journal(journal, "of a killed run", 0).close()
     before = journal.read_bytes()
     assert cli.main([*RUN, "--seeds", "0", "--output", str(tmp_path / "a.parquet")]) == 0
     assert journal.read_bytes() == before

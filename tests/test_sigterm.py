@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from replibo import cli
+from replibo import cli, files
 from replibo.run import journal, traces
 
 RUN = ("run", "go_ucb", "f1", "gp_ucb", "--seeds", "0", "--scale", "quick")
@@ -138,39 +138,36 @@ def test_a_stop_while_the_output_is_written_leaves_no_half_file(
     expected: dict[str, str],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    import pyarrow.parquet as pq
-
     output = tmp_path / "a.parquet"
-    write = pq.write_table
+    sealed = traces.sealed
 
-    def half(content: object, path: Path, **options: object) -> None:
-        path.write_bytes(b"PAR1 half")
-        assert path.parent == tmp_path
+    def half(content: object) -> bytes:
         os.kill(os.getpid(), signal.SIGTERM)
+        return b"PAR1 half"
 
     before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
-    monkeypatch.setattr(pq, "write_table", half)
+    monkeypatch.setattr(traces, "sealed", half)
     assert cli.main([*RUN, "--output", str(output)]) == 143
     assert capsys.readouterr().err.endswith(LINE.format("SIGTERM"))
     assert {path.name for path in tmp_path.iterdir()} == {FOLDER}
     assert queries(tmp_path / FOLDER) == 20
     assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
-    monkeypatch.setattr(pq, "write_table", write)
+    monkeypatch.setattr(traces, "sealed", sealed)
     assert cli.main([*RUN, "--output", str(output)]) == 0
     assert digests(output) == expected
 
 
-def test_a_stop_between_a_record_and_its_flush_loses_that_query_only(tmp_path: Path) -> None:
-    """What the process held back when it ended is not in the file, or the start of it is."""
+def test_a_stop_in_the_middle_of_a_record_loses_that_query_only(tmp_path: Path) -> None:
     path = tmp_path / "j"
     code = (
-        "import os, sys; from replibo.run.journal import Journal, _line\n"
-        "journal = Journal(__import__('pathlib').Path(sys.argv[1]), 'id')\n"
-        "journal.append([1.0]); journal._file.write(_line([2.0])); os._exit(143)\n"
+        "import os, pathlib, sys; from replibo.run.journal import Journal\n"
+        "journal = Journal(pathlib.Path(sys.argv[1]), 'id', 0); journal.append([1.0])\n"
+        "whole = os.path.getsize(journal.path); journal.append([2.0])\n"
+        "os.truncate(journal.path, whole + 5); os._exit(143)\n"
     )
     done = subprocess.run([sys.executable, "-c", code, str(path)])
     assert done.returncode == 143
-    again = journal.Journal(path, "id")  # its lock has gone with the process
+    again = journal.Journal(path, "id", 0)  # its lock has gone with the process
     assert again.records == [[1.0]]
     again.close()
 
@@ -184,7 +181,7 @@ def test_the_other_commands_end_as_well(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     def half(options: object) -> None:
-        with traces.written_whole(tmp_path / "a") as temporary:
+        with files.written_whole(tmp_path / "a") as temporary:
             temporary.write_text("half")
             os.kill(os.getpid(), signal.SIGTERM)
 

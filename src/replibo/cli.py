@@ -15,6 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from replibo import files
 from replibo.errors import RepliboError, allowed
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     try:
+        _check_outputs(options)
         with _on_signals(_unwind):
             options.function(options)
     except RepliboError as error:
@@ -49,6 +51,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output (head, less) has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
+
+
+def _check_outputs(options: argparse.Namespace) -> None:
+    """Before the work starts: only a file, or nothing, may be where an output shall be."""
+    outputs = getattr(options, "output", None) or []
+    for path in outputs if isinstance(outputs, list) else [outputs]:
+        files.check_target(path)
 
 
 @contextlib.contextmanager
@@ -275,11 +284,9 @@ def _run(options: argparse.Namespace) -> None:
     entry = config.paper(paper)
     own = identity.run_identity(entry, options.scale, problem, algorithm)
     # A run that could not write its result must say so before it works for hours.
-    from replibo.run import traces
+    files.check_writable(options.output)
 
-    traces.check_folder(options.output)
-
-    from replibo.run import build, loop
+    from replibo.run import build, loop, traces
 
     versions = identity.library_versions()
     folder = options.output.parent / f"journal_{paper}_{problem}_{algorithm}_{options.scale}"

@@ -243,7 +243,7 @@ def test_a_missing_file_and_an_output_that_is_a_file(tmp_path):
     with pytest.raises(RepliboError, match=r"none\.parquet: cannot be read"):
         archive(CONFIG, "paper", "one", [tmp_path / "none.parquet"], tmp_path / "out")
     path = write_runs(tmp_path, "runs.parquet", random_traces(2, [0]))
-    with pytest.raises(RepliboError, match="it is a file"):
+    with pytest.raises(RepliboError, match="must be a folder or not exist, got a file"):
         archive(CONFIG, "paper", "one", [path], path)
     assert path.is_file()
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,16 +20,16 @@ RECORDS = [
 ]
 
 
-def written(path: Path, records: list[object], identity: str = "id") -> bytes:
-    journal = Journal(path, identity)
+def written(path: Path, records: list[object]) -> bytes:
+    journal = Journal(path, "id", 3)
     for record in records:
         journal.append(record)
     journal.close()
     return path.read_bytes()
 
 
-def reopened(path: Path, identity: str = "id") -> list[object]:
-    journal = Journal(path, identity)
+def reopened(path: Path, identity: str = "id", seed: int = 3) -> list[object]:
+    journal = Journal(path, identity, seed)
     journal.close()
     return journal.records
 
@@ -51,45 +55,119 @@ def test_cut_anywhere_gives_a_prefix_and_can_be_continued(
     assert written(path, RECORDS[len(kept) :]) == whole
 
 
-@settings(max_examples=100, deadline=None)
-@given(data=st.data())
-def test_a_damaged_line_before_the_last_is_an_error_that_names_it(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+DAMAGE = ("flip", "lose", "double", "swap", "foreign seed", "foreign run")
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.data(), kind=st.sampled_from(DAMAGE))
+def test_damage_anywhere_leaves_the_unbroken_prefix_or_is_said(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, kind: str
 ) -> None:
-    path = tmp_path_factory.mktemp("j") / "j"
+    folder = tmp_path_factory.mktemp("j")
+    path = folder / "j"
     lines = written(path, RECORDS).splitlines(keepends=True)
     number = data.draw(st.integers(0, len(lines) - 2))
-    place = data.draw(st.integers(0, len(lines[number]) - 2))
-    byte = data.draw(st.integers(0, 255).filter(lambda b: b not in (10, lines[number][place])))
-    # the checksum is hexadecimal: another case of the same digit is the same number
-    if place < 8 and chr(byte).lower() == chr(lines[number][place]).lower():
-        return
-    line = bytearray(lines[number])
-    line[place] = byte
-    lines[number] = bytes(line)
+    if kind == "flip":
+        place = data.draw(st.integers(0, len(lines[number]) - 2))
+        byte = data.draw(st.integers(0, 255).filter(lambda b: b not in (10, lines[number][place])))
+        line = bytearray(lines[number])
+        line[place] = byte
+        lines[number] = bytes(line)
+    elif kind == "lose":
+        del lines[number]
+    elif kind == "double":
+        number += 1
+        lines.insert(number, lines[number - 1])
+    elif kind == "swap":
+        lines[number], lines[number + 1] = lines[number + 1], lines[number]
+    else:
+        seed, identity = (4, "id") if kind == "foreign seed" else (3, "another")
+        journal = Journal(folder / "other", identity, seed)
+        for record in RECORDS:
+            journal.append(record)
+        journal.close()
+        number += 1
+        lines[number] = (folder / "other").read_bytes().splitlines(keepends=True)[number]
     path.write_bytes(b"".join(lines))
-    if place == 8:  # the blank between checksum and record carries nothing
-        assert reopened(path) == RECORDS
+    if number == 0:
+        before = path.read_bytes()
+        with pytest.raises(RepliboError, match="j, line 1: damaged journal; delete the file"):
+            Journal(path, "id", 3)
+        assert path.read_bytes() == before
         return
-    with pytest.raises(RepliboError, match=rf"j, line {number + 1}: damaged journal; delete"):
-        Journal(path, "id")
+    assert reopened(path) == RECORDS[: number - 1]
+    written(path, RECORDS[number - 1 :])
+    assert reopened(path) == RECORDS
+
+
+def test_damage_in_the_middle_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "j"
+    lines = written(path, RECORDS).splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:3] + lines[4:]))
+    assert reopened(path) == RECORDS[:2]
+    (message,) = caplog.messages
+    assert message == (
+        f"{path}, line 4: damaged; the 2 queries before it are kept, the others made again"
+    )
+    reopened(path)  # what a kill leaves, or nothing, is not said
+    assert len(caplog.messages) == 1
 
 
 def test_a_journal_of_another_run_is_begun_anew(tmp_path: Path) -> None:
     written(tmp_path / "j", RECORDS)
     assert reopened(tmp_path / "j", "another identity") == []
     assert reopened(tmp_path / "j") == []
+    written(tmp_path / "j", RECORDS)
+    assert reopened(tmp_path / "j", seed=4) == []
+
+
+@pytest.mark.parametrize("kind", ["a folder", "a pipe", "a link", "a device"])
+def test_what_is_no_file_is_refused(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "j"
+    if kind == "a folder":
+        path.mkdir()
+    elif kind == "a pipe":
+        os.mkfifo(path)
+    elif kind == "a link":
+        path.symlink_to(tmp_path / "elsewhere")
+    else:
+        path = Path("/dev/null")
+    with pytest.raises(RepliboError, match=f"{path}: .*must be a regular file.*got {kind}"):
+        Journal(path, "id", 3)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_full_disk_is_said_and_costs_no_query_that_was_written(tmp_path: Path) -> None:
+    """A limit on a file's size, in a process of its own: the write that meets it is cut off."""
+    path = tmp_path / "j"
+    whole = written(path, RECORDS)
+    path.unlink()
+    for limit in range(5, len(whole), 211):
+        code = (
+            "import json, resource, sys; from pathlib import Path\n"
+            "from replibo.errors import RepliboError; from replibo.run.journal import Journal\n"
+            f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))\n"
+            "try:\n"
+            f"    journal = Journal(Path({str(path)!r}), 'id', 3)\n"
+            f"    for record in json.loads({json.dumps(RECORDS)!r})[len(journal.records):]:\n"
+            "        journal.append(record)\n"
+            "except RepliboError as error: print(error)\n"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert (done.stdout, done.stderr) == (f"{path}: cannot be written (File too large)\n", "")
+        assert path.read_bytes() == whole[:limit]
+    assert written(path, RECORDS[len(reopened(path)) :]) == whole
 
 
 def test_two_processes_cannot_write_one_journal(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "j", "id")
+    journal = Journal(tmp_path / "j", "id", 3)
     with pytest.raises(RepliboError, match="another process is running this seed"):
-        Journal(tmp_path / "j", "id")
+        Journal(tmp_path / "j", "id", 3)
     journal.close()
-    Journal(tmp_path / "j", "id").close()
+    Journal(tmp_path / "j", "id", 3).close()
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(RepliboError, match="file/j: cannot be written"):
-        Journal(tmp_path / "file" / "j", "id")
+        Journal(tmp_path / "file" / "j", "id", 3)

@@ -255,7 +255,7 @@ def test_the_peak_of_memory_is_kept_with_each_query(tmp_path: Path) -> None:
     peaks = trace.peak_mib
     assert peaks == sorted(peaks) and peaks[0] > 10
     assert peaks[5] > peaks[4] + 60 and peaks[-1] == pytest.approx(peaks[5], abs=8)
-    journal = Journal(journal_path(tmp_path, 0), "i")
+    journal = Journal(journal_path(tmp_path, 0), "i", 0)
     journal.close()
     assert [record[-1] for record in journal.records] == peaks
 
@@ -271,7 +271,7 @@ def test_a_resumed_run_has_its_own_peaks_and_the_same_digest(tmp_path: Path) -> 
 
 
 def test_a_journal_of_other_fields_is_said_in_one_line(tmp_path: Path) -> None:
-    journal = Journal(journal_path(tmp_path, 0), "i")
+    journal = Journal(journal_path(tmp_path, 0), "i", 0)
     journal.append([[0.1, 0.2], -1, 1.0, 1.0, {}, 0.0, 0.0, 0.0])
     journal.close()
     with pytest.raises(RepliboError, match=r"seed_0.jsonl: a record must have 9 fields, got 8"):

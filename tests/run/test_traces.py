@@ -76,30 +76,97 @@ def test_a_file_that_is_older_than_the_measured_memory(tmp_path: Path) -> None:
     assert [t.peak_mib for t in traces.split(both)] == [[], trace(4).peak_mib]
 
 
-def test_an_interrupted_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_text("old")
-    with pytest.raises(KeyboardInterrupt), traces.written_whole(path) as temporary:
-        temporary.write_text("half")
-        raise KeyboardInterrupt
-    assert path.read_text() == "old"
-    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+def test_the_digests_of_a_table_are_those_of_its_traces() -> None:
+    content = traces.table([trace(3), trace(4)], {})
+    assert traces.digests(content) == [(n, 3, trace(n).digest()) for n in (3, 4)]
 
 
-def test_a_damaged_parquet_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_byte_flipped_anywhere_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    traces.write(path, traces.table([trace(0)], {"paper": "p"}))
+    whole = path.read_bytes()
+    for place in [*range(0, len(whole), 17), *range(len(whole) - 12, len(whole))]:
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << place % 8
+        path.write_bytes(damaged)
+        with pytest.raises(RepliboError, match=r"a\.parquet: not a whole parquet file"):
+            traces.read(path)
+
+
+def test_a_sealed_file_is_read_by_others(tmp_path: Path) -> None:
+    content = traces.table([trace(0)], {"paper": "p"})
+    traces.write(tmp_path / "a.parquet", content)
+    assert pq.read_table(tmp_path / "a.parquet").equals(content)
+
+
+@pytest.mark.parametrize("length", ["half", "empty", "start", "end", "longer"])
+def test_a_damaged_parquet_is_said_in_one_line(tmp_path: Path, length: str) -> None:
     path = tmp_path / "a.parquet"
     traces.write(path, traces.table([trace(0)], {}))
     whole = path.read_bytes()
-    for damaged in (whole[: len(whole) // 2], b"", b"PAR1" + whole[20:]):
-        path.write_bytes(damaged)
-        with pytest.raises(RepliboError, match=r"a\.parquet: not a whole parquet file") as caught:
-            traces.read(path)
-        assert "\n" not in str(caught.value)
+    damaged = {
+        "half": whole[: len(whole) // 2],
+        "empty": b"",
+        "start": b"PAR1" + whole[20:],
+        "end": whole[-8:],
+        "longer": whole + b"\n",
+    }
+    path.write_bytes(damaged[length])
+    with pytest.raises(RepliboError, match=r"a\.parquet: not a whole parquet file") as caught:
+        traces.read(path)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_missing_file_and_a_foreign_one_are_said_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(RepliboError, match=r"b\.parquet: cannot be read"):
         traces.read(tmp_path / "b.parquet")
     pq.write_table(pa.table({"a": [1]}), tmp_path / "c.parquet")
-    with pytest.raises(RepliboError, match="holds no traces written by replibo"):
+    with pytest.raises(RepliboError, match="not a whole parquet file written by replibo"):
         traces.read(tmp_path / "c.parquet")
+    for metadata in ({}, {traces.METADATA_KEY: "{"}, {traces.METADATA_KEY: "[1]"}):
+        content = pa.table({"a": [1]}).replace_schema_metadata(metadata)
+        traces.write(tmp_path / "d.parquet", content)
+        with pytest.raises(RepliboError, match=r"d\.parquet: holds no traces") as caught:
+            traces.read(tmp_path / "d.parquet")
+        assert "\n" not in str(caught.value)
+
+
+def block(**changes: object) -> pa.Table:
+    """Two runs of three queries with their digests; ``changes`` replace columns afterwards."""
+    made = [trace(3), trace(4)]
+    content = traces.table(made, {"digests": {str(t.seed): t.digest() for t in made}})
+    for name, values in changes.items():
+        position = content.column_names.index(name)
+        content = content.set_column(position, name, pa.array(values, content[name].type))
+    return content
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (block(f=[1.0, 0.3, 0.0, 1.0, 0.3, -0.0]), "seed 3 is not as it was observed"),
+        (block(seed=[3, 3, 3, 5, 5, 5]), r"must hold the seeds \[3, 4\], got \[3, 5\]"),
+        (block(t=[0, 1, 2, 0, 2, 1]), "seed 4 is not as it was observed"),
+        (block().slice(0, 3), r"must hold the seeds \[3, 4\], got \[3\]"),
+        (block().slice(0, 5), "seed 4 must have 3 queries, got 2"),
+        (block().slice(0, 0), r"must hold the seeds \[3, 4\], got \[\]"),
+        (pa.concat_tables([block(), block()]), "must hold the seeds"),
+        (block().drop_columns(["f"]), "column f is missing"),
+        (block().drop_columns(["evaluate_seconds"]), "column evaluate_seconds is missing"),
+        (block().drop_columns(["jitter"]), "seed 3 is not as it was observed"),
+        (block(y=[None] * 6), "column y must hold double"),
+        (block().replace_schema_metadata({traces.METADATA_KEY: "{}"}), "its digest is wrong"),
+        (
+            block().set_column(4, "y", pa.array(["a"] * 6)),
+            "column y must hold double, got string",
+        ),
+        (
+            block().append_column("text", pa.array(["a"] * 6)),
+            "column text must hold double, got string",
+        ),
+    ],
+)
+def test_a_block_that_is_not_as_it_was_observed(content: pa.Table, fault: str) -> None:
+    traces.check_block(Path("a"), block(), [3, 4], 3)
+    with pytest.raises(RepliboError, match=f"^a: .*{fault}"):
+        traces.check_block(Path("a"), content, [3, 4], 3)

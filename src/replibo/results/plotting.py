@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from replibo import files
 from replibo.config.models import COLORS, AlgorithmEntry
-from replibo.run import traces
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,5 +85,5 @@ def save(figure: Figure, paths: Sequence[Path]) -> None:
     """Write the figure once for each path, in the format that its suffix names."""
     for path in paths:
         metadata = {"CreationDate": None} if path.suffix == ".pdf" else {}
-        with traces.written_whole(path) as temporary:
+        with files.written_whole(path) as temporary:
             figure.savefig(temporary, format=path.suffix[1:], metadata=metadata)

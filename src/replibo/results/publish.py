@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from replibo import files
 from replibo.errors import RepliboError
 from replibo.run import traces
 
@@ -110,7 +111,7 @@ def publish(source: Path, folder: Path, *, replace: bool = False) -> list[Path]:
     summary = {**metadata, "rows": len(table), "files": sorted(parts)}
     parts[METADATA] = (json.dumps(summary, indent=2) + "\n").encode()
     for name, content in parts.items():
-        with traces.written_whole(folder / name) as temporary:
+        with files.written_whole(folder / name) as temporary:
             temporary.write_bytes(content)
     for path in folder.glob("*.parquet"):
         if path.name not in parts:

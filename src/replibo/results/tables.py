@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from replibo.run import traces
+from replibo import files
 
 Format = Callable[[Any], str]
 
@@ -79,7 +79,7 @@ def save(table: Table, paths: Sequence[Path]) -> None:
     """Write the table once for each path: csv, md, tex or html by its suffix."""
     for path in paths:
         content = getattr(table, path.suffix[1:])()
-        with traces.written_whole(path) as temporary:
+        with files.written_whole(path) as temporary:
             temporary.write_text(content, encoding="utf-8")
 
 

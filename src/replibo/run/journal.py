@@ -1,39 +1,48 @@
 """The journal of a run: what makes a killed run go on where it was.
 
 One file per seed, beside the output. The first line says which run it is (the digest of its code and
-settings), every further line holds one query; each line begins with a checksum of the rest. A line
-that a kill cut off is dropped; a line that is damaged anywhere else is an error, for it was not the
-kill that did it.
+settings, and its seed), every further line holds one query. A line is a checksum, a number, and the
+record as JSON; its checksum covers the checksum of the line before. So a line that is damaged, lost,
+doubled, moved or of another journal is found. The lines before it are kept, and the queries after them
+are made again, which gives the same trace.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
+import io
 import json
+import logging
 import os
-import zlib
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
+from replibo import files
 from replibo.errors import RepliboError
 
-
-def _line(record: Any) -> bytes:
-    text = json.dumps(record, separators=(",", ":")).encode()
-    return b"%08x %s\n" % (zlib.crc32(text), text)
+# The longest line that is read: a file that is not a journal may have no line's end at all.
+LONGEST_LINE = 2**26
 
 
-def _record(line: bytes) -> Any:
-    """The record of a line, or None where the line is not whole."""
-    if len(line) < 11 or not line.endswith(b"\n"):
+def line(before: bytes, number: int, record: Any) -> bytes:
+    """The line of a record; ``before`` is the line before it (empty: the first)."""
+    text = b"%d %s" % (number, json.dumps(record, separators=(",", ":")).encode())
+    return b"%s %s\n" % (_checksum(before, text), text)
+
+
+def _checksum(before: bytes, text: bytes) -> bytes:
+    return hashlib.blake2b(before[:16] + text, digest_size=8).hexdigest().encode()
+
+
+def _record(before: bytes, number: int, found: bytes) -> Any:
+    """The record of a line, or None where the line is not whole or not the one that comes next."""
+    text = found[17:-1]
+    if found != b"%s %s\n" % (_checksum(before, text), text):
         return None
-    try:
-        if int(line[:8], 16) != zlib.crc32(line[9:-1]):
-            return None
-        return json.loads(line[9:-1])
-    except ValueError:
-        return None
+    own, _, record = text.partition(b" ")
+    return json.loads(record) if own == b"%d" % number else None
 
 
 class Journal:
@@ -41,21 +50,26 @@ class Journal:
 
     Args:
         path: the file; made with its folder where it is not there.
-        identity: what the trace depends on. A journal of another identity (other code, settings or
-            library versions) is begun anew, for its queries would not be this run's.
+        identity: what the trace depends on besides its seed.
+        seed: the run's seed. A journal of another identity (other code, settings or library
+            versions) or seed is begun anew, for its queries would not be this run's.
 
     Raises:
-        RepliboError: the journal cannot be written, is damaged, or belongs to a run in progress.
+        RepliboError: the journal cannot be read or written, is no file, its first line is damaged, or
+            it belongs to a run in progress.
     """
 
-    def __init__(self, path: Path, identity: str) -> None:
+    def __init__(self, path: Path, identity: str, seed: int) -> None:
         self.path = path
         self.records: list[Any] = []
+        self._last, self._lines = b"", 0
+        files.check_target(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file: BinaryIO = open(path, "a+b")  # noqa: SIM115  closed by close()
+            # Without a buffer: what a full disk did not take must not be written later.
+            self._file: io.FileIO = open(path, "ab", buffering=0)  # noqa: SIM115  closed by close()
         except OSError as error:
-            raise RepliboError(f"{path}: cannot be written ({error.strerror})") from None
+            raise files.unwritable(path, error) from None
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -66,41 +80,60 @@ class Journal:
         except OSError:
             pass  # a file system without locks: Snakemake keeps jobs apart there
         try:
-            self._open(identity)
+            self._open({"identity": identity, "seed": seed})
         except BaseException:
             self._file.close()
             raise
 
-    def _open(self, identity: str) -> None:
-        self._file.seek(0)
-        lines = self._file.readlines()
-        good = 0  # bytes up to the end of the last whole line
-        found = None
-        for number, line in enumerate(lines):
-            record = _record(line)
-            if record is None:
-                if number < len(lines) - 1:
-                    raise RepliboError(
-                        f"{self.path}, line {number + 1}: damaged journal; delete the file, and the "
-                        "run starts from its beginning"
-                    )
-                break
-            if number == 0:
-                found = record
-            else:
-                self.records.append(record)
-            good += len(line)
-        if found != {"identity": identity}:
-            self.records, good = [], 0
-        self._file.truncate(good)
-        if good == 0:
-            self._file.write(_line({"identity": identity}))
-            self._file.flush()
+    def _open(self, head: dict[str, Any]) -> None:
+        good = 0  # bytes up to the end of the last line that is certain
+        damaged = False
+        try:
+            with self.path.open("rb") as file:
+                while found := file.readline(LONGEST_LINE):
+                    record = _record(self._last, self._lines, found)
+                    damaged = record is None and found.endswith(b"\n")  # a kill leaves no end
+                    if record is None or (not good and record != head):
+                        break
+                    if good:
+                        self.records.append(record)
+                    self._last, self._lines = found, self._lines + 1
+                    good += len(found)
+            if damaged and not good:
+                raise RepliboError(
+                    f"{self.path}, line 1: damaged journal; delete the file, and the run starts from its "
+                    "beginning"
+                )
+            self._file.truncate(good)
+        except OSError as error:
+            raise RepliboError(f"{self.path}: {files.reason(error)}; delete the file") from None
+        if damaged:
+            logging.getLogger(__name__).warning(
+                "%s, line %d: damaged; the %d queries before it are kept, the others made again",
+                self.path,
+                self._lines + 1,
+                len(self.records),
+            )
+        if not good:
+            self._write(head)
 
     def append(self, record: Any) -> None:
-        """Write one query; once this returns, a kill of the process cannot lose it."""
-        self._file.write(_line(record))
-        self._file.flush()
+        """Write one query; once this returns, a kill of the process cannot lose it.
+
+        Raises:
+            RepliboError: the disk is full; the queries before it stay.
+        """
+        self._write(record)
+
+    def _write(self, record: Any) -> None:
+        content = line(self._last, self._lines, record)
+        rest = memoryview(content)
+        try:
+            while rest:
+                rest = rest[self._file.write(rest) :]
+        except OSError as error:
+            raise files.unwritable(self.path, error) from None
+        self._last, self._lines = content, self._lines + 1
 
     def close(self) -> None:
         """Close the journal; its file stays until the caller has put the run's output in place."""

@@ -309,7 +309,7 @@ def run_block(
     journals: list[Journal] = []
     try:
         for seed in seeds if journal_folder else ():
-            journals.append(Journal(journal_path(journal_folder, seed), identity))  # type: ignore[arg-type]
+            journals.append(Journal(journal_path(journal_folder, seed), identity, seed))  # type: ignore[arg-type]
         spaces: dict[Problem, Space] = {}
         runs = [
             _Run(experiment, seed, journals[i] if journals else None, spaces)

@@ -22,18 +22,17 @@ A paper's ``runs.parquet`` holds all traces in one long table: the columns ``pro
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import compress, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from replibo import files
 from replibo.errors import RepliboError
 
 if TYPE_CHECKING:
@@ -75,39 +74,6 @@ class Trace:
         return sha.hexdigest()
 
 
-def check_folder(path: Path) -> None:
-    """Make the folder of ``path``; a `RepliboError` where it cannot be made or written."""
-    if path.is_dir():
-        raise RepliboError(f"{path}: cannot be written (it is a folder); allowed: a file")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path.parent):
-            pass
-    except OSError as error:
-        raise RepliboError(f"{path}: cannot be written ({error.strerror})") from None
-
-
-@contextlib.contextmanager
-def written_whole(path: Path) -> Iterator[Path]:
-    """A temporary file beside ``path`` that is renamed to it at the end, or removed on an error.
-
-    Raises:
-        RepliboError: the folder cannot be made or written.
-    """
-    check_folder(path)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)  # mkstemp makes files that only their owner can read
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 def table(traces: Sequence[Trace], metadata: dict[str, Any]) -> pa.Table:
     """The traces of one problem and algorithm as an Arrow table with its metadata."""
     import pyarrow as pa
@@ -134,34 +100,66 @@ def table(traces: Sequence[Trace], metadata: dict[str, Any]) -> pa.Table:
     return pa.table(columns).replace_schema_metadata({METADATA_KEY: json.dumps(metadata)})
 
 
-def write(path: Path, content: pa.Table, **options: Any) -> None:
+def write(path: Path, content: pa.Table) -> None:
     """Write a table to ``path``, whole or not at all."""
+    with files.written_whole(path) as temporary:
+        temporary.write_bytes(sealed(content))
+
+
+# A seal is the SHA-256 of all other bytes of a parquet file. It stands just before the footer, where
+# a reader that does not know it passes over it.
+SEAL_BYTES = 32
+
+
+def sealed(content: pa.Table, compression_level: int | None = None) -> bytes:
+    """The bytes of a parquet file with a seal, by which `read` finds any damage."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with written_whole(path) as temporary:
-        pq.write_table(content, temporary, **{"compression": "zstd", **options})
+    buffer = pa.BufferOutputStream()
+    pq.write_table(content, buffer, compression="zstd", compression_level=compression_level)
+    whole = memoryview(buffer.getvalue())
+    footer = _footer(whole)
+    return b"".join([whole[:footer], _seal(whole[:footer], whole[footer:]), whole[footer:]])
+
+
+def _footer(content: memoryview) -> int:
+    """Where the footer of a parquet file begins: its length stands before the last four bytes."""
+    return len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+
+
+def _seal(*parts: memoryview) -> bytes:
+    sha = hashlib.sha256()
+    for part in parts:
+        sha.update(part)
+    return sha.digest()
 
 
 def read(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """Read a table of traces.
 
     Raises:
-        RepliboError: the file is not there, is no whole parquet file, or was not written by replibo.
+        RepliboError: the file is not there, is not as `write` left it, or holds no traces.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
-        content = pq.read_table(path, columns=list(columns) if columns else None)
-    except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
-        raise RepliboError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except (pa.ArrowException, OSError) as error:
-        reason = str(error).partition("\n")[0]
+    whole = memoryview(files.read_bytes(path))
+    footer = _footer(whole)
+    seal = footer - SEAL_BYTES
+    if seal < 0 or whole[seal:footer] != _seal(whole[:seal], whole[footer:]):
         raise RepliboError(
-            f"{path}: not a whole parquet file ({reason}); delete it, and its rule makes it again"
+            f"{path}: not a whole parquet file written by replibo (its checksum is wrong or missing); "
+            "delete it, and its rule makes it again"
+        )
+    try:
+        content = pq.read_table(pa.BufferReader(whole), columns=list(columns) if columns else None)
+        if not isinstance(read_metadata(content), dict):
+            raise ValueError("its metadata is not a mapping")
+    except (pa.ArrowException, ValueError, KeyError, TypeError) as error:
+        raise RepliboError(
+            f"{path}: holds no traces written by replibo ({files.reason(error)})"
         ) from None
-    if METADATA_KEY not in (content.schema.metadata or {}):
-        raise RepliboError(f"{path}: holds no traces written by replibo (no metadata 'replibo')")
     return content
 
 
@@ -173,8 +171,6 @@ def read_metadata(content: pa.Table) -> dict[str, Any]:
 
 def split(content: pa.Table) -> list[Trace]:
     """The traces in a run's own file, as `table` was given them."""
-    from itertools import groupby
-
     known = set(RUN_COLUMNS)
     names = [name for name in content.column_names if name not in known]
     traces = []
@@ -192,3 +188,89 @@ def split(content: pa.Table) -> list[Trace]:
                 trace.peak_mib.append(row[PEAK])
         traces.append(trace)
     return traces
+
+
+def digests(content: pa.Table) -> list[tuple[int, int, str]]:
+    """Seed, number of queries and `Trace.digest` of each run in a run's own file, in its order."""
+    columns = {name: content.column(name).combine_chunks() for name in content.column_names}
+    seeds, t = columns["seed"].to_numpy(), columns["t"].to_pylist()
+    phase, x = columns["phase"].to_pylist(), columns["x"]
+    y, f = (columns[name].to_numpy(zero_copy_only=False) for name in ("y", "f"))
+    names = sorted(set(columns) - set(RUN_COLUMNS))
+    values = np.zeros((len(seeds), len(names)))
+    present = np.zeros((len(seeds), len(names)), dtype=bool)
+    for i, name in enumerate(names):
+        values[:, i] = columns[name].to_numpy(zero_copy_only=False)
+        present[:, i] = columns[name].is_valid().to_numpy(zero_copy_only=False)
+    ends = [*(np.flatnonzero(np.diff(seeds)) + 1).tolist(), len(seeds)] if len(seeds) else []
+    found = []
+    for start, end in zip([0, *ends], ends, strict=False):
+        seed = int(seeds[start])
+        sha = hashlib.sha256(f"{seed} {t[start:end]} {phase[start:end]}".encode())
+        xs = x[start:end].flatten().to_numpy(zero_copy_only=False)
+        for column in (xs, y[start:end], f[start:end]):
+            sha.update(column.astype("<f8").tobytes())
+        for own, there in zip(values[start:end], present[start:end], strict=True):
+            sha.update("\x1f".join(compress(names, there)).encode())
+            sha.update(own[there].astype("<f8").tobytes())
+        found.append((seed, end - start, sha.hexdigest()))
+    return found
+
+
+def check_block(path: Path, content: pa.Table, seeds: Sequence[int], queries: int) -> None:
+    """Check that a run's own file holds the whole runs of ``seeds``, as they were made.
+
+    Args:
+        path: the file, for the message.
+        content: what `read` gave.
+        seeds: the seeds it must hold, in this order.
+        queries: the number of queries of each.
+
+    Raises:
+        RepliboError: a column is missing or of another type; a seed or a query is missing or too
+            many; a value is not the one that was observed.
+    """
+    fault = _fault(content, list(seeds), queries)
+    if fault:
+        raise RepliboError(f"{path}: {fault}; delete it, and its rule makes it again")
+
+
+def _fault(content: pa.Table, seeds: list[int], queries: int) -> str:
+    import pyarrow as pa
+
+    expected = _schema()
+    for field_ in expected:
+        own = content.schema.field(field_.name) if field_.name in content.column_names else None
+        if own is None:
+            return f"column {field_.name} is missing"
+        if own.type != field_.type or content[field_.name].null_count:
+            return f"column {field_.name} must hold {field_.type}, got {own.type}"
+    for name in set(content.column_names) - set(RUN_COLUMNS):
+        if content.schema.field(name).type != pa.float64():
+            return f"column {name} must hold double, got {content.schema.field(name).type}"
+    found = digests(content)
+    if [seed for seed, _, _ in found] != seeds:
+        return f"must hold the seeds {seeds}, got {[seed for seed, _, _ in found]}"
+    recorded = read_metadata(content).get("digests", {})
+    for seed, rows, digest in found:
+        if rows != queries:
+            return f"seed {seed} must have {queries} queries, got {rows}"
+        if recorded.get(str(seed)) != digest:
+            return f"seed {seed} is not as it was observed (its digest is wrong)"
+    return ""
+
+
+def _schema() -> pa.Schema:
+    import pyarrow as pa
+
+    return pa.schema(
+        {
+            "seed": pa.int32(),
+            "t": pa.int32(),
+            "phase": pa.dictionary(pa.int32(), pa.string()),
+            "x": pa.list_(pa.float64()),
+            "y": pa.float64(),
+            "f": pa.float64(),
+            **{name: pa.float32() for name in TIMINGS},
+        }
+    )

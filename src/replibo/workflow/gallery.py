@@ -6,8 +6,8 @@ import shutil
 import sys
 from pathlib import Path
 
+from replibo import files
 from replibo.errors import RepliboError
-from replibo.run import traces
 
 START, END = "<!-- verdicts: start -->", "<!-- verdicts: end -->"
 
@@ -78,7 +78,7 @@ def main(root: Path = Path()) -> None:
     readme = root / "README.md"
     claims = (root / "results" / "published" / "claims.csv").read_text(encoding="utf-8")
     content = with_verdicts(readme.read_text(encoding="utf-8"), verdict_table(claims))
-    with traces.written_whole(readme) as temporary:
+    with files.written_whole(readme) as temporary:
         temporary.write_text(content, encoding="utf-8")
 
 

@@ -18,7 +18,6 @@ import contextlib
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from typing import Any
 from replibo.config import load
 from replibo.config.models import SCALES, Config
 from replibo.errors import RepliboError, allowed
+from replibo.files import written_whole
 from replibo.problems.coco import SUITE, Bbob, member
 from replibo.run import traces
 from replibo.workflow.targets import run_files
@@ -110,7 +110,7 @@ def archive(
 
     dimensions = ",".join(str(dim) for dim in sorted({dim for dim, _, _ in found}))
     instances = ",".join(str(instance) for instance in sorted({own for _, _, own in found}))
-    with _folder_written_whole(output) as temporary, _quiet(cocoex):
+    with written_whole(output, folder=True) as temporary, _quiet(cocoex):
         suite = cocoex.Suite(SUITE, f"instances: {instances}", f"dimensions: {dimensions}")
         observer = cocoex.Observer(
             SUITE,
@@ -184,7 +184,7 @@ def postprocess(folders: Sequence[Path], output: Path) -> None:
                 "'python -m replibo.papers.neuralbo.coco_archive archive' made"
             )
     environment = {**os.environ, "http_proxy": NO_NETWORK, "https_proxy": NO_NETWORK}
-    with _folder_written_whole(output) as temporary:
+    with written_whole(output, folder=True) as temporary:
         temporary.mkdir()
         log = temporary / "cocopp.log"
         command = [sys.executable, "-m", "cocopp", "-o", str(temporary), *map(str, folders)]
@@ -200,22 +200,6 @@ def postprocess(folders: Sequence[Path], output: Path) -> None:
         if status:
             lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
             raise RepliboError(f"cocopp failed: {lines[-1] if lines else f'status {status}'}")
-
-
-@contextlib.contextmanager
-def _folder_written_whole(output: Path) -> Iterator[Path]:
-    """A folder still to be made, in a private one beside ``output``; at the end it takes the place of
-    ``output``, or is removed on an error."""
-    output = Path(output)
-    if output.exists() and not output.is_dir():
-        raise RepliboError(f"{output}: cannot be written (it is a file); allowed: a folder")
-    traces.check_folder(output.parent / "folder")
-    with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as private:
-        made = Path(private) / output.name
-        yield made
-        if output.exists():
-            output.rename(Path(private) / "replaced")
-        made.rename(output)
 
 
 @contextlib.contextmanager

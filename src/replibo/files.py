@@ -1,0 +1,119 @@
+"""Files: written whole or not at all, and only over what is a file; read only where they are files."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from replibo.errors import RepliboError
+
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISLNK, "a link"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def _kind(mode: int) -> str:
+    return next((name for test, name in _KINDS if test(mode)), "")
+
+
+def unwritable(path: Path, error: Exception) -> RepliboError:
+    """The one line that says why ``path`` cannot be written."""
+    return RepliboError(f"{path}: cannot be written ({reason(error)})")
+
+
+def reason(error: Exception) -> str:
+    """What the operating system says, without its number and the path."""
+    return getattr(error, "strerror", None) or str(error).partition("\n")[0]
+
+
+def check_target(path: Path, *, folder: bool = False) -> None:
+    """Check that only a regular file (or only a folder), or nothing, is at ``path``.
+
+    A device, a pipe or a link would itself be replaced, or be written through.
+
+    Raises:
+        RepliboError: something else is there.
+    """
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as error:  # a name too long, a part of it that is a file, a NUL
+        raise unwritable(path, error) from None
+    if stat.S_ISDIR(mode) if folder else stat.S_ISREG(mode):
+        return
+    raise RepliboError(
+        f"{path}: cannot be written; must be {'a folder' if folder else 'a regular file'} or not "
+        f"exist, got {_kind(mode) or 'a file'}"
+    )
+
+
+def check_writable(path: Path, *, folder: bool = False) -> None:
+    """`check_target`; then make the folder that holds ``path`` and check that it can be written.
+
+    Raises:
+        RepliboError: it cannot.
+    """
+    check_target(path, folder=folder)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise unwritable(path, error) from None
+
+
+@contextlib.contextmanager
+def written_whole(path: Path, *, folder: bool = False) -> Iterator[Path]:
+    """A name in a private folder beside ``path``. The file (or folder) that is made there takes the
+    place of ``path`` at the end; on an error it is removed, and ``path`` is as it was.
+
+    Raises:
+        RepliboError: ``path`` cannot be written, or the disk is full.
+    """
+    check_writable(path, folder=folder)
+    try:
+        with tempfile.TemporaryDirectory(
+            prefix=".replibo-", dir=path.parent, ignore_cleanup_errors=True
+        ) as private:
+            made = Path(private, path.name)
+            yield made
+            if folder and path.exists():
+                path.rename(Path(private, "replaced"))
+            if not folder:
+                with made.open("rb") as file:
+                    os.fsync(file.fileno())  # some file systems say only now that they are full
+            made.replace(path)
+    except OSError as error:
+        raise unwritable(path, error) from None
+
+
+def read_bytes(path: Path, limit: int | None = None) -> bytes:
+    """The content of a file.
+
+    Args:
+        path: a regular file, or a link to one.
+        limit: the most bytes that it may have.
+
+    Raises:
+        RepliboError: it is not there, is no file, cannot be read, or is too large.
+    """
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for, a device never ends
+            kind = _kind(status.st_mode)
+            raise RepliboError(f"{path}: cannot be read; must be a file, got {kind}")
+        if limit is not None and status.st_size > limit:
+            raise RepliboError(f"{path}: must have at most {limit} bytes, got {status.st_size}")
+        return path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise RepliboError(f"{path}: cannot be read ({reason(error)})") from None

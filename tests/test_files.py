@@ -1,0 +1,133 @@
+"""Writing whole or not at all, and only over files; reading only files."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from replibo import cli, files
+from replibo.errors import RepliboError
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {p.name: p.read_text() for p in folder.iterdir() if p.is_file()}
+
+
+@pytest.fixture
+def small_files() -> Iterator[None]:
+    """No file may grow beyond 1000 bytes, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    assert signal.getsignal(signal.SIGXFSZ) == signal.SIG_IGN
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_an_interrupted_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with pytest.raises(KeyboardInterrupt), files.written_whole(path) as temporary:
+        temporary.write_text("half")
+        raise KeyboardInterrupt
+    assert path.read_text() == "old" and os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_a_full_disk_leaves_the_old_file_and_is_said(tmp_path: Path, small_files: None) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with (
+        pytest.raises(RepliboError, match=r"a\.txt: cannot be written \(File too large\)"),
+        files.written_whole(path) as temporary,
+    ):
+        temporary.write_bytes(bytes(2000))
+    assert path.read_text() == "old" and os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_a_folder_takes_the_place_of_a_folder(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    for content in ("first", "second"):
+        with files.written_whole(path, folder=True) as temporary:
+            temporary.mkdir()
+            (temporary / content).touch()
+        assert os.listdir(path) == [content] and os.listdir(tmp_path) == ["a"]
+    with pytest.raises(RepliboError, match="must be a regular file or not exist, got a folder"):
+        files.check_target(path)
+
+
+def test_a_file_has_the_usual_permissions(tmp_path: Path) -> None:
+    (tmp_path / "usual").touch()
+    with files.written_whole(tmp_path / "a") as temporary:
+        temporary.touch()
+    assert (tmp_path / "a").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+MADE: dict[str, Callable[[Path], object]] = {
+    "a folder": lambda path: path.mkdir(),
+    "a pipe": os.mkfifo,
+    "a link": lambda path: path.symlink_to(path.with_name("elsewhere")),
+    "a socket": lambda path: socket.socket(socket.AF_UNIX).bind(str(path)),
+}
+COMMANDS = {
+    "run": ["run", "go_ucb", "f1", "random_search", "--seeds", "0", "--scale", "smoke"],
+    "collect": ["collect", "go_ucb", "--scale", "smoke"],
+    "figure": ["figure", "go_ucb", "figure_1", "--runs", "r"],
+    "table": ["table", "go_ucb", "final_regret", "--runs", "r"],
+    "claims": ["claims"],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("kind", MADE)
+def test_no_command_writes_over_what_is_no_file(
+    command: str, kind: str, root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / ("a.png" if command == "figure" else "a.md")
+    MADE[kind](path)
+    before = path.lstat()
+    assert cli.main([*COMMANDS[command], "--output", str(path)]) == 2
+    error = capsys.readouterr().err
+    assert error == (
+        f"replibo: {path}: cannot be written; must be a regular file or not exist, got {kind}\n"
+    )
+    after = path.lstat()
+    assert (after.st_ino, after.st_mode) == (before.st_ino, before.st_mode)
+    assert os.listdir(tmp_path) == [path.name]
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("/dev/null", "must be a regular file or not exist, got a device"),
+        ("x" * 300, "File name too long"),
+        ("file/a", "Not a directory"),
+        ("/proc/a", "No such file or directory"),
+    ],
+)
+def test_names_that_cannot_be_written(tmp_path: Path, name: str, reason: str) -> None:
+    (tmp_path / "file").touch()
+    path = tmp_path / name
+    with pytest.raises(RepliboError, match=f"^{path}: cannot be written.*{reason}"):
+        files.check_writable(path)
+
+
+def test_only_files_are_read(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("content")
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    os.mkfifo(tmp_path / "pipe")
+    assert files.read_bytes(tmp_path / "link") == b"content"
+    for path, reason in (
+        (tmp_path / "pipe", "must be a file, got a pipe"),
+        (tmp_path, "must be a file, got a folder"),
+        (Path("/dev/zero"), "must be a file, got a device"),
+        (tmp_path / "none", "No such file"),
+    ):
+        with pytest.raises(RepliboError, match=f"^{path}: cannot be read.*{reason}"):
+            files.read_bytes(path)
+    with pytest.raises(RepliboError, match="must have at most 6 bytes, got 7"):
+        files.read_bytes(tmp_path / "file", limit=6)
