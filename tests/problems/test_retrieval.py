@@ -292,7 +292,7 @@ def test_words_of_the_stand_in_tell_of_categories() -> None:
 @pytest.mark.parametrize(
     ("parameters", "named"),
     [
-        ({"data": {}}, "'amazon_reviews', which was not given"),
+        ({"data": {}}, "data: must hold 'amazon_reviews' for retrieval, got nothing"),
         (
             {"terms": 2000},
             "terms must be at most 1999 for a corpus of 2000 documents, got 2000",
@@ -383,7 +383,9 @@ def test_a_run_on_a_file_of_the_real_ones_columns(
     ]
     (tmp_path / "amazon").mkdir()
     path = reviews_file(tmp_path / "amazon" / "train_40k.csv", documents)[FILE]
-    with pytest.raises(RepliboError, match=r"train_40k\.csv: 80 rows, not 40,000; delete it, and"):
+    with pytest.raises(
+        RepliboError, match=r"train_40k\.csv: must have 40,000 rows, got 80; delete it, and"
+    ):
         experiment(config, "paper", "random_search")
     known_small(monkeypatch, 80)
     job = experiment(config, "paper", "random_search")
@@ -398,7 +400,7 @@ def test_a_run_on_a_file_of_the_real_ones_columns(
     assert trace.f == trace.y == [own[tuple(x)] for x in trace.x]
     assert len(set(map(tuple, trace.x[:3]))) == 3
     path.write_text(path.read_text().replace("word1", "word2"))
-    with pytest.raises(RepliboError, match=r"wrong digest: sha256 .*, which was recorded in"):
+    with pytest.raises(RepliboError, match=r"wrong digest: sha256 must be .*, as recorded in"):
         experiment(config, "paper", "random_search")
 
 

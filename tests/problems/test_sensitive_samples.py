@@ -309,7 +309,7 @@ def test_what_is_recorded_gives_the_same_detection(problem: SensitiveSamples) ->
     [
         (
             {"data": {}},
-            "data: MNIST needs the file called 'mnist_train_images', which was not given",
+            "data: must hold 'mnist_train_images' for MNIST, got nothing",
         ),
     ],
 )

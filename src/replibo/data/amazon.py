@@ -1,7 +1,7 @@
 """Reading the Amazon product reviews of NeuralBO's retrieval task (section 7.2.2): texts and categories.
 
-The file is a table of comma-separated values. Its digest or its size is checked where it is fetched;
-here its structure is, so that a file of another origin gives one clear line instead of nonsense.
+The file is a table of comma-separated values. It is verified where it is fetched; its columns are
+checked here, so that a file from elsewhere gives one clear line instead of nonsense.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from replibo.errors import RepliboError
+from replibo.errors import RepliboError, allowed
 
 FILE = "amazon_reviews"
 TEXT = "Text"
@@ -26,8 +26,8 @@ Category = tuple[str, ...]
 
 
 class Reviews(NamedTuple):
-    """Texts and categories of ``n`` reviews, in the file's order; ``rows``: how many the file has, those
-    without a known category included."""
+    """Texts and categories of ``n`` reviews, in the file's order; ``rows`` also counts the reviews of
+    unknown category."""
 
     texts: list[str]
     categories: list[Category]
@@ -38,33 +38,32 @@ def read_reviews(data: Mapping[str, Path]) -> Reviews:
     """The reviews whose category is known, from the file called `FILE` in the manifest.
 
     Raises:
-        RepliboError: one line. The file was not given, is missing, empty, truncated, not UTF-8 or no
-            CSV file, lacks a column, has an empty category, or fewer than two categories.
+        RepliboError: one line. The file was not given, is missing, empty, truncated, not UTF-8 or
+            not CSV, lacks a column, has an empty category, or fewer than two categories.
     """
     if FILE not in data:
-        raise RepliboError(f"data: retrieval needs the file called {FILE!r}, which was not given")
+        raise RepliboError(f"data: must hold {FILE!r} for retrieval, got {allowed(data)}")
     path = Path(data[FILE])
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = list(_rows(file, path))
     except FileNotFoundError:
-        raise RepliboError(f"{path}: no such file; allowed: a CSV file") from None
+        raise RepliboError(f"{path}: must be a CSV file, got none") from None
     except OSError as error:
-        raise RepliboError(f"{path}: {error.strerror}; allowed: a readable CSV file") from None
+        raise RepliboError(f"{path}: must be a readable CSV file, got: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise RepliboError(
-            f"{path}: byte {error.object[error.start]:#04x} is no UTF-8; allowed: UTF-8 text"
+            f"{path}: must be UTF-8, got byte {error.object[error.start]:#04x}"
         ) from None
     known = [(text, category) for text, category in rows if category[-1].lower() != UNKNOWN]
     if not known:
         raise RepliboError(
-            f"{path}: {len(rows)} reviews, none with a known {LEVELS[-1]}; allowed: 2 or more"
+            f"{path}: must hold reviews with a known {LEVELS[-1]}, got none among {len(rows)} reviews"
         )
     texts, categories = [text for text, _ in known], [category for _, category in known]
     if len(set(categories)) == 1:
         raise RepliboError(
-            f"{path}: all reviews are of the category {' / '.join(categories[0])}; allowed: 2 or more "
-            "categories"
+            f"{path}: must hold 2 or more categories, got only {' / '.join(categories[0])}"
         )
     return Reviews(texts, categories, len(rows))
 
@@ -76,11 +75,8 @@ def _rows(file: Iterator[str], path: Path) -> Iterator[tuple[str, Category]]:
     try:
         header = [name.strip() for name in next(lines, [])]
         for name in wanted:
-            if header.count(name) != 1:
-                fault = "there more than once" if name in header else "missing"
-                raise RepliboError(
-                    f"{path}: column {name!r} is {fault}; allowed: one each of {', '.join(wanted)}"
-                )
+            if (count := header.count(name)) != 1:
+                raise RepliboError(f"{path}: must have one column {name!r}, got {count or 'none'}")
         positions = [header.index(name) for name in wanted]
         for cells in lines:
             if not cells:
@@ -88,14 +84,16 @@ def _rows(file: Iterator[str], path: Path) -> Iterator[tuple[str, Category]]:
             where = f"{path}: line {lines.line_num}"
             if len(cells) != len(header):
                 raise RepliboError(
-                    f"{where} has {len(cells)} cells; allowed: {len(header)}, as many as the header"
+                    f"{where} must have {len(header)} cells as the header does, got {len(cells)}"
                 )
             text, *names = (cells[position].strip() for position in positions)
             for level, name in zip(LEVELS, names, strict=True):
                 if not name:
-                    raise RepliboError(f"{where}: column {level!r} is empty; allowed: a category")
+                    raise RepliboError(
+                        f"{where}: column {level!r} must name a category, got an empty cell"
+                    )
             yield text, tuple(names)
     except csv.Error as error:
         raise RepliboError(
-            f"{path}: line {lines.line_num}: {error}; allowed: whole comma-separated text"
+            f"{path}: line {lines.line_num} must be valid CSV, got: {error}"
         ) from None
