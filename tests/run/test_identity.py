@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,60 +14,65 @@ from replibo.run import code, identity
 
 ROOT = Path(__file__).parents[2]
 
-Pair = tuple[str, str]
-Digests = Callable[..., dict[Pair, str]]
+Edit = tuple[str, str, str]  # file, text, what replaces it
 
 
 @pytest.fixture(scope="module")
 def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the package's source."""
     copy = tmp_path_factory.mktemp("src") / "replibo"
-    shutil.copytree(
-        ROOT / "src" / "replibo", copy, ignore=shutil.ignore_patterns("__pycache__", "*.html")
-    )
+    shutil.copytree(ROOT / "src" / "replibo", copy, ignore=shutil.ignore_patterns("__pycache__"))
     return copy
 
 
-@pytest.fixture(scope="module")
-def after(copied: Path) -> Callable[..., code.Package]:
-    """Makes a package of the copy in which texts are replaced by others."""
-
-    def edited(*edits: tuple[str, str, str]) -> code.Package:
-        kept = {name: (copied / name).read_text(encoding="utf-8") for name, _, _ in edits}
-        for name, old, new in edits:
-            text = (copied / name).read_text(encoding="utf-8")
-            assert old in text, f"{name} does not hold {old!r}"
-            (copied / name).write_text(text.replace(old, new, 1), encoding="utf-8")
-        registry.syntax_tree.cache_clear()
-        package = code.Package(copied)
-        for path in copied.rglob("*.py"):  # read before the files are put back
-            package.nodes(
-                ".".join(["replibo", *path.relative_to(copied).with_suffix("").parts]).removesuffix(
-                    ".__init__"
-                )
-            )
-        for name, text in kept.items():
-            (copied / name).write_text(text, encoding="utf-8")
-        return package
-
-    return edited
-
-
-def run_digests(package: code.Package) -> dict[Pair, str]:
-    """The code's digests of the runs of all (problem, algorithm) types at paper scale."""
+def digests(package: code.Package) -> dict[str, str]:
+    """The code's digests of all runs at paper scale, ``problem algorithm``, and of all figures and
+    tables, ``paper.function``."""
     found = {}
-    for entry in load.load().entries.values():
+    for paper, entry in load.load().entries.items():
         for problem in entry.problems_at("paper"):
             for algorithm in entry.settings("paper", problem).algorithms or []:
                 of = entry.problems[problem], entry.algorithms[algorithm]
                 names = identity.code_names(*of)
-                found[of[0].type, of[1].type] = package.digest(*names, without=identity.NO_NUMBERS)
+                found[f"{of[0].type} {of[1].type}"] = package.digest(
+                    *names, without=identity.NO_NUMBERS
+                )
+        for name, output in [*entry.figures.items(), *entry.tables.items()]:
+            function = f"{paper}.{output.function or name}"
+            found[function] = package.digest(f"replibo.papers.{function}")
     return found
 
 
 @pytest.fixture(scope="module")
-def before(after: Callable[..., code.Package]) -> dict[Pair, str]:
-    return run_digests(after())
+def before(copied: Path) -> dict[str, str]:
+    """The digests of the copy as it is."""
+    return digests(code.Package(copied))
+
+
+@pytest.fixture
+def changed(copied: Path, before: dict[str, str]) -> Iterator[Callable[..., set[str]]]:
+    """What has another digest after edits of the copy."""
+    kept: dict[Path, str] = {}
+
+    def after(*edits: Edit) -> set[str]:
+        for name, old, new in edits:
+            text = (copied / name).read_text(encoding="utf-8")
+            assert old in text, f"{name} does not hold {old!r}"
+            kept.setdefault(copied / name, text)
+            (copied / name).write_text(text.replace(old, new, 1), encoding="utf-8")
+        registry.syntax_tree.cache_clear()
+        now = digests(code.Package(copied))
+        assert now.keys() == before.keys()
+        return {name for name in now if now[name] != before[name]}
+
+    yield after
+    for path, text in kept.items():
+        path.write_text(text, encoding="utf-8")
+    registry.syntax_tree.cache_clear()
+
+
+def runs(names: set[str]) -> set[str]:
+    return {name for name in names if " " in name}
 
 
 NO_NUMBER_CHANGES = (
@@ -79,7 +84,7 @@ NO_NUMBER_CHANGES = (
     ("papers/go_ucb.py", "CONFIDENCE = 0.98", "CONFIDENCE = 0.9"),
     ("cli.py", "def _machine()", "def _the_machine()"),
     ("config/load.py", "def run_settings(", "def settings_of("),
-    ("data/fetch.py", "def fault_of(", "def fault("),
+    ("data/fetch.py", "import annotations\n", "import annotations\n\nA = 1\n"),
     # messages, comments, docstrings, formatting of code that runs are made of
     ("run/loop.py", "must be finite, got {value}", "should be finite, got {value}"),
     ("run/loop.py", 'return f"{e.paper} {e.problem_name}', 'return f"{e.paper}: {e.problem_name}'),
@@ -90,10 +95,74 @@ NO_NUMBER_CHANGES = (
 
 
 def test_what_changes_no_number_reruns_nothing(
-    after: Callable[..., code.Package], before: dict[Pair, str]
+    changed: Callable[..., set[str]], before: dict[str, str]
 ) -> None:
-    assert len(before) > 80
-    assert run_digests(after(*NO_NUMBER_CHANGES)) == before
+    assert len(runs(set(before))) > 80
+    assert not runs(changed(*NO_NUMBER_CHANGES))
+
+
+EXACT_GP = {
+    "a_gp_ucb.AGpUcb",
+    "gp_ucb_mcmc.GpUcbMcmc",
+    "gp_ucb_mle.GpUcbMle",
+    "lb_gp_ucb.LbGpUcb",
+    "lb_gp_ucb_released.LbGpUcbReleased",
+    "lnb_gp_ucb.LnbGpUcb",
+    "oracle.Oracle",
+}
+SAMPLED_GP = {"bbo_ucb.BboUcb", "gp_ei.GpEi", "gp_ts.GpTs", "gp_ucb.GpUcb"}
+PARAMETRIC = {
+    "exploration_first.ExplorationFirst",
+    "go_greedy.GoGreedy",
+    "go_ucb.GoUcb",
+    "go_ucb_hessian.GoUcbHessian",
+}
+DIGITS = {
+    "mnist_cnn.MnistCnn",
+    "sensitive_samples.SensitiveSamples",
+}
+
+
+@pytest.mark.parametrize(
+    ("edit", "using"),
+    [
+        (("surrogates/kernels.py", "k = s / 3.0", "k = s / 3.1"), EXACT_GP),
+        (("surrogates/gp_regression.py", "JITTERS = (0.0, 1e-8", "JITTERS = (0.0, 2e-8"), SAMPLED_GP),
+        (("surrogates/parametric.py", "2.0 * learning_rate", "learning_rate"), PARAMETRIC),
+        (("algorithms/go_ucb.py", "gradient_steps: int = 500", "gradient_steps: int = 5"), PARAMETRIC),
+        (("algorithms/go_ucb_hessian.py", "B_U: float = 0.5", "B_U: float = 0.6"), {"go_ucb_hessian.GoUcbHessian"}),
+        (("algorithms/scikit_optimize.py", '"xi": 0.01', '"xi": 0.1'), {"scikit_optimize.ScikitOptimize"}),
+        (("problems/berkenkamp.py", "MEAN, SD = 0.2", "MEAN, SD = 0.3"), {"berkenkamp.Berkenkamp"}),
+        (("data/mnist.py", "np.frombuffer(content, np.uint8, offset=header)", "np.frombuffer(content, np.uint8)"), DIGITS),
+        (("streams.py", 'dtype="<u4"', 'dtype=">u4"'), None),
+        (("run/loop.py", "n = min(len(run)", "n = max(len(run)"), None),
+        (("threads.py", "threadpool_limits(1)", "threadpool_limits(2)"), None),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)  # fmt: skip
+def test_an_edit_reruns_what_computes_with_it_and_nothing_else(
+    edit: Edit, using: set[str] | None, changed: Callable[..., set[str]], before: dict[str, str]
+) -> None:
+    """``using``: types of problems or algorithms; None: all."""
+    expected = {
+        name for name in runs(set(before)) if using is None or not using.isdisjoint(name.split())
+    }
+    assert expected and runs(changed(edit)) == expected
+
+
+@pytest.mark.parametrize(
+    ("edit", "drawn"),
+    [
+        (("papers/lb_gp_ucb/figures.py", 'ax.set_xlabel("round $t$")\n            ax.set_ylabel(REGRET', 'ax.set_xlabel("$t$")\n            ax.set_ylabel(REGRET'), {"lb_gp_ucb.figure_3"}),
+        (("papers/lb_gp_ucb/figures.py", "{counts[0]} to {counts[-1]}", "{counts[0]}-{counts[-1]}"), {f"lb_gp_ucb.figure_{i}" for i in (2, 3, 4)}),
+        (("papers/lb_gp_ucb/__init__.py", "its figures, tables", "its tables, figures"), set()),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)  # fmt: skip
+def test_an_edit_of_a_figure_draws_that_figure_and_of_a_helper_those_that_call_it(
+    edit: Edit, drawn: set[str], changed: Callable[..., set[str]]
+) -> None:
+    assert changed(edit) == drawn
 
 
 def test_labels_and_seeds_are_no_part_of_a_runs_identity(root: Path) -> None:
@@ -124,7 +193,7 @@ LAYERS = (
     ("problems",),
     ("config",),
     ("data",),
-    ("paths", "files", "streams", "threads"),
+    ("paths", "files", "settings", "streams", "threads"),
     ("errors",),
 )
 
