@@ -18,7 +18,7 @@ help: ## this list
 $(VENV)/installed: envs/requirements.txt pyproject.toml
 	@test -n "$(PYTHON)" || { echo "replibo needs Python 3.11 or newer with venv (Debian: python3-venv); make PYTHON=/path/to/python ... names one"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r envs/requirements.txt -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r envs/requirements.txt -e '.[coco,robot,workflow]'
 	touch $@
 
 quick: $(VENV)/installed ## run the whole workflow at quick scale (no network, stand-in data)

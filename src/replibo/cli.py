@@ -16,7 +16,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from replibo import files
-from replibo.errors import RepliboError, allowed
+from replibo.errors import EXTRAS, RepliboError, allowed
 
 if TYPE_CHECKING:
     from replibo.config.models import Config
@@ -43,6 +43,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except RepliboError as error:
         for line in str(error).splitlines():
             print(f"replibo: {line}", file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as error:
+        if error.name not in EXTRAS:
+            raise
+        extra = f"pip install 'replibo[{EXTRAS[error.name]}]'"
+        print(f"replibo: {error.name} must be installed for this task: {extra}", file=sys.stderr)
         return 2
     except _Stopped as stopped:
         number = signal.Signals(stopped.args[0])

@@ -11,6 +11,10 @@ class RepliboError(Exception):
     """
 
 
+EXTRAS = {"cocoex": "coco", "Box2D": "robot"}
+"""The extra of the package that installs a module which only some tasks import."""
+
+
 def allowed(names: object) -> str:
     """``a, b or c`` for the end of a message that says what is allowed."""
     words = sorted(str(name) for name in names)  # type: ignore[attr-defined]

@@ -1,0 +1,102 @@
+"""What the package imports is declared, and what it declares is imported or named here with a reason."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+from replibo.cli import main
+from replibo.errors import EXTRAS
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+NOT_IMPORTED = {
+    "snakemake": "runs the workflow",
+    "cocopp": "the workflow calls it by python -m",
+    "six": "cocopp imports it and does not declare it",
+    "pandas": "the executor plugin for SLURM needs this version",
+}
+
+
+def normal(requirement: str) -> str:
+    """A distribution's normal name (PEP 503), without extras and versions."""
+    name = re.match(r"[\w.-]+", requirement)
+    assert name is not None
+    return re.sub(r"[-_.]+", "-", name[0]).lower()
+
+
+def declared(requirements: list[str]) -> set[str]:
+    return {normal(requirement) for requirement in requirements}
+
+
+REQUIRED = declared(PROJECT["dependencies"])
+OPTIONAL = {name: declared(group) for name, group in PROJECT["optional-dependencies"].items()}
+
+
+def imported() -> dict[str, set[str]]:
+    """The modules from outside the standard library that ``src`` imports, and the files that do."""
+    found: dict[str, set[str]] = {}
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names = [node.module]
+            else:
+                continue
+            for module in {name.partition(".")[0] for name in names}:
+                if module != "replibo" and module not in sys.stdlib_module_names:
+                    found.setdefault(module, set()).add(path.name)
+    return found
+
+
+def distributions(module: str) -> set[str]:
+    return {normal(name) for name in packages_distributions()[module]}
+
+
+def test_every_import_is_declared() -> None:
+    for module, files in imported().items():
+        known = OPTIONAL[EXTRAS[module]] if module in EXTRAS else REQUIRED
+        assert distributions(module) & known, f"{module}, imported by {files}"
+
+
+def test_every_declared_dependency_is_imported_or_named_here() -> None:
+    found = set().union(*(distributions(module) for module in imported()))
+    assert REQUIRED.union(*OPTIONAL.values()) - found <= set(NOT_IMPORTED)
+
+
+def test_make_and_conda_install_every_extra_and_pin_what_is_declared() -> None:
+    extras = ",".join(OPTIONAL)
+    assert f"-r envs/requirements.txt -e '.[{extras}]'" in (ROOT / "Makefile").read_text()
+    assert f"- ..[{extras}]" in (ROOT / "envs" / "environment.yaml").read_text()
+    lines = (ROOT / "envs" / "requirements.txt").read_text().splitlines()
+    pinned = declared([line for line in lines if "==" in line])
+    assert REQUIRED.union(*OPTIONAL.values()) <= pinned
+
+
+@pytest.mark.parametrize(
+    ("problem", "module", "extra"),
+    [("bbob_2d", "cocoex", "coco"), ("robot_pushing", "Box2D", "robot")],
+)
+def test_a_missing_extra_is_one_line(
+    root: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    problem: str,
+    module: str,
+    extra: str,
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)  # type: ignore[arg-type]
+    command = ["run", "neuralbo", problem, "random_search", "--scale", "smoke", "--seeds", "0"]
+    assert main([*command, "--output", str(tmp_path / "x.parquet")]) == 2
+    assert capsys.readouterr().err == (
+        f"replibo: {module} must be installed for this task: pip install 'replibo[{extra}]'\n"
+    )
