@@ -29,6 +29,8 @@ Node = tuple[str, str]
 WHOLE, EFFECTS = "*", "<effects>"
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_ASSIGNMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign)
 _INNER_SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -106,12 +108,9 @@ class Package:
         if name not in self._modules:
             first, *parts = name.split(".")
             base = self.root.joinpath(*parts)
-            made = None
-            if first == self.root.name and (path := base / "__init__.py").is_file():
-                made = _module(syntax_tree(path), name)
-            elif first == self.root.name and (path := base.with_suffix(".py")).is_file():
-                made = _module(syntax_tree(path), name.rpartition(".")[0])
-            self._modules[name] = made
+            files = (base / "__init__.py", base.with_suffix(".py"))
+            found = [path for path in files if first == self.root.name and path.is_file()]
+            self._modules[name] = _module(syntax_tree(found[0])) if found else None
         return self._modules[name]
 
     def _resolve(self, dotted: str) -> tuple[Node, ...]:
@@ -171,34 +170,23 @@ class Package:
         return self._effects[name]
 
 
-def _module(tree: ast.Module, package: str) -> _Module:
-    """Read a module; ``package`` is what its relative imports start from."""
+def _module(tree: ast.Module) -> _Module:
     made = _Module()
     for node in _statements(tree):
-        for local, target in _imported(node, package):
+        for local, target in _imported(node):
             made.imports.setdefault(local, set()).add(target)
     for statement in tree.body:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
-            targets = [target for _, target in _imported(statement, package)]
+            targets = [target for _, target in _imported(statement)]
             # the module, and what may be a module in it
             made.loaded |= {*targets, *(target.rpartition(".")[0] for target in targets)}
         elif not _is_idle(statement):
             names = list(_binds(statement))
             for name in names:
                 made.definitions.setdefault(name, []).append(statement)
-            if not (names and isinstance(statement, _DEFINITIONS)):
+            if not (names and isinstance(statement, (*_NAMED, *_ASSIGNMENTS))):
                 made.effects.append(statement)
     return made
-
-
-_DEFINITIONS = (
-    ast.FunctionDef,
-    ast.AsyncFunctionDef,
-    ast.ClassDef,
-    ast.Assign,
-    ast.AnnAssign,
-    ast.AugAssign,
-)
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
@@ -209,20 +197,20 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
             yield from _statements(child)
 
 
-def _imported(node: ast.AST, package: str) -> Iterator[tuple[str, str]]:
+def _imported(node: ast.AST) -> Iterator[tuple[str, str]]:
     """The names that an import binds, each with what it stands for."""
     if isinstance(node, ast.Import):
         for alias in node.names:
-            yield (alias.asname, alias.name) if alias.asname else (alias.name.split(".")[0],) * 2
-            if not alias.asname:  # ``import a.b``: the name ``a``; and ``a.b`` is loaded
-                yield alias.name, alias.name
+            yield alias.asname or alias.name, alias.name
+            if not alias.asname:  # ``import a.b`` binds ``a``
+                yield alias.name.split(".")[0], alias.name.split(".")[0]
     elif isinstance(node, ast.ImportFrom):
-        start = package.split(".")[: len(package.split(".")) + 1 - node.level] if node.level else []
-        module = ".".join([*start, node.module] if node.module else start)
         for alias in node.names:
-            if alias.name == "*":
-                raise ValueError(f"from {module} import *: digests need names")
-            yield alias.asname or alias.name, f"{module}.{alias.name}"
+            if node.level or alias.name == "*":
+                raise ValueError(
+                    f"an import must be absolute and without a star, got {ast.unparse(node)}"
+                )
+            yield alias.asname or alias.name, f"{node.module}.{alias.name}"
 
 
 def _is_idle(statement: ast.stmt) -> bool:
@@ -237,7 +225,7 @@ def _is_idle(statement: ast.stmt) -> bool:
 
 def _binds(node: ast.AST) -> Iterator[str]:
     """The names that a statement binds in its own scope, but for imports."""
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+    if isinstance(node, _NAMED):
         yield node.name
     elif isinstance(node, ast.Name):
         if not isinstance(node.ctx, ast.Load):
@@ -276,15 +264,14 @@ def _walk(node: ast.AST, bound: frozenset[str], text: list[str], used: set[str])
         used |= {alias.asname or alias.name for alias in node.names}
         return
     text.append(f"({type(node).__name__}")
-    if isinstance(node, ast.Raise) and _raises_error(node):
-        text.append(" RepliboError)")  # a message
+    raised = node.exc if isinstance(node, ast.Raise) else None
+    if isinstance(raised, ast.Call) and _dotted(raised.func) == "RepliboError":
+        text.append(" RepliboError)")  # without its message
         return
     dotted = _dotted(node)
     if dotted and dotted.partition(".")[0] not in bound:
         used.add(dotted)
-    inner = bound
-    if isinstance(node, _FUNCTIONS):
-        inner = bound | _locals(node)
+    inner = bound | _locals(node) if isinstance(node, _FUNCTIONS) else bound
     for name, value in ast.iter_fields(node):
         # Decorators, defaults and annotations are seen from outside the function.
         scope = inner if name == "body" else bound
@@ -311,10 +298,6 @@ def _locals(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> se
     return own.union(*map(_binds, function.body)) - shared
 
 
-def _raises_error(node: ast.Raise) -> bool:
-    return isinstance(node.exc, ast.Call) and _dotted(node.exc.func) == "RepliboError"
-
-
 def _dotted(node: ast.AST) -> str:
     """``a.b.c`` for a name or an attribute of a name, empty for everything else."""
     if isinstance(node, ast.Name):
@@ -329,12 +312,10 @@ def _is_in(module: str, packages: frozenset[str]) -> bool:
     return any(f"{module}.".startswith(f"{name}.") for name in packages)
 
 
-@functools.cache
-def _here() -> Package:
-    return Package(PACKAGE)
+_THIS = Package(PACKAGE)
 
 
 @functools.cache
 def digest(*names: str, without: frozenset[str] = frozenset()) -> str:
     """`Package.digest` of this package."""
-    return _here().digest(*names, without=without)
+    return _THIS.digest(*names, without=without)
