@@ -67,9 +67,12 @@ REFUSED = {
     ),
     "seeds": (
         (*RUN, "--seeds", "9-0"),
-        "--seeds: '9-0' is not a range of seeds; allowed: a number or FIRST",
+        "--seeds: must be seeds in rising order, at most 2147483647, got '9-0'",
     ),
-    "negative seed": ((*RUN, "--seeds=-3"), "--seeds: '-3' is not a range of seeds"),
+    "negative seed": (
+        (*RUN, "--seeds=-3"),
+        "--seeds: must be a number or FIRST-LAST, e.g. 0-9, got '-3'",
+    ),
 }
 
 
@@ -195,9 +198,14 @@ def test_initial_points_from_a_file(
     assert trace.phase.count("initial") == 3
     capsys.readouterr()
     for text, line in (
-        ("x\n-6.0\nhere\n", "points.csv, point 2: here is not allowed; 1 numbers are (x)"),
+        ("x\n-6.0\nhere\n", "points.csv, point 2: must be 1 numbers (x), got here"),
         ("x\n9.0\n", "initial points: must lie between"),
-        ("x\n", "points.csv: holds no point"),
+        ("x\n", "points.csv: must hold a header, then one point a row; got no point"),
+        ("x\n1,2\n", "points.csv, point 1: must be 1 numbers (x), got 1, 2"),
+        ("x,y\n1\n", "points.csv, point 1: must be 2 numbers (x, y), got 1"),
+        ('x\n"1\n', "points.csv: cannot be read (not CSV: unexpected end of data)"),
+        (f"x\n{'1' * 200_000}\n", "points.csv: cannot be read (not CSV: field larger than"),
+        ("x\nnan\n", "initial points: must lie between"),
         ("x,y\n1,2\n", "got shape (1, 2)"),
     ):
         path.write_text(text)
@@ -267,9 +275,9 @@ def test_a_blocks_own_file_is_no_papers_table(
     [
         (
             (*RUN, "--seeds", "3000000000", "--output", "a.parquet"),
-            "allowed: seeds up to 2147483647",
+            "at most 2147483647",
         ),
-        ((*RUN, "--seeds", "0", "--output", "."), "it is a folder"),
+        ((*RUN, "--seeds", "0", "--output", "."), "got a folder"),
         (
             ("claims", "--scale", "huge"),
             "no scale is called 'huge'; allowed: paper, quick or smoke",

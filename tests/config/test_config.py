@@ -104,10 +104,13 @@ FAULTS = {
     "go_ucb: {defaults: {horizon: -3}}": r"config: go_ucb\.defaults\.horizon: -3 is not allowed",
     "go_ucb: {defaults: {horizon: 5}}": "horizon must be larger",
     "go_ucb: {defaults: {horizn: 3}}": r"defaults\.horizn: unknown key; allowed: algorithms, horizon",
-    "go_ucb: {defaults: {seeds: ten}}": r"seeds: 'ten' is not a range of seeds; allowed: .*0-9",
-    "go_ucb: {defaults: {seeds: 9-0}}": "'9-0' is not a range of seeds",
-    "go_ucb: {defaults: {seeds: -1}}": "'?-1'? is not a range of seeds",
-    "go_ucb: {defaults: {seeds: true}}": "True is not a range of seeds",
+    "go_ucb: {defaults: {seeds: ten}}": r"seeds: must be a number or FIRST-LAST, e.g. 0-9, got 'ten'",
+    "go_ucb: {defaults: {seeds: 9-0}}": "must be seeds in rising order.*got '9-0'",
+    "go_ucb: {defaults: {seeds: '010'}}": "must be a number or FIRST-LAST.*got '010'",
+    "go_ucb: {defaults: {seeds: 0-2147483647}}": "must be at most 100000 seeds",
+    "go_ucb: {defaults: {horizon: 1000000000000}}": "less than or equal to 1000000",
+    "go_ucb: {defaults: {seeds: -1}}": "must be a number or FIRST-LAST.*got '?-1'?",
+    "go_ucb: {defaults: {seeds: true}}": "must be a number or FIRST-LAST.*got True",
     "go_ucb: {defaults: {algorithms: [nope]}}": "no algorithm is called 'nope'; allowed: explor",
     "go_ucb: {scales: {huge: {}}}": r"scales\.huge: \"huge\" is not allowed .*smoke",
     "go_ucb: {scales: {quick: {only: [f9]}}}": r"scales\.quick\.only: no problem is called 'f9'",
@@ -161,6 +164,60 @@ def test_a_file_that_is_no_yaml_is_named_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "b.yaml").write_text("- 1\n")
     with pytest.raises(RepliboError, match=r"b\.yaml: must hold a mapping"):
         load.read_yaml(tmp_path / "b.yaml")
+
+
+TRAPS = {
+    "a: 1\nb: 2\na: 3": "line 3: not YAML (the key 'a' must stand there once)",
+    "seeds: 010": "line 1: not YAML (must be a plain number, true or false, or a text in quotes, got 010)",
+    "seeds: 1:30": "text in quotes, got 1:30)",
+    "horizon: 1_000": "text in quotes, got 1_000)",
+    "horizon: 0x10": "text in quotes, got 0x10)",
+    f"horizon: {'9' * 5000}": "text in quotes, got 9999",
+    "label: no": "text in quotes, got no)",
+    "a: " + "[" * 5000: "must be nested at most 30 levels deep",
+    "a: &a [*a]": "an alias must not stand for itself, nor for too much",
+    "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1]\n"
+    + "".join(
+        f"{new}: &{new} [{','.join(f'*{old}' for _ in range(9))}]\n"
+        for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+    ): "nor for too much",
+    "a: !!python/object:os.system x": "must have no tag, got tag:yaml.org,2002:python/object:os.system",
+    "? [a]\n: 1": "a key must be a text",
+    "a: \0": "special characters are not allowed",
+    "---\na: 1\n---\nb: 1": "but found another document",
+    "": "must hold a mapping of keys to values",
+}
+
+
+@pytest.mark.parametrize("text", TRAPS)
+def test_what_yaml_reads_otherwise_than_a_reader_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text(text)
+    with pytest.raises(RepliboError) as caught:
+        load.read_yaml(path)
+    message = str(caught.value)
+    assert message.startswith(str(path)) and TRAPS[text] in message and "\n" not in message
+
+
+def test_what_is_plain_yaml_is_read_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text(
+        "a: &a [1, -2, 0, 1.5, .5, -1.0e-3, .inf, true, null, ~, text, '010', 2020-01-01]\nb: *a\n"
+    )
+    found = load.read_yaml(path)
+    assert (
+        found["a"]
+        == found["b"]
+        == [1, -2, 0, 1.5, 0.5, -1e-3, float("inf"), True, None, None, "text", "010", "2020-01-01"]
+    )
+
+
+def test_a_config_that_is_not_utf_8_or_no_file(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_bytes(b"a: \xff\n")
+    with pytest.raises(RepliboError, match=r"a\.yaml: cannot be read \(not UTF-8\)"):
+        load.read_yaml(tmp_path / "a.yaml")
+    with pytest.raises(RepliboError, match="must be a file, got a folder"):
+        load.read_yaml(tmp_path)
 
 
 def test_a_config_type_is_a_public_class_that_can_be_loaded() -> None:

@@ -7,32 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-import yaml
 from pydantic import BaseModel, ValidationError
 
 from replibo.config.models import Config, PaperEntry, RunSettings, Scale
+from replibo.config.yaml_file import read_yaml as read_yaml
 from replibo.errors import RepliboError, allowed
-
-
-def read_yaml(path: Path) -> dict[str, Any]:
-    """One YAML file as a mapping.
-
-    Raises:
-        RepliboError: it is not there, or is no YAML mapping.
-    """
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise RepliboError(f"{path}: cannot be read ({error.strerror})") from None
-    except UnicodeDecodeError:
-        raise RepliboError(f"{path}: cannot be read (not UTF-8)") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f", line {mark.line + 1}" if mark else ""
-        raise RepliboError(f"{path}{line}: not YAML ({getattr(error, 'problem', error)})") from None
-    if not isinstance(content, dict):
-        raise RepliboError(f"{path}: must hold a mapping of keys to values")
-    return content
 
 
 def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:

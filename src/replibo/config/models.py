@@ -37,7 +37,9 @@ Color = Literal[
     "black", "orange", "sky_blue", "green", "yellow", "blue", "vermillion", "purple", "grey"
 ]
 
-Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=100)]
+
+LARGEST_HORIZON = 1_000_000
 
 
 def _unique(names: list[str]) -> list[str]:
@@ -50,18 +52,21 @@ def _unique(names: list[str]) -> list[str]:
 Names = Annotated[list[Name], AfterValidator(_unique)]
 
 LARGEST_SEED = 2**31 - 1
+MOST_SEEDS = 100_000
 
 
 def parse_seeds(value: object) -> str:
     """``"3"`` or ``"0-9"`` (both ends included), as given by an integer or a text."""
     text = str(value).strip() if isinstance(value, (str, int)) and value is not True else ""
-    match = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
-    if not match or (match[2] is not None and int(match[2]) < int(match[1])):
-        raise ValueError(
-            f"{value!r} is not a range of seeds; allowed: a number or FIRST-LAST, e.g. 0-9"
-        )
-    if int(match[2] or match[1]) > LARGEST_SEED:
-        raise ValueError(f"{value!r} is too large; allowed: seeds up to {LARGEST_SEED}")
+    shown = repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:57]}…"
+    match = re.fullmatch(r"(0|[1-9][0-9]*)(?:-(0|[1-9][0-9]*))?", text[:100])
+    if not match:
+        raise ValueError(f"must be a number or FIRST-LAST, e.g. 0-9, got {shown}")
+    first, last = int(match[1]), int(match[2] or match[1])
+    if last < first or last > LARGEST_SEED:
+        raise ValueError(f"must be seeds in rising order, at most {LARGEST_SEED}, got {shown}")
+    if last - first >= MOST_SEEDS:
+        raise ValueError(f"must be at most {MOST_SEEDS} seeds, got {shown}")
     return text
 
 
@@ -83,9 +88,9 @@ class RunSettings(Model):
 
     seeds: Seeds | None = None
     """Seeds, ``FIRST-LAST`` (both included) or one number."""
-    horizon: PositiveInt | None = None
+    horizon: Annotated[int, Field(ge=1, le=LARGEST_HORIZON)] | None = None
     """T: the last round."""
-    initial_points: PositiveInt | None = None
+    initial_points: Annotated[int, Field(ge=1, le=LARGEST_HORIZON)] | None = None
     """Number of initial points, shared by all algorithms of a seed."""
     algorithms: Names | None = None
     """Names of the algorithms to run."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import importlib
+import io
+import textwrap
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from replibo import files
 from replibo.algorithms.base import Algorithm, Space
 from replibo.config import registry
 from replibo.config.load import run_settings
@@ -61,30 +64,42 @@ def problem(config: Config, paper: str, scale: str, name: str) -> Problem:
     return made
 
 
+LARGEST_POINTS = 2**24
+"""Bytes of a file of initial points, at most."""
+
+
 def read_points(path: Path) -> Array:
     """Initial points from a CSV file: a header, then one point a row, in native coordinates; ``n x d``.
 
     Raises:
         RepliboError: the file cannot be read, or a cell is no number.
     """
+    content = files.read_bytes(path, LARGEST_POINTS)
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = [row for row in csv.reader(file) if row]
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not text"
-        raise RepliboError(f"{path}: cannot be read ({reason})") from None
+        lines = io.StringIO(content.decode("utf-8"), newline="")
+        rows = [row for row in csv.reader(lines, strict=True) if row]
+    except UnicodeDecodeError:
+        raise RepliboError(f"{path}: cannot be read (not UTF-8)") from None
+    except csv.Error as error:
+        raise RepliboError(f"{path}: cannot be read (not CSV: {error})") from None
     if len(rows) < 2:
-        raise RepliboError(f"{path}: holds no point; allowed: a header, then one point a row")
-    points = np.empty((len(rows) - 1, len(rows[0])))
+        raise RepliboError(f"{path}: must hold a header, then one point a row; got no point")
+
+    def shown(row: list[str]) -> str:
+        return textwrap.shorten(", ".join(row), 60)
+
+    points = []
     for number, row in enumerate(rows[1:]):
         try:
-            points[number] = [float(cell) for cell in row]
+            if len(row) != len(rows[0]):
+                raise ValueError
+            points.append([float(cell) for cell in row])
         except ValueError:
             raise RepliboError(
-                f"{path}, point {number + 1}: {', '.join(row)} is not allowed; {len(rows[0])} numbers "
-                f"are ({', '.join(rows[0])})"
+                f"{path}, point {number + 1}: must be {len(rows[0])} numbers "
+                f"({shown(rows[0])}), got {shown(row)}"
             ) from None
-    return points
+    return np.array(points)
 
 
 @one_thread()  # a problem may be trained or fitted

@@ -247,7 +247,11 @@ def pool_row(problem: Problem, x: Array) -> int:
     return row
 
 
-def check_experiment(experiment: Experiment) -> None:
+LARGEST_BLOCK = 10**8
+"""Coordinates of all queries of a block of seeds, at most: they are kept in memory."""
+
+
+def check_experiment(experiment: Experiment, runs: int = 1) -> None:
     """Raise a `RepliboError` where the problem and the settings do not go together."""
     pool, n = experiment.problem.candidates, experiment.initial_points
     if experiment.given_points is not None:
@@ -256,6 +260,12 @@ def check_experiment(experiment: Experiment) -> None:
         raise RepliboError(
             f"{experiment.paper} {experiment.problem_name}: initial_points must be at most "
             f"{len(pool)}, the size of the pool, got {n}"
+        )
+    if (numbers := runs * experiment.queries * experiment.problem.dim) > LARGEST_BLOCK:
+        raise RepliboError(
+            f"{experiment.paper} {experiment.problem_name}: {runs} runs of {experiment.queries} "
+            f"{experiment.problem.dim}-D queries must be at most {LARGEST_BLOCK} numbers, got {numbers}; "
+            "allowed: fewer seeds or a smaller horizon"
         )
     if experiment.queries <= n:
         raise RepliboError(
@@ -305,7 +315,7 @@ def run_block(
         RepliboError: an observation is not finite, a proposal lies outside the domain, a journal is
             damaged. What had been observed stays in the journals.
     """
-    check_experiment(experiment)
+    check_experiment(experiment, len(seeds))
     journals: list[Journal] = []
     try:
         for seed in seeds if journal_folder else ():

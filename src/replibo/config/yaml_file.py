@@ -1,0 +1,108 @@
+"""Reading YAML without its traps: what a reader takes for one thing and YAML for another is refused."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from replibo import files
+from replibo.errors import RepliboError
+
+LARGEST_FILE = 2**20  # bytes
+DEEPEST = 30
+MOST_VALUES = 100_000
+"""Aliases counted as often as they are used: a few lines of them can stand for billions."""
+
+# YAML 1.1 reads 010 as 8, 1:30 as 90, 1_0 as 10 and no as false.
+_PLAIN = {
+    "tag:yaml.org,2002:int": re.compile(r"[-+]?(0|[1-9][0-9]{0,18})"),
+    "tag:yaml.org,2002:float": re.compile(
+        r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+][0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"
+    ),
+    "tag:yaml.org,2002:bool": re.compile(r"true|True|TRUE|false|False|FALSE"),
+}
+_TAGS = {
+    *_PLAIN,
+    *(f"tag:yaml.org,2002:{name}" for name in ("null", "str", "seq", "map", "merge")),
+}
+
+
+class _Loader(yaml.SafeLoader):
+    depth = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        """As the base does; it calls itself for what is nested."""
+        self.depth += 1
+        if self.depth > DEEPEST:
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            raise _fault(mark, f"must be nested at most {DEEPEST} levels deep")
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
+
+
+def _fault(mark: Any, text: str) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=text, problem_mark=mark)
+
+
+def _check(node: yaml.Node) -> None:
+    """Raise an error for what is in a document but not in its plain reading."""
+    seen = 0
+    queue = [(node, 0)]
+    while queue:
+        node, depth = queue.pop()
+        seen += 1
+        if depth > DEEPEST or seen > MOST_VALUES:
+            raise _fault(node.start_mark, "an alias must not stand for itself, nor for too much")
+        if node.tag == "tag:yaml.org,2002:timestamp":
+            node.tag = "tag:yaml.org,2002:str"
+        if node.tag not in _TAGS:
+            raise _fault(node.start_mark, f"must have no tag, got {node.tag}")
+        if isinstance(node, yaml.ScalarNode):
+            plain = _PLAIN.get(node.tag)
+            if plain and not plain.fullmatch(node.value):
+                raise _fault(
+                    node.start_mark,
+                    "must be a plain number, true or false, or a text in quotes, got "
+                    f"{node.value[:60]}",
+                )
+        elif isinstance(node, yaml.SequenceNode):
+            queue += [(item, depth + 1) for item in node.value]
+        elif isinstance(node, yaml.MappingNode):
+            keys: set[str] = set()
+            for key, value in node.value:
+                if not isinstance(key, yaml.ScalarNode):
+                    raise _fault(key.start_mark, "a key must be a text")
+                if key.value in keys:
+                    raise _fault(key.start_mark, f"the key {key.value!r} must stand there once")
+                keys.add(key.value)
+                queue += [(key, depth + 1), (value, depth + 1)]
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """One YAML file as a mapping.
+
+    Raises:
+        RepliboError: it is not there, or is no YAML mapping; a key stands there twice; a number is
+            written so that YAML reads another one; it is nested too deep.
+    """
+    content = files.read_bytes(path, LARGEST_FILE)
+    try:
+        loader = _Loader(content.decode("utf-8"))
+        node = loader.get_single_node()
+        if node is not None:
+            _check(node)
+        found = loader.construct_document(node) if node is not None else None
+    except UnicodeDecodeError:
+        raise RepliboError(f"{path}: cannot be read (not UTF-8)") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        problem = str(getattr(error, "problem", None) or error).partition("\n")[0]
+        raise RepliboError(f"{path}{line}: not YAML ({problem})") from None
+    if not isinstance(found, dict):
+        raise RepliboError(f"{path}: must hold a mapping of keys to values")
+    return found
