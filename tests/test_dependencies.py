@@ -21,7 +21,8 @@ NOT_IMPORTED = {
     "snakemake": "runs the workflow",
     "cocopp": "the workflow calls it by python -m",
     "six": "cocopp imports it and does not declare it",
-    "pandas": "the executor plugin for SLURM needs this version",
+    "tabulate": "pandas writes Markdown with it",
+    "jinja2": "pandas writes LaTeX with it",
 }
 
 

@@ -179,4 +179,6 @@ def table(verdicts: Sequence[Verdict]) -> Table:
         "p-value; a run that is smaller than the paper's, or on stand-in data, never says "
         "'replicated'."
     )
-    return Table(columns, rows, caption)
+    return Table.of(
+        [dict(zip(columns, row, strict=True)) for row in rows], caption, columns=columns
+    )

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from replibo.config.models import COLORS, FigureEntry, PaperEntry
+from replibo.config.models import COLORS, FigureEntry
 from replibo.errors import RepliboError
 from replibo.papers.neuralbo import coco as paper
 from replibo.papers.neuralbo.coco import TARGETS, coverage, evaluations_to_target, shares_reached
@@ -17,27 +17,19 @@ from replibo.results import plotting, tables
 from replibo.results.comparisons import MissingRunsError, judge
 from replibo.results.runs import Runs
 
+from .conftest import made_paper, tuples
+
 DIMS = {"bbob_2d": 2, "bbob_3d": 3, "bbob_5d": 5, "bbob_10d": 10}
 ALGORITHMS = {"neural_bo": "blue", "gp_ucb": "orange", "random_search": "grey"}
 SETTINGS = {"horizon": 40, "initial_points": 3, "seeds": "0-359", "seeds_per_job": 1}
-ENTRY = PaperEntry.model_validate(
+ENTRY = made_paper(
     {
-        "title": "t",
-        "reference": "r",
-        "first_round": "initial",
-        "defaults": {**SETTINGS, "algorithms": list(ALGORITHMS)},
-        "problems": {
-            name: {"type": "coco.Bbob", "label": f"{dim}-D", "parameters": {"dim": dim}}
-            for name, dim in DIMS.items()
-        },
-        "algorithms": {
-            name: {"type": "random_search.RandomSearch", "label": name.upper(), "color": color}
-            for name, color in ALGORITHMS.items()
-        },
-        "scales": {"paper": {}, "quick": {}, "smoke": {}},
-        "figures": {},
-        "tables": {},
-    }
+        name: {"type": "coco.Bbob", "label": f"{dim}-D", "parameters": {"dim": dim}}
+        for name, dim in DIMS.items()
+    },
+    ALGORITHMS,
+    {**SETTINGS},
+    "initial",
 )
 FIGURE = FigureEntry(caption="The caption.")
 SEEDS = list(range(24))
@@ -207,7 +199,7 @@ def test_what_was_not_run_is_not_drawn(tmp_path):
     def only(name):
         return FIGURE.model_copy(update={"algorithms": [name]})
 
-    assert [row[0] for row in paper.coco_final(runs, only("gp_ucb")).rows] == ["3-D", "10-D"]
+    assert [row[0] for row in tuples(paper.coco_final(runs, only("gp_ucb")))] == ["3-D", "10-D"]
     for make in (paper.figure_2, paper.coco_final):
         with pytest.raises(RepliboError, match="no runs on the bbob suite"):
             make(runs, only("random_search"))
@@ -221,14 +213,14 @@ def test_only_the_pairs_that_all_methods_ran_are_compared():
         }
     )
     table = paper.coco_final(runs, FIGURE)
-    assert [row[2] for row in table.rows] == [5, 5]
-    assert [row[4] for row in table.rows] == pytest.approx([10 / 51, 31 / 51])
+    assert [row[2] for row in tuples(table)] == [5, 5]
+    assert [row[4] for row in tuples(table)] == pytest.approx([10 / 51, 31 / 51])
     assert "Run by all methods shown: 5 of 24 functions (f1, f6, f11, f16, f21)" in table.caption
     figure = paper.figure_2(runs, FIGURE)
     assert figure.axes[0].get_lines()[0].get_ydata()[-1] == pytest.approx(10 / 51)
     plt.close(figure)
     alone = paper.coco_final(runs, FIGURE.model_copy(update={"algorithms": ["neural_bo"]}))
-    assert alone.rows[0][2:5] == (24, 40, pytest.approx((5 * 10 + 19 * 51) / 24 / 51))
+    assert tuples(alone)[0][2:5] == (24, 40, pytest.approx((5 * 10 + 19 * 51) / 24 / 51))
 
     apart = made_runs(
         {
@@ -255,8 +247,8 @@ def test_the_table(tmp_path):
         }
     )
     table = paper.coco_final(runs, FIGURE)
-    assert len({len(row) for row in table.rows} | {len(table.columns)}) == 1
-    first, second, third = table.rows
+    assert table.frame.columns.is_unique
+    first, second, third = tuples(table)
     assert first[:4] == ("2-D", "NEURAL_BO", 24, 40)
     reached = np.round(np.array([1.0, 0.8, 0.4, 0.2, 0.0]) * 51) / 51
     np.testing.assert_allclose(first[7:], reached)

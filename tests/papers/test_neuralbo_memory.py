@@ -5,12 +5,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from replibo.config.models import COLORS, FigureEntry, PaperEntry
+from replibo.config.models import COLORS, FigureEntry
 from replibo.errors import RepliboError
 from replibo.papers.neuralbo import memory as paper
 from replibo.results import plotting, tables
 from replibo.results.comparisons import MissingRunsError, judge
 from replibo.results.runs import Runs
+
+from .conftest import made_paper, tuples
 
 ALGORITHMS = {
     "gp_ucb": "vermillion",
@@ -24,30 +26,18 @@ PROBLEMS = {
     "robot_memory": "robot_pushing.RobotPushing",
     "ackley_10": "synthetic.Synthetic",
 }
-ENTRY = PaperEntry.model_validate(
+ENTRY = made_paper(
     {
-        "title": "t",
-        "reference": "r",
-        "first_round": "search",
-        "defaults": {
-            "horizon": 6000,
-            "initial_points": 15,
-            "seeds": "0-9",
-            "seeds_per_job": 1,
-            "algorithms": list(ALGORITHMS),
-        },
-        "problems": {
-            name: {"type": type_, "label": name.upper(), "parameters": {}}
-            for name, type_ in PROBLEMS.items()
-        },
-        "algorithms": {
-            name: {"type": "random_search.RandomSearch", "label": name.upper(), "color": color}
-            for name, color in ALGORITHMS.items()
-        },
-        "scales": {"paper": {}, "quick": {}, "smoke": {}},
-        "figures": {},
-        "tables": {},
-    }
+        name: {"type": type_, "label": name.upper(), "parameters": {}}
+        for name, type_ in PROBLEMS.items()
+    },
+    ALGORITHMS,
+    {
+        "horizon": 6000,
+        "initial_points": 15,
+        "seeds": "0-9",
+        "seeds_per_job": 1,
+    },
 )
 FIGURE = FigureEntry(caption="The caption.")
 INITIAL = 15
@@ -143,7 +133,7 @@ def test_one_seed_one_query_and_no_measured_peak(tmp_path):
     assert not figure.axes[1].get_lines()
     plotting.save(figure, [tmp_path / "figure_6.png"])
     plt.close(figure)
-    (row,) = paper.memory(runs, FIGURE).rows
+    (row,) = tuples(paper.memory(runs, FIGURE))
     assert row[2:] == (1, *[8 * 15**2 / 2**20] * 3, 1.0, None, None, None)
     tables.save(
         paper.memory(runs, FIGURE), [tmp_path / f"memory.{s}" for s in ("md", "tex", "csv")]
@@ -175,18 +165,18 @@ def test_only_the_robot_task_and_what_holds_tensors_is_shown():
 
 def test_the_table():
     table = paper.memory(made_runs(ALL), FIGURE)
-    assert len({len(row) for row in table.rows} | {len(table.columns)}) == 1
-    gp, dual, printed, greedy = table.rows
-    assert [row[0] for row in table.rows] == SHOWN
+    assert table.frame.columns.is_unique
+    gp, dual, printed, greedy = tuples(table)
+    assert [row[0] for row in tuples(table)] == SHOWN
     assert gp[1:3] == ("ROBOT_PUSHING", 300) and printed[1:3] == ("ROBOT_MEMORY", 100)
     in_mib = [8 * n**2 / 2**20 for n in (15, 165, 314)]
     assert gp[3:6] == pytest.approx(in_mib) and gp[6] == pytest.approx((314 / 15) ** 2)
     assert gp[7] == pytest.approx(2.0, abs=1e-9)  # bytes ~ n²
     assert 0 < dual[7] < 2
     assert printed[6] == greedy[6] == 1.0
-    assert printed[7] == 0.0 and table.shown()[2][7] == "0.00"
+    assert printed[7] == 0.0 and table.shown()["exponent"][2] == "0.00"
     assert gp[8:] == (320.0, 619.0)
-    assert table.shown()[0][6] == "438.2"
+    assert table.shown()["last / first"][0] == "438.2"
 
 
 # The claim

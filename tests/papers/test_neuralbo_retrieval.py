@@ -12,41 +12,32 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from replibo.config import load
-from replibo.config.models import COLORS, FigureEntry, PaperEntry
+from replibo.config.models import COLORS, FigureEntry
 from replibo.errors import RepliboError
 from replibo.papers.neuralbo import retrieval as paper
 from replibo.problems.retrieval import Retrieval
 from replibo.results import plotting, tables
 from replibo.results.comparisons import MissingRunsError, judge
+from replibo.results.intervals import student_interval
 from replibo.results.runs import Runs
+
+from .conftest import made_paper, tuples
 
 ALGORITHMS = {"neural_bo": "blue", "gp_ucb": "vermillion", "gp_ei": "orange", "dngo": "black"}
 INITIAL, HORIZON = 3, 8
-ENTRY = PaperEntry.model_validate(
+ENTRY = made_paper(
     {
-        "title": "t",
-        "reference": "r",
-        "first_round": "search",
-        "defaults": {
-            "horizon": HORIZON,
-            "initial_points": INITIAL,
-            "seeds": "0-9",
-            "seeds_per_job": 1,
-            "algorithms": list(ALGORITHMS),
-        },
-        "problems": {
-            "retrieval": {"type": "retrieval.Retrieval", "label": "Amazon reviews"},
-            "retrieval_tfidf": {"type": "retrieval.Retrieval", "label": "Amazon reviews, tf-idf"},
-            "ackley_10": {"type": "synthetic.Synthetic", "label": "Ackley (10)"},
-        },
-        "algorithms": {
-            name: {"type": "random_search.RandomSearch", "label": name.upper(), "color": color}
-            for name, color in ALGORITHMS.items()
-        },
-        "scales": {"paper": {}, "quick": {}, "smoke": {}},
-        "figures": {},
-        "tables": {},
-    }
+        "retrieval": {"type": "retrieval.Retrieval", "label": "Amazon reviews"},
+        "retrieval_tfidf": {"type": "retrieval.Retrieval", "label": "Amazon reviews, tf-idf"},
+        "ackley_10": {"type": "synthetic.Synthetic", "label": "Ackley (10)"},
+    },
+    ALGORITHMS,
+    {
+        "horizon": HORIZON,
+        "initial_points": INITIAL,
+        "seeds": "0-9",
+        "seeds_per_job": 1,
+    },
 )
 FIGURE = FigureEntry(caption="The caption.")
 FACTS = Retrieval().recorded()
@@ -188,7 +179,7 @@ def test_the_table(tmp_path):
         ("retrieval", "dngo"): ending([1.0]),
     }
     table = paper.retrieval_final(made_runs(scores), FIGURE)
-    first, second, third = table.rows
+    first, second, third = tuples(table)
     assert first[:4] == ("Amazon reviews", "NEURAL_BO", 10, HORIZON)
     assert first[4:6] == pytest.approx((final.mean(), final.std(ddof=1)))
     interval = scipy.stats.ttest_1samp(final, 0).confidence_interval(0.95)
@@ -198,18 +189,18 @@ def test_the_table(tmp_path):
     assert first[11] == 0.5
     assert second[4:9] == pytest.approx((2 / 3, 0.0, 2 / 3, 2 / 3, 0.0), abs=1e-12)
     assert third[2:9] == (1, HORIZON, 1.0, None, None, None, 1.0)
-    assert [row[4] for row in table.shown()] == ["0.767", "0.667", "1.000"]
-    assert table.shown()[0][8:] == ["60%", "31%", "83%", "0.5"]
+    assert table.shown()["largest F1, mean"].tolist() == ["0.767", "0.667", "1.000"]
+    assert table.shown().iloc[0, 8:].tolist() == ["60%", "31%", "83%", "0.5"]
     assert "Scale: paper, 1 to 10 seeds" in table.caption and "documents" in table.caption
     tables.save(table, [tmp_path / f"retrieval_final.{suffix}" for suffix in ("csv", "md", "tex")])
     untimed = paper.retrieval_final(made_runs(scores, timings=False), FIGURE)
-    assert untimed.rows[0][11] is None
+    assert tuples(untimed)[0][11] is None
 
 
 @settings(deadline=None, max_examples=50)
 @given(arrays(float, st.integers(2, 12), elements=st.floats(-10, 10)))
 def test_the_interval_is_students(values):
-    interval = paper.student_interval(values)
+    interval = student_interval(values, 0.95)
     se = values.std(ddof=1) / np.sqrt(len(values))
     half = scipy.stats.t.ppf(0.975, len(values) - 1) * se
     np.testing.assert_allclose(

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from matplotlib.patches import Circle, Polygon
 
-from replibo.config.models import COLORS, FigureEntry, PaperEntry
+from replibo.config.models import COLORS, FigureEntry
 from replibo.errors import RepliboError
 from replibo.papers.neuralbo import robot as paper
 from replibo.problems.robot_pushing import BOUND, RobotPushing, trajectory
@@ -20,32 +20,23 @@ from replibo.results.comparisons import MissingRunsError, judge
 from replibo.results.runs import Runs
 from replibo.streams import generator
 
+from .conftest import made_paper, records
+
 ALGORITHMS = {"neural_bo": "blue", "gp_ucb": "orange", "random_search": "grey"}
 SETTINGS = {"horizon": 5985, "initial_points": 2, "seeds": "0-9", "seeds_per_job": 1}
 ROBOT = {"type": "robot_pushing.RobotPushing", "label": "Robot"}
-ENTRY = PaperEntry.model_validate(
+ENTRY = made_paper(
     {
-        "title": "t",
-        "reference": "r",
-        "first_round": "search",
-        "defaults": {**SETTINGS, "algorithms": list(ALGORITHMS)},
-        "problems": {
-            "robot_pushing": ROBOT,
-            "robot_still": {
-                **ROBOT,
-                "label": "Robot, no noise",
-                "parameters": {"velocity_noise_std": 0.0},
-            },
-            "bbob_2d": {"type": "coco.Bbob", "label": "2-D", "parameters": {"dim": 2}},
+        "robot_pushing": ROBOT,
+        "robot_still": {
+            **ROBOT,
+            "label": "Robot, no noise",
+            "parameters": {"velocity_noise_std": 0.0},
         },
-        "algorithms": {
-            name: {"type": "random_search.RandomSearch", "label": name.upper(), "color": color}
-            for name, color in ALGORITHMS.items()
-        },
-        "scales": {"paper": {}, "quick": {}, "smoke": {}},
-        "figures": {},
-        "tables": {},
-    }
+        "bbob_2d": {"type": "coco.Bbob", "label": "2-D", "parameters": {"dim": 2}},
+    },
+    ALGORITHMS,
+    {**SETTINGS},
 )
 FIGURE = FigureEntry(caption="The caption.")
 OWN, GP, RANDOM = (("robot_pushing", name) for name in ALGORITHMS)
@@ -101,11 +92,11 @@ def caption_of(figure):
 
 def test_the_best_reward_so_far_by_hand():
     f = np.array([[1.0, 3.0, 2.0, 5.0, 4.0], [-1.0, -2.0, 0.0, -3.0, 0.5]])
-    t, best = paper.best_reward(made_runs({OWN: f}), *OWN)
+    t, best = paper.largest_so_far(made_runs({OWN: f}), *OWN)
     assert t.tolist() == [0, 1, 2, 3]
     assert best.tolist() == [[3, 3, 5, 5], [-1, 0, 0, 0.5]]
     with pytest.raises(MissingRunsError, match="gp_ucb was not run on robot_pushing"):
-        paper.best_reward(made_runs({OWN: f}), *GP)
+        paper.largest_so_far(made_runs({OWN: f}), *GP)
 
 
 def exact_interval(statistic, n):
@@ -114,30 +105,35 @@ def exact_interval(statistic, n):
     return np.quantile(values, [0.025, 0.975])
 
 
+def ends(*samples):
+    interval = paper.median_interval("robot_pushing", *samples)
+    return float(interval.low), float(interval.high)
+
+
 def test_the_bootstrap_of_a_median_against_all_samples():
     values = np.array([0.3, 2.0, 1.0, 5.0, 9.0])
-    low, high = paper.median_interval(values, "robot_pushing")
+    low, high = ends(values)
     assert [low, high] == exact_interval(lambda s: np.median(values[s]), 5).tolist() == [0.3, 9.0]
     # as the order statistics of a binomial
     many = np.arange(101.0)
-    low, high = paper.median_interval(many, "robot_pushing")
+    low, high = ends(many)
     assert low == pytest.approx(50 - 1.96 * math.sqrt(101) / 2, abs=1.5)
     assert high == pytest.approx(50 + 1.96 * math.sqrt(101) / 2, abs=1.5)
-    assert np.isnan(paper.median_interval(np.array([1.0]), "robot_pushing")).all()
-    assert paper.median_interval(np.full(4, 2.5), "robot_pushing") == (2.5, 2.5)
+    assert np.isnan(ends(np.array([1.0]))).all()
+    assert ends(np.full(4, 2.5)) == (2.5, 2.5)
 
 
 def test_the_bootstrap_of_a_difference_is_paired():
     own = np.array([0.0, 3.0, 10.0, 20.0, 21.0])
     other = np.array([0.5, 1.0, 2.0, 19.0, 25.0])
-    found = paper.median_difference_interval(own, other, "robot_pushing")
+    found = ends(own, other)
     exact = exact_interval(lambda s: np.median(own[s]) - np.median(other[s]), 5)
     assert list(found) == exact.tolist()
     # a constant difference shows though the seeds differ much
-    low, high = paper.median_difference_interval(own, own - 0.25, "robot_pushing")
+    low, high = ends(own, own - 0.25)
     assert (low, high) == pytest.approx((0.25, 0.25))
-    assert paper.median_difference_interval(other, own, "robot_pushing") == (-found[1], -found[0])
-    assert np.isnan(paper.median_difference_interval(own[:1], other[:1], "robot_pushing")).all()
+    assert ends(other, own) == (-found[1], -found[0])
+    assert np.isnan(ends(own[:1], other[:1])).all()
 
 
 # Figure 5
@@ -194,7 +190,7 @@ def test_no_runs_of_the_task_are_said():
 def test_the_table(tmp_path):
     rewards = {OWN: ending([1.0, 2.0, 3.0, 4.0, 9.0]), GP: ending([2.0])}
     table = paper.robot_final(made_runs(rewards), FIGURE)
-    own, gp = (dict(zip(table.columns, row, strict=True)) for row in table.rows)
+    own, gp = records(table)
     assert (own["algorithm"], own["seeds"], own["T"]) == ("NEURAL_BO", 5, 6)
     assert own["best reward, median"] == 3.0
     assert (own["lower quartile"], own["upper quartile"], own["best of all seeds"]) == (2, 4, 9)
@@ -322,7 +318,7 @@ def test_snapshots_end_where_the_objects_lie_still():
 
 def test_the_strips_faults_are_one_line():
     for options, message in (
-        ({"snapshots": 1}, "snapshots: 1 is not allowed; an integer >= 2 is"),
+        ({"snapshots": 1}, "options.snapshots: must be an integer >= 2, got 1"),
         ({"problem": "bbob_2d"}, "problem: there are no runs of robot pushing called 'bbob_2d'"),
     ):
         with pytest.raises(RepliboError) as error:

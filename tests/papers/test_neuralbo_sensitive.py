@@ -12,46 +12,37 @@ from hypothesis import given, settings
 from hypothesis.extra.numpy import array_shapes, arrays
 from scipy import stats
 
-from replibo.config.models import COLORS, FigureEntry, PaperEntry
+from replibo.config.models import COLORS, FigureEntry
 from replibo.errors import RepliboError
 from replibo.papers.neuralbo import sensitive as paper
-from replibo.papers.neuralbo.sensitive import jackknife, query_rates, rates_of, subset_rates
+from replibo.papers.neuralbo.sensitive import query_rates, rates_of, subset_rates
 from replibo.problems.networks.digit_classifier import PARAMETERS, DigitClassifier
 from replibo.problems.sensitive_samples import detections, upscaling_operator
 from replibo.results import plotting, tables
 from replibo.results.comparisons import MissingRunsError, judge
+from replibo.results.intervals import jackknife_interval
 from replibo.results.runs import Runs
 from replibo.streams import generator
 
+from .conftest import made_paper, records
+
 PROBLEMS = {"sensitive": "Log-probabilities", "sensitive_softmax": "Probabilities"}
 ALGORITHMS = {"neural_bo": "blue", "gp_ucb": "orange", "random_search": "grey"}
-ENTRY = PaperEntry.model_validate(
+ENTRY = made_paper(
     {
-        "title": "t",
-        "reference": "r",
-        "first_round": "search",
-        "defaults": {
-            "horizon": 12,
-            "initial_points": 3,
-            "seeds": "0-11",
-            "seeds_per_job": 1,
-            "algorithms": list(ALGORITHMS),
+        "other": {"type": "synthetic.Synthetic", "label": "O", "parameters": {"dim": 4}},
+        **{
+            name: {"type": "sensitive_samples.SensitiveSamples", "label": label}
+            for name, label in PROBLEMS.items()
         },
-        "problems": {
-            "other": {"type": "synthetic.Synthetic", "label": "O", "parameters": {"dim": 4}},
-            **{
-                name: {"type": "sensitive_samples.SensitiveSamples", "label": label}
-                for name, label in PROBLEMS.items()
-            },
-        },
-        "algorithms": {
-            name: {"type": "random_search.RandomSearch", "label": name.upper(), "color": color}
-            for name, color in ALGORITHMS.items()
-        },
-        "scales": {"paper": {}, "quick": {}, "smoke": {}},
-        "figures": {},
-        "tables": {},
-    }
+    },
+    ALGORITHMS,
+    {
+        "horizon": 12,
+        "initial_points": 3,
+        "seeds": "0-11",
+        "seeds_per_job": 1,
+    },
 )
 FIGURE = FigureEntry(caption="The caption.")
 CLASSIFIER = DigitClassifier(0.05 * generator("test", "network").standard_normal(PARAMETERS))
@@ -128,12 +119,12 @@ def test_query_rates_by_counting(detected):
 
 def test_the_jackknife_of_a_mean_is_students_interval():
     values = np.random.default_rng(0).normal(3.0, 2.0, size=(9, 4))
-    found = jackknife(values, lambda v: v.mean(axis=0))
+    found = jackknife_interval(values, lambda v: v.mean(axis=0), 0.95)
     low, high = stats.t.interval(0.95, 8, values.mean(axis=0), stats.sem(values))
     np.testing.assert_allclose([found.low, found.high], [low, high])
-    alone = jackknife(values[:1], lambda v: v.mean(axis=0))
+    alone = jackknife_interval(values[:1], lambda v: v.mean(axis=0), 0.95)
     assert np.all(alone.mean == values[0]) and np.all(np.isnan(alone.low))
-    same = jackknife(np.ones((5, 2)), lambda v: v.mean(axis=0))
+    same = jackknife_interval(np.ones((5, 2)), lambda v: v.mean(axis=0), 0.95)
     np.testing.assert_array_equal([same.low, same.mean, same.high], 1.0)
 
 
@@ -148,7 +139,7 @@ def test_the_jackknife_covers_the_true_rate():
     true = np.mean([runs(8).any(axis=0).mean() for _ in range(3000)])
     held = []
     for _ in range(200):
-        interval = jackknife(runs(10), subset_rates)
+        interval = jackknife_interval(runs(10), subset_rates, 0.95)
         held.append(interval.low[7] <= true <= interval.high[7])
     assert 0.86 < np.mean(held) < 0.99
 
@@ -162,7 +153,7 @@ def test_intervals_stay_within_0_and_1_and_end_before_the_number_of_runs():
     assert np.all(np.isnan(found.low[5:])) and not np.any(np.isnan(found.low[:5]))
     assert found.low[0] >= 0 and np.nanmax(found.high) <= 1
     assert len(rates_of(detected, "queries").mean) == 10
-    with pytest.raises(RepliboError, match=r"reading: 'both' is not allowed; runs or queries is"):
+    with pytest.raises(RepliboError, match=r"reading: must be runs or queries, got 'both'"):
         rates_of(detected, "both")
 
 
@@ -229,13 +220,13 @@ def test_what_was_not_run_is_not_drawn_and_a_single_seed_is_enough(tmp_path):
         plotting.save(figure, [tmp_path / "figure.pdf", tmp_path / "figure.png"])
         plt.close(figure)
     table = paper.detection(small, FIGURE)
-    row = dict(zip(table.columns, table.rows[0], strict=True))
+    row = records(table)[0]
     assert row["runs"] == 1 and row["N_S = 1"] is not None
     assert row["N_S = 1, low"] is None and row["N_S = 2"] is None
     assert row["objective, mean"] == 14.0 and row["objective, mean, low"] is None
     tables.save(table, [tmp_path / f"detection.{suffix}" for suffix in ("csv", "md", "tex")])
     by_queries = paper.detection(small, FIGURE, reading="queries")
-    row = dict(zip(by_queries.columns, by_queries.rows[0], strict=True))
+    row = records(by_queries)[0]
     assert row["N_S = 4"] is not None and row["N_S = 8"] is None  # 7 queries
     for make in (paper.figure_3, paper.sensitive_progress, paper.sensitive_images, paper.detection):
         with pytest.raises(RepliboError, match="no runs on sensitive samples"):
@@ -261,7 +252,7 @@ def test_the_images_are_the_upscaled_samples():
     share = detections(CLASSIFIER, SD, x[None]).mean()
     assert second.get_title() == f"{CLASSIFIER.labels(x[None])[0]}, 11, {100 * share:.0f} %"
     plt.close(figure)
-    with pytest.raises(RepliboError, match=r"columns: 0 is not allowed; an integer >= 1 is"):
+    with pytest.raises(RepliboError, match=r"columns: must be an integer >= 1, got 0"):
         paper.sensitive_images(runs, FIGURE, columns=0)
 
 
@@ -270,8 +261,8 @@ def test_the_table():
     timings = {"cpu_seconds": 36.0, "runs": 12}
     runs.metadata["timings"] = {"sensitive/neural_bo": timings}
     table = paper.detection(runs, FIGURE)
-    assert len(table.rows) == 8 and {len(row) for row in table.rows} == {len(table.columns)}
-    first, reference = (dict(zip(table.columns, table.rows[i], strict=True)) for i in (0, 3))
+    assert len(table.frame) == 8 and table.frame.columns.is_unique
+    first, reference = (records(table)[i] for i in (0, 3))
     assert [first[name] for name in ("problem", "algorithm", "runs", "T")] == [
         "Log-probabilities",
         "NEURAL_BO",
@@ -387,9 +378,7 @@ def test_missing_runs_are_said(monkeypatch, shares, seeds, message):
 
 def test_too_many_samples_and_too_few_queries():
     options = {"problems": ["sensitive"], "algorithm": "neural_bo", "baselines": ["gp_ucb"]}
-    with pytest.raises(
-        RepliboError, match=r"samples: 11 is not allowed; an integer from 1 to 10 is"
-    ):
+    with pytest.raises(RepliboError, match=r"samples: must be an integer from 1 to 10, got 11"):
         paper.detection_at(made_runs(everything()), **options, samples=11)
     few = made_runs(everything([0, 1]), queries=5)
     with pytest.raises(MissingRunsError, match="5 queries of a run are kept, 8 needed"):

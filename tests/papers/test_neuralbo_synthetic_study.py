@@ -21,18 +21,20 @@ from replibo.config.models import AlgorithmEntry, FigureEntry, PaperEntry
 from replibo.errors import RepliboError
 from replibo.papers.neuralbo import claims as measures
 from replibo.papers.neuralbo import statistics as study
-from replibo.papers.neuralbo import synthetic
+from replibo.papers.neuralbo import synthetic, traces
 from replibo.papers.neuralbo.printed import BASELINES, KS_P_VALUES, T_TESTS
 from replibo.results import plotting, tables
 from replibo.results.comparisons import Comparison, MissingRunsError
 from replibo.results.runs import Runs
-from replibo.results.statistics import benjamini_hochberg_rejections
+from replibo.results.statistics import benjamini_hochberg
 from replibo.results.tables import Table
 from replibo.verdicts import Claim
 
+from .conftest import records, tuples
+
 HORIZON = 6
 DIMS = (10, 20, 50, 100)
-PROBLEMS = {f"{function}_{d}": d for function in synthetic.FUNCTIONS for d in DIMS}
+PROBLEMS = {f"{function}_{d}": d for function in traces.FUNCTIONS for d in DIMS}
 OTHER = {"bbob_2d": 2}  # of the same paper, and none of this study's
 
 # name: label, colour, ν
@@ -206,7 +208,7 @@ def output(**options: Any) -> FigureEntry:
 
 
 def rows(table: Table, **wanted: Any) -> list[dict[str, Any]]:
-    found = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    found = records(table)
     return [row for row in found if all(row[key] == value for key, value in wanted.items())]
 
 
@@ -214,11 +216,11 @@ def rows(table: Table, **wanted: Any) -> list[dict[str, Any]]:
 
 
 def test_a_family_for_each_function_reproduces_every_printed_outcome() -> None:
-    for function in synthetic.FUNCTIONS:
+    for function in traces.FUNCTIONS:
         cells = [T_TESTS[f"{function}_{d}"][name] for d in DIMS for name in BASELINES]
         p_values, printed = zip(*cells, strict=True)
         assert len(cells) == 24
-        np.testing.assert_array_equal(benjamini_hochberg_rejections(p_values), printed)
+        np.testing.assert_array_equal(benjamini_hochberg(p_values) <= 0.05, printed)
 
 
 @pytest.mark.parametrize(
@@ -249,7 +251,7 @@ def test_families_across_functions_do_not_reproduce_them(
         place: list[Any] = [slice(None)] * 3
         for axis, i in zip(kept, index, strict=True):
             place[axis] = i
-        found[tuple(place)] = benjamini_hochberg_rejections(p_values[tuple(place)])
+        found[tuple(place)] = benjamini_hochberg(p_values[tuple(place)]) <= 0.05
     different = np.argwhere(found != printed).tolist()
     assert different == ([] if reproduces else [[0, 2, 0]])
 
@@ -267,12 +269,12 @@ def test_the_printed_tables_are_whole() -> None:
 def test_the_smallest_value_by_hand() -> None:
     values = np.array([[9, 4, 6, 8, 5, 3, 7, -2, 0], [1, 5, 5, 5, 5, 5, 5, 5, 5]], dtype=float)
     found = made_runs({"levy_10": {"gp_ts": values}})
-    t, smallest = synthetic.smallest_value(found, "levy_10", "gp_ts")
+    t, smallest = traces.smallest_value(found, "levy_10", "gp_ts")
     np.testing.assert_array_equal(t, np.arange(HORIZON + 1))
     np.testing.assert_array_equal(smallest, [[4, 4, 4, 3, 3, -2, -2], [1] * 7])
-    np.testing.assert_array_equal(synthetic.final_values_of(found, "levy_10", "gp_ts"), [-2, 1])
+    np.testing.assert_array_equal(traces.final_values_of(found, "levy_10", "gp_ts"), [-2, 1])
     with pytest.raises(MissingRunsError, match="dngo was not run on levy_10"):
-        synthetic.smallest_value(found, "levy_10", "dngo")
+        traces.smallest_value(found, "levy_10", "dngo")
 
 
 # All outputs on all kinds of runs
@@ -294,11 +296,11 @@ def test_every_table_is_written(name: str, runs_of: Callable[[], Runs], tmp_path
         warnings.simplefilter("error")
         table = OUTPUTS[name](runs_of(), output())
         tables.save(table, [tmp_path / f"t.{s}" for s in ("csv", "md", "tex", "html")])
-    assert len(set(table.columns)) == len(table.columns)
+    assert table.frame.columns.is_unique
     assert table.caption.startswith("Made up.") and "Scale: " in table.caption
     assert "nan" not in (tmp_path / "t.csv").read_text()
     # the synthetic study's tables leave COCO out; where trainings diverge is told of both
-    shows_coco = any("bbob" in str(cell).lower() for row in table.rows for cell in row)
+    shows_coco = any("bbob" in str(cell).lower() for row in tuples(table) for cell in row)
     assert not shows_coco or name == "literal_recipe"
 
 
@@ -365,7 +367,7 @@ def test_figure_1_puts_functions_and_dimensions_in_order() -> None:
         place = ax.get_subplotspec()
         assert place is not None
         grid[place.rowspan.start, place.colspan.start] = ax.get_title()
-    for i, function in enumerate(synthetic.FUNCTIONS.values()):
+    for i, function in enumerate(traces.FUNCTIONS.values()):
         assert [grid[i, k] for k in range(4)] == [f"{function} ({d})" for d in DIMS]
     plt.close(figure)
 
@@ -377,7 +379,7 @@ def test_figure_1_of_a_single_seed_has_no_band(tmp_path: Path) -> None:
     (ax,) = figure.axes
     assert len(ax.lines) == 2 and not ax.collections
     assert "none of a single seed" in caption_of(figure)
-    with pytest.raises(RepliboError, match="no runs on the synthetic functions; one of dngo"):
+    with pytest.raises(RepliboError, match="no runs on the synthetic functions; must be of dngo"):
         synthetic.figure_1(partial_runs(), output(algorithms=["dngo"]))
     with pytest.raises(RepliboError, match="no runs on the synthetic functions"):
         synthetic.figure_1(no_synthetic_runs(), output())
@@ -389,9 +391,9 @@ def test_figure_1_of_a_single_seed_has_no_band(tmp_path: Path) -> None:
 def test_table_1_has_ours_beside_the_papers() -> None:
     runs = study_runs(problems=["levy_10", "ackley_50"])
     table = study.table_1(runs, output())
-    assert len(table.rows) == 14
+    assert len(table.frame) == 14
     (row,) = rows(table, function="Ackley", D=50, method="GP-EI")
-    values = synthetic.final_values_of(runs, "ackley_50", "gp_ei")
+    values = traces.final_values_of(runs, "ackley_50", "gp_ei")
     scaled = (values - values.mean()) / values.std(ddof=1)
     expected = stats.kstest(scaled, stats.norm.cdf)
     assert row["p, ours"] == pytest.approx(expected.pvalue)
@@ -425,9 +427,9 @@ def test_table_2_is_scipys_tests_with_the_correction_within_a_function(pooled: b
     for function, dims in (("Levy", (10, 20)), ("Ackley", (10,))):
         family, samples = {}, {}
         for d in dims:
-            own = synthetic.final_values_of(runs, f"{function.lower()}_{d}", "neural_bo")
+            own = traces.final_values_of(runs, f"{function.lower()}_{d}", "neural_bo")
             for name in BASELINES:
-                other = synthetic.final_values_of(runs, f"{function.lower()}_{d}", name)
+                other = traces.final_values_of(runs, f"{function.lower()}_{d}", name)
                 test = stats.ttest_ind(other, own, equal_var=pooled, alternative="greater")
                 family[d, name], samples[d, name] = test.pvalue, (other, own)
         adjusted = stats.false_discovery_control(list(family.values()))
@@ -485,7 +487,7 @@ def test_cells_without_a_test_are_empty_and_no_part_of_the_family() -> None:
         {"levy_10": {"neural_bo": around(0.0, 5), "gp_ts": around(1.0, 1), "dngo": around(1.0, 5)}}
     )
     table = study.table_2(runs, output())
-    assert len(table.rows) == 6 and "Levy 1 tests" in table.caption
+    assert len(table.frame) == 6 and "Levy 1 tests" in table.caption
     for name, seeds in (("GP-TS", 1), ("RF", 0)):
         (row,) = rows(table, baseline=name)
         assert (row["seeds, baseline"], row["p, ours"], row["ours"]) == (seeds, None, None)
@@ -525,7 +527,7 @@ def test_the_matrix_counts_by_row_and_column() -> None:
     assert row["NeuralGreedy"] == "F / F" and row["agree"] == "6 of 6"
     (row,) = rows(table, function="Ackley", D=20)
     assert row["NeuralGreedy"] == "F / T" and row["agree"] == "5 of 6"
-    assert table.columns[2:8] == tuple(ALGORITHMS[name][0] for name in BASELINES)
+    assert tuple(table.frame.columns[2:8]) == tuple(ALGORITHMS[name][0] for name in BASELINES)
 
 
 def test_the_released_variant_has_the_same_tables() -> None:
@@ -629,7 +631,7 @@ def test_a_grid_with_holes() -> None:
     assert synthetic.chosen_nu(runs, ["levy_10"]) is None
     assert "No problem was run with every ν" in table.caption and "cost" not in table.caption
     assert not rows(table, chosen="yes") and len(rows(table, problem="Levy (10)")) == 2
-    with pytest.raises(RepliboError, match=r"algorithms\.gp_ts\.parameters\.nu: not in the config"):
+    with pytest.raises(RepliboError, match=r"algorithms\.gp_ts\.parameters\.nu: must be a number"):
         synthetic.nu_grid(runs, output(), algorithm="gp_ts")
 
 
@@ -759,7 +761,7 @@ def test_missing_runs_are_no_verdict() -> None:
 
 
 def test_a_legend_is_as_wide_as_its_figure_at_most() -> None:
-    assert synthetic.legend_columns(["NeuralBO", "RF", "DNGO"], 50) == 3  # 14 + 36
-    assert synthetic.legend_columns(["NeuralBO", "RF", "DNGO"], 49) == 2
-    assert synthetic.legend_columns(["a" * 40, "b" * 40], 100) == 1
-    assert synthetic.legend_columns([], 50) == 1
+    assert plotting.legend_columns(["NeuralBO", "RF", "DNGO"], 50) == 3  # 14 + 36
+    assert plotting.legend_columns(["NeuralBO", "RF", "DNGO"], 49) == 2
+    assert plotting.legend_columns(["a" * 40, "b" * 40], 100) == 1
+    assert plotting.legend_columns([], 50) == 1

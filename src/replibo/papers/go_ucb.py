@@ -9,9 +9,10 @@ import numpy as np
 
 from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError, allowed
+from replibo.papers.common import label_of, outcome, outcome_by_p, require
 from replibo.problems.base import Array
-from replibo.results import plotting, statistics
-from replibo.results.comparisons import Comparison, MissingRunsError, Outcome
+from replibo.results import intervals, plotting, regret, statistics
+from replibo.results.comparisons import Comparison, MissingRunsError
 from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table, p_value
 
@@ -21,28 +22,30 @@ if TYPE_CHECKING:
 # "The error bar is measured by Wald's test with 98% confidence" (section 4).
 CONFIDENCE = 0.98
 
+LEVEL = 0.01
+"""Of the tests behind the claims; one-sided."""
+
 REGRETS = {
-    "average": (statistics.average_regret, "average regret $R_t/(t-n)$"),
-    "cumulative": (statistics.cumulative_regret, "cumulative regret $R_t$"),
-    "instantaneous": (statistics.instantaneous_regret, "regret $r_t$"),
+    "average": (regret.average_regret, "average regret $R_t/(t-n)$"),
+    "cumulative": (regret.cumulative_regret, "cumulative regret $R_t$"),
+    "instantaneous": (regret.instantaneous_regret, "regret $r_t$"),
 }
 Regret = Literal["average", "cumulative", "instantaneous"]
 
 
 def phase_two_regret(
-    runs: Runs, problem: str, algorithm: str, regret: Regret = "average"
+    runs: Runs, problem: str, algorithm: str, kind: Regret = "average"
 ) -> tuple[Array, Array]:
     """The rounds of Phase II, and the regret in Phase II, ``seeds x rounds``.
 
     The average regret is R_t/(t - n), the regret of rounds n + 1 … t divided by their number.
     """
-    if not runs.has(problem, algorithm):
-        raise MissingRunsError(f"{algorithm} was not run on {problem}")
-    if regret not in REGRETS:
-        raise RepliboError(f"options.regret: {regret!r} is not allowed; {allowed(REGRETS)} is")
+    require(runs, problem, algorithm)
+    if kind not in REGRETS:
+        raise RepliboError(f"options.regret: must be {allowed(REGRETS)}, got {kind!r}")
     n = runs.initial_points(problem)
     f = runs.f(problem, algorithm)[:, n:]
-    function, _ = REGRETS[regret]
+    function, _ = REGRETS[kind]
     return runs.rounds(problem, algorithm)[n:], function(f, runs.optimal_value(problem))
 
 
@@ -55,7 +58,7 @@ def paired_final_regret(runs: Runs, problem: str, algorithms: Sequence[str]) -> 
     """`final_average_regret` of each algorithm, on the seeds that all of them have."""
     n, best = runs.initial_points(problem), runs.optimal_value(problem)
     return [
-        statistics.average_regret(f[:, n:], best)[:, -1]
+        regret.average_regret(f[:, n:], best)[:, -1]
         for f in runs.f_of_common_seeds(problem, algorithms)
     ]
 
@@ -70,7 +73,7 @@ def regret_panels(runs: Runs, entry: FigureEntry, *, regret: Regret = "average")
         algorithms = runs.algorithms(problem, entry.algorithms)
         for i, algorithm in enumerate(algorithms):
             t, values = phase_two_regret(runs, problem, algorithm, regret)
-            interval = statistics.wald_interval(values, CONFIDENCE)
+            interval = intervals.wald_interval(values, CONFIDENCE)
             style = plotting.line_style(runs.entry.algorithms[algorithm])
             # The bars of the methods stand side by side, not on top of each other.
             shift = 0.5 * (i / max(1, len(algorithms) - 1) - 0.5)
@@ -90,18 +93,6 @@ def regret_panels(runs: Runs, entry: FigureEntry, *, regret: Regret = "average")
 
 def final_regret(runs: Runs, entry: FigureEntry, *, algorithm: str = "go_ucb") -> Table:
     """Average regret at t = T: mean, 98 % interval, and tests of ``algorithm``'s being lower."""
-    columns = (
-        "problem",
-        "algorithm",
-        "seeds",
-        "average regret at T",
-        "98 % interval, low",
-        "98 % interval, high",
-        "GO-UCB lower: difference",
-        "p (paired t, one-sided)",
-        "p, Benjamini-Hochberg",
-        "effect size d_z",
-    )
     rows = []
     problems = runs.problems(entry.problems)
     for problem in problems:
@@ -113,56 +104,51 @@ def final_regret(runs: Runs, entry: FigureEntry, *, algorithm: str = "go_ucb") -
             own, other = paired_final_regret(runs, problem, [algorithm, name])
             if len(own) > 1:
                 tests[name] = statistics.t_test_less(own, other, paired=True)
-        adjusted = dict(
-            zip(
-                tests,
-                statistics.benjamini_hochberg([test.p_value for test in tests.values()])
-                if tests
-                else [],
-                strict=True,
-            )
-        )
+        p_values = statistics.benjamini_hochberg([test.p_value for test in tests.values()])
+        adjusted = dict(zip(tests, p_values.tolist(), strict=True))
         for name in names:
             values = final_average_regret(runs, problem, name)
-            interval = statistics.wald_interval(values, CONFIDENCE)
+            interval = intervals.wald_interval(values, CONFIDENCE)
             test = tests.get(name)
             rows.append(
-                (
-                    runs.entry.problems[problem].label,
-                    runs.entry.algorithms[name].label,
-                    len(values),
-                    float(interval.mean),
-                    float(interval.low),
-                    float(interval.high),
-                    float(test.difference) if test else None,
-                    float(test.p_value) if test else None,
-                    float(adjusted[name]) if test else None,
-                    float(test.effect_size) if test else None,
-                )
+                {
+                    "problem": runs.entry.problems[problem].label,
+                    "algorithm": label_of(runs, name),
+                    "seeds": len(values),
+                    "average regret at T": float(interval.mean),
+                    "98 % interval, low": float(interval.low),
+                    "98 % interval, high": float(interval.high),
+                    "GO-UCB lower: difference": test.difference if test else None,
+                    "p (paired t, one-sided)": test.p_value if test else None,
+                    "p, Benjamini-Hochberg": adjusted.get(name),
+                    "effect size d_z": test.effect_size if test else None,
+                }
             )
-
-    formats: dict[str, Format] = {name: lambda v: f"{v:.4f}" for name in columns[3:7]}
-    formats |= {
-        columns[7]: p_value,
-        columns[8]: p_value,
-        columns[9]: lambda v: "–" if np.isnan(v) else f"{v:.2f}",
+    formats: dict[str, Format] = {
+        "average regret at T": ".4f",
+        "98 % interval, low": ".4f",
+        "98 % interval, high": ".4f",
+        "GO-UCB lower: difference": ".4f",
+        "p (paired t, one-sided)": p_value,
+        "p, Benjamini-Hochberg": p_value,
+        "effect size d_z": ".2f",
     }
-    return Table(columns, rows, f"{entry.caption} {runs.note(problems, entry.algorithms)}", formats)
+    return Table.of(rows, f"{entry.caption} {runs.note(problems, entry.algorithms)}", formats)
 
 
 # Measures of the claims
 
 
-def _interval(runs: Runs, problem: str, algorithm: str) -> statistics.Interval:
+def _interval(runs: Runs, problem: str, algorithm: str) -> intervals.Interval:
     values = final_average_regret(runs, problem, algorithm)
     if len(values) < 2:
         raise MissingRunsError(
             f"{algorithm} on {problem} has a single seed, which gives no interval"
         )
-    return statistics.wald_interval(values, CONFIDENCE)
+    return intervals.wald_interval(values, CONFIDENCE)
 
 
-def _shown(interval: statistics.Interval) -> str:
+def _shown(interval: intervals.Interval) -> str:
     return f"{float(interval.mean):.4f} ± {float(interval.half_width):.4f}"
 
 
@@ -175,22 +161,16 @@ def below_each_baseline(
     overlap.
     """
     own = _interval(runs, problem, algorithm)
-    label = runs.entry.algorithms[algorithm].label
     comparisons = []
     for baseline in baselines:
         other = _interval(runs, problem, baseline)
-        outcome: Outcome = (
-            "supported"
-            if own.high < other.low
-            else "contradicted"
-            if own.low > other.high
-            else "open"
-        )
-        comparisons.append(
-            Comparison(outcome, f"{runs.entry.algorithms[baseline].label} {_shown(other)}")
-        )
+        word = outcome(bool(own.high < other.low), bool(own.low > other.high))
+        comparisons.append(Comparison(word, f"{label_of(runs, baseline)} {_shown(other)}"))
     first = comparisons[0]
-    return [Comparison(first.outcome, f"{label} {_shown(own)}; {first.ours}"), *comparisons[1:]]
+    return [
+        Comparison(first.outcome, f"{label_of(runs, algorithm)} {_shown(own)}; {first.ours}"),
+        *comparisons[1:],
+    ]
 
 
 def closest_baseline(
@@ -210,15 +190,11 @@ def closest_baseline(
                 raise MissingRunsError(f"{problem} has fewer than two seeds of all of them")
             p = statistics.t_test_less(near, far, paired=True).p_value
             reverse = statistics.t_test_less(far, near, paired=True).p_value
-            outcome: Outcome = (
-                "supported" if p < 0.01 else "contradicted" if reverse < 0.01 else "open"
-            )
-            labels = runs.entry.algorithms
             comparisons.append(
                 Comparison(
-                    outcome,
-                    f"{problem}: distance of {labels[closest].label} {near.mean():.4f}, of "
-                    f"{labels[other].label} {far.mean():.4f}, p {p_value(p)}",
+                    outcome_by_p(p, reverse, LEVEL),
+                    f"{problem}: distance of {label_of(runs, closest)} {near.mean():.4f}, of "
+                    f"{label_of(runs, other)} {far.mean():.4f}, p {p_value(p)}",
                 )
             )
     return comparisons
@@ -232,23 +208,16 @@ def shrinking_error_bars(
     The two standard deviations are of the same seeds, so they are compared by Pitman and Morgan's
     test (the correlation of sum and difference of the pairs), one-sided at 1 % in both directions.
     """
-    from scipy.stats import pearsonr
-
     comparisons = []
     for problem in problems:
         for algorithm in algorithms:
             t, values = phase_two_regret(runs, problem, algorithm)
-            bars = statistics.wald_interval(values, CONFIDENCE).half_width
+            bars = intervals.wald_interval(values, CONFIDENCE).half_width
             first, last = values[:, 0], values[:, -1]
-            name = f"{problem}, {runs.entry.algorithms[algorithm].label}"
+            name = f"{problem}, {label_of(runs, algorithm)}"
             text = f"{name}: {bars[0]:.4f} at t = {t[0]}, {bars[-1]:.4f} at t = {t[-1]}"
-            outcome: Outcome = "open"
-            if len(first) > 2 and np.ptp(first) > 0 and np.ptp(last) == 0:
-                outcome = "supported"  # no spread is left at all: nothing to test
-            elif len(first) > 2 and np.ptp(first + last) > 0 and np.ptp(first - last) > 0:
-                shrinks = pearsonr(first + last, first - last, alternative="greater").pvalue
-                if min(shrinks, 1 - shrinks) < 0.01:
-                    outcome = "supported" if shrinks < 0.01 else "contradicted"
-                text += f", p {p_value(float(shrinks))}"
-            comparisons.append(Comparison(outcome, text))
+            p = statistics.spread_shrinks(first, last)
+            if np.ptp(last) > 0 and not np.isnan(p):
+                text += f", p {p_value(p)}"
+            comparisons.append(Comparison(outcome_by_p(p, 1 - p, LEVEL), text))
     return comparisons

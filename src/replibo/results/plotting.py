@@ -62,8 +62,15 @@ def band(
     ax.fill_between(t, middle - half, middle + half, color=COLORS[entry.color], alpha=0.2, lw=0)
 
 
-def finish(figure: Figure, caption: str, columns: int = 4) -> Figure:
-    """Put one legend for all panels and the caption below them."""
+def finish(
+    figure: Figure, caption: str, columns: int = 4, characters_per_inch: float | None = None
+) -> Figure:
+    """Put one legend for all panels and the caption below them.
+
+    Args:
+        columns: of the legend, at most.
+        characters_per_inch: where it is given, the legend has as many columns as fit instead.
+    """
     entries: dict[str, Any] = {}
     for ax in figure.axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
@@ -71,6 +78,8 @@ def finish(figure: Figure, caption: str, columns: int = 4) -> Figure:
     width = figure.get_size_inches()[0]
     text = textwrap.fill(caption, int(width * 15))
     figure.supxlabel(text, fontsize=7.5, x=0.01, ha="left", color="0.25")
+    if characters_per_inch is not None:
+        columns = legend_columns(list(entries), round(characters_per_inch * width))
     if entries:
         figure.legend(
             entries.values(),
@@ -79,6 +88,17 @@ def finish(figure: Figure, caption: str, columns: int = 4) -> Figure:
             ncols=min(columns, len(entries)),
         )
     return figure
+
+
+def legend_columns(labels: Sequence[str], width: int) -> int:
+    """The largest number of columns in which a legend, filled column by column, is at most ``width``
+    characters wide; a handle and the gaps take the room of twelve."""
+    for columns in range(len(labels), 1, -1):
+        rows = -(-len(labels) // columns)
+        longest = [max(map(len, labels[i : i + rows])) for i in range(0, len(labels), rows)]
+        if sum(longest) + 12 * len(longest) <= width:
+            return columns
+    return 1
 
 
 def save(figure: Figure, paths: Sequence[Path]) -> None:

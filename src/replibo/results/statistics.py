@@ -1,9 +1,8 @@
-"""Regret and the statistics of the four papers: intervals, KS, t-tests, Benjamini-Hochberg.
+"""Standard errors and tests, on SciPy; the intervals stand in `replibo.results.intervals`.
 
-Objectives are maximised everywhere (see `replibo.problems.base.Problem`). Every function takes
-what NumPy can turn into an array of floats, and raises a `RepliboError` of one line where there
-is no value at all, or where a value is not a finite number; too few values for a statistic are no
-error: the statistic is nan then.
+Every function takes what NumPy can turn into an array of floats, and raises a `RepliboError` of one line
+where there is no value at all, or where a value is not a finite number; too few values for a statistic
+are no error: the statistic is NaN then.
 
 ``scipy.stats`` is imported by the functions that need it, because its import takes 0.7 s.
 """
@@ -12,8 +11,8 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist  # the standard library's, not this module
 from typing import Literal
 
 import numpy as np
@@ -28,147 +27,22 @@ Array = NDArray[np.float64]
 ROUND_OFF = 8 * float(np.finfo(np.float64).eps)
 
 
-# Regret
-
-
-def instantaneous_regret(f: ArrayLike, optimal_value: float) -> Array:
-    """r_t = f* - f(x_t).
-
-    A regret below 0 is not clipped: it shows that ``optimal_value`` is wrong (or round-off).
-
-    Args:
-        f: noise-free values of the queries, ``… x T``; the last axis is time. A phase of its own,
-            such as Phase II of GO-UCB, is sliced before: ``f[..., n:]``.
-        optimal_value: f*, the maximum of the objective.
+def standard_deviation(samples: ArrayLike, axis: int = 0) -> Array:
+    """The standard deviation s over ``axis``, with n - 1.
 
     Returns:
-        The regret, ``… x T``.
+        An array of the shape of ``samples`` without ``axis``; NaN where n = 1.
     """
-    values = _finite(f, "f")
-    if values.ndim == 0:
-        raise RepliboError("f: one number is not allowed; an array whose last axis is time is")
-    optimum = _finite(optimal_value, "optimal_value")
-    if optimum.ndim:
-        raise RepliboError(f"optimal_value: shape {optimum.shape} is not allowed; one number is")
-    return np.asarray(optimum - values)
-
-
-def cumulative_regret(f: ArrayLike, optimal_value: float) -> Array:
-    """R_t = r_1 + … + r_t, ``… x T``; arguments as for `instantaneous_regret`."""
-    return np.cumsum(instantaneous_regret(f, optimal_value), axis=-1)
-
-
-def average_regret(f: ArrayLike, optimal_value: float) -> Array:
-    """R_t/t, the running average, ``… x T``; arguments as for `instantaneous_regret`.
-
-    GO-UCB's figures show it over Phase II, so R_t/(t - n): pass ``f[..., n:]``.
-    """
-    regret = cumulative_regret(f, optimal_value)
-    return np.asarray(regret / np.arange(1, regret.shape[-1] + 1))
-
-
-def best_regret(f: ArrayLike, optimal_value: float) -> Array:
-    """f* - max_{s ≤ t} f(x_s), ``… x T``; arguments as for `instantaneous_regret`."""
-    return np.minimum.accumulate(instantaneous_regret(f, optimal_value), axis=-1)
-
-
-# Intervals
-
-
-@dataclass(frozen=True, eq=False)
-class Interval:
-    """A mean (or a share) with its confidence interval.
-
-    Attributes:
-        mean, low, high: arrays of one shape; of no dimension, so that ``float(interval.mean)``
-            works, where there is a single interval. ``low`` and ``high`` are nan where ``n`` is
-            too small to know them.
-        n: number of values behind each mean.
-        confidence: in (0, 1), e.g. .98.
-    """
-
-    mean: Array
-    low: Array
-    high: Array
-    n: int
-    confidence: float
-
-    @property
-    def half_width(self) -> Array:
-        """Half the interval's length."""
-        return np.asarray((self.high - self.low) / 2)
+    values = samples_of(samples)
+    if values.shape[axis] == 1:  # NumPy would say NaN as well, with a warning
+        return np.full(np.mean(values, axis=axis).shape, np.nan)
+    return np.asarray(np.std(values, axis=axis, ddof=1))
 
 
 def standard_error(samples: ArrayLike, axis: int = 0) -> Array:
-    """The standard error s/√n of the mean over ``axis``, with the n - 1 in s.
-
-    Returns:
-        An array of the shape of ``samples`` without ``axis``; nan where n = 1.
-    """
-    values = _samples(samples)
-    n = values.shape[axis]
-    if n == 1:  # NumPy would say nan as well, with a warning
-        return np.full(np.mean(values, axis=axis).shape, np.nan)
-    return np.asarray(np.std(values, axis=axis, ddof=1) / math.sqrt(n))
-
-
-def wald_interval(samples: ArrayLike, confidence: float, axis: int = 0) -> Interval:
-    """Wald's interval of the mean, mean ± z·s/√n, as GO-UCB's error bars (98 %: z = 2.326).
-
-    The quantile is the normal one, as the name says, not Student's, so small samples are covered
-    too rarely: at 98 %, normal samples of n = 100, 20 and 10 are covered by 97.8, 96.9 and 95.5 %
-    of the intervals.
-
-    Args:
-        samples: ``n x …`` where ``axis`` is 0: the repetitions along ``axis``, anything else (time,
-            for instance) along the others.
-        confidence: in (0, 1).
-
-    Returns:
-        An `Interval` of the shape of ``samples`` without ``axis``. Where n = 1 the mean is known
-        and nothing else: ``low``, ``high`` and ``half_width`` are nan.
-    """
-    z = _normal_quantile(confidence)
-    values = _samples(samples)
-    mean = np.asarray(np.mean(values, axis=axis))
-    half_width = z * standard_error(values, axis)
-    return Interval(
-        mean=mean,
-        low=np.asarray(mean - half_width),
-        high=np.asarray(mean + half_width),
-        n=values.shape[axis],
-        confidence=confidence,
-    )
-
-
-def share_interval(successes: ArrayLike, n: int, confidence: float) -> Interval:
-    """Wilson's interval of a share (E. B. Wilson, JASA 1927), which is right near 0 and 1 too.
-
-    Args:
-        successes: whole numbers from 0 to ``n``, of any shape (none for a single share).
-        n: number of trials behind each share, at least 1.
-        confidence: in (0, 1).
-
-    Returns:
-        An `Interval` of the shape of ``successes`` whose ``mean`` is the share; it lies in the
-        interval, but not in its middle.
-    """
-    z = _normal_quantile(confidence)
-    if n < 1:
-        raise RepliboError(f"n: {n} is not allowed; a whole number >= 1 is")
-    counts = _finite(successes, "successes")
-    wrong = counts[(counts != np.floor(counts)) | (counts < 0) | (counts > n)]
-    if wrong.size:
-        raise RepliboError(
-            f"successes: {wrong[0]:g} is not allowed; whole numbers from 0 to {n} are"
-        )
-    share = counts / n
-    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    half_width = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    # Exactly, the interval begins at 0 where nothing succeeds and ends at 1 where everything does.
-    low = np.where(counts == 0, 0.0, centre - half_width)
-    high = np.where(counts == n, 1.0, centre + half_width)
-    return Interval(mean=np.asarray(share), low=low, high=high, n=n, confidence=confidence)
+    """The standard error s/√n of the mean over ``axis``; NaN where n = 1."""
+    values = samples_of(samples)
+    return np.asarray(standard_deviation(values, axis) / math.sqrt(values.shape[axis]))
 
 
 # Tests
@@ -215,7 +89,7 @@ def t_test_less(
 
     * mean(a) < mean(b): t = -∞ and p = 0, the effect size -∞;
     * mean(a) > mean(b): t = +∞ and p = 1, the effect size +∞;
-    * equal up to round-off: 0/0 has no limit. t and the effect size are nan and p = 1, which is
+    * equal up to round-off: 0/0 has no limit. t and the effect size are NaN and p = 1, which is
       what the permutation test says (every relabelling gives the same difference): nothing in
       these samples speaks for H1.
 
@@ -230,7 +104,7 @@ def t_test_less(
 
     Returns:
         A `TestResult`. With fewer than two values in a sample all but the difference and the sizes
-        is nan.
+        is NaN.
 
     Raises:
         RepliboError: samples that are empty, not finite or not one-dimensional, paired samples of
@@ -239,9 +113,9 @@ def t_test_less(
     first, second = _sample(a, "a"), _sample(b, "b")
     n_a, n_b = first.size, second.size
     if paired and n_a != n_b:
-        raise RepliboError(f"paired samples: sizes {n_a} and {n_b} are not allowed; equal ones are")
+        raise RepliboError(f"paired samples: must be of equal size, got {n_a} and {n_b}")
     if paired and equal_variances:
-        raise RepliboError("equal_variances: not allowed with paired samples")
+        raise RepliboError("equal_variances: must be False with paired samples, got True")
     round_off = ROUND_OFF * max(np.abs(first).max(), np.abs(second).max())
     samples = (first - second,) if paired else (first, second)
     without_spread = all(np.ptp(sample) <= round_off for sample in samples)
@@ -294,17 +168,17 @@ def benjamini_hochberg(p_values: ArrayLike) -> Array:
     function: 4 dimensions x 6 baselines.
 
     Args:
-        p_values: of any shape; nan where there is no test, which then does not count in the family.
+        p_values: of any shape; NaN where there is no test, which then does not count in the family.
 
     Returns:
-        The adjusted p-values, of the same shape, nan where ``p_values`` is: a hypothesis is
+        The adjusted p-values, of the same shape, NaN where ``p_values`` is: a hypothesis is
         rejected at a level if its adjusted p-value is at most the level.
     """
     p = _numbers(p_values, "p_values")
     known = ~np.isnan(p)
     wrong = p[known & ~((p >= 0) & (p <= 1))]
     if wrong.size:
-        raise RepliboError(f"p_values: {wrong[0]:g} is not allowed; a number from 0 to 1 is")
+        raise RepliboError(f"p_values: must be numbers from 0 to 1, got {wrong[0]:g}")
     adjusted = np.full(p.shape, np.nan)
     if known.any():
         import scipy.stats
@@ -313,19 +187,68 @@ def benjamini_hochberg(p_values: ArrayLike) -> Array:
     return adjusted
 
 
-def benjamini_hochberg_rejections(p_values: ArrayLike, level: float = 0.05) -> NDArray[np.bool_]:
-    """Where `benjamini_hochberg` rejects the null hypothesis at ``level``; never where p is nan.
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Adjusted p-values that control the familywise error rate (Holm 1979); NaN, where there is no test,
+    stays NaN and does not count."""
+    p = np.array(p_values, dtype=float)
+    known = np.flatnonzero(~np.isnan(p))
+    order = known[np.argsort(p[known], kind="stable")]
+    steps = p[order] * np.arange(len(order), 0, -1)
+    p[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return [float(value) for value in p]
 
-    Args:
-        p_values: one family, of any shape.
-        level: in (0, 1), the bound on the false discovery rate.
 
-    Returns:
-        Truth values of the shape of ``p_values``.
+def sign_test(wins: int, losses: int) -> tuple[float, float]:
+    """p-values of winning in more than half of the cases, and of losing in more than half; ties left out.
+    Of paired shares it is McNemar's exact test. 1 where there are no cases."""
+    if not wins + losses:
+        return 1.0, 1.0
+    from scipy.stats import binomtest
+
+    n = wins + losses
+    return (
+        float(binomtest(wins, n, alternative="greater").pvalue),
+        float(binomtest(losses, n, alternative="greater").pvalue),
+    )
+
+
+def signed_rank_less(differences: Array) -> float:
+    """p of the differences' lying below 0, by Wilcoxon's test; 1 where all of them are 0 or there
+    is one at most."""
+    if len(differences) < 2 or not np.any(differences):
+        return 1.0
+    from scipy.stats import wilcoxon
+
+    return float(wilcoxon(differences, alternative="less").pvalue)
+
+
+def trend(series: Sequence[float]) -> tuple[float, float, float]:
+    """Kendall's τ of a series with its place, p of a falling and p of a rising one; NaN where a value
+    is NaN or all are equal. Exact where no two values are equal."""
+    from scipy.stats import kendalltau
+
+    if np.isnan(series).any() or len(set(series)) < 2:
+        return math.nan, math.nan, math.nan
+    places = range(len(series))
+    falling = kendalltau(places, series, alternative="less")
+    rising = kendalltau(places, series, alternative="greater")
+    return float(falling.statistic), float(falling.pvalue), float(rising.pvalue)
+
+
+def spread_shrinks(first: Array, last: Array) -> float:
+    """p of a smaller variance in ``last`` than in ``first``, paired, by Pitman and Morgan's test: the
+    correlation of sum and difference of the pairs. 1 - p is that of a larger one.
+
+    Where no spread is left at all there is nothing to test, and p is 0; NaN where there are fewer than
+    three pairs or the sums or differences do not vary.
     """
-    if not 0 < level < 1:
-        raise RepliboError(f"level: {level} is not allowed; a number between 0 and 1 is")
-    return np.asarray(benjamini_hochberg(p_values) <= level)
+    if len(first) > 2 and np.ptp(first) > 0 and np.ptp(last) == 0:
+        return 0.0
+    if len(first) < 3 or np.ptp(first + last) == 0 or np.ptp(first - last) == 0:
+        return math.nan
+    from scipy.stats import pearsonr
+
+    return float(pearsonr(first + last, first - last, alternative="greater").pvalue)
 
 
 @dataclass(frozen=True)
@@ -356,7 +279,7 @@ def ks_normality(samples: ArrayLike) -> KSResult:
         samples: ``n`` values.
 
     Returns:
-        A `KSResult`; statistic and p-value are nan where n < 2, or where the values are equal up to
+        A `KSResult`; statistic and p-value are NaN where n < 2, or where the values are equal up to
         round-off (`ROUND_OFF`): there is no normal distribution to test against.
     """
     values = _sample(samples, "samples")
@@ -368,63 +291,43 @@ def ks_normality(samples: ArrayLike) -> KSResult:
     return KSResult(float(result.statistic), float(result.pvalue), (values.size,))
 
 
-def ks_two_sample(a: ArrayLike, b: ArrayLike) -> KSResult:
-    """Two-sided KS test of whether two samples have one distribution.
-
-    It is meant for continuous values: with ties, values equal in both samples, p is too large.
-
-    Args:
-        a: ``n_a`` values, at least one.
-        b: ``n_b`` values, at least one.
-
-    Returns:
-        A `KSResult`.
-    """
-    first, second = _sample(a, "a"), _sample(b, "b")
-    import scipy.stats
-
-    result = scipy.stats.ks_2samp(first, second)
-    return KSResult(float(result.statistic), float(result.pvalue), (first.size, second.size))
-
-
 # Input
-
-
-def _normal_quantile(confidence: float) -> float:
-    """z such that N(0, 1) lies in [-z, z] with probability ``confidence``."""
-    if not 0 < confidence < 1:
-        raise RepliboError(f"confidence: {confidence} is not allowed; a number between 0 and 1 is")
-    return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
 def _numbers(values: ArrayLike, name: str) -> Array:
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise RepliboError(f"{name}: {type(values).__name__} is not allowed; numbers are") from None
+        raise RepliboError(f"{name}: must be numbers, got {type(values).__name__}") from None
 
 
-def _finite(values: ArrayLike, name: str) -> Array:
+def finite(values: ArrayLike, name: str) -> Array:
+    """``values`` as an array of floats.
+
+    Raises:
+        RepliboError: one of them is not a finite number.
+    """
     array = _numbers(values, name)
     wrong = array[~np.isfinite(array)]
     if wrong.size:
         raise RepliboError(
-            f"{name}: {wrong[0]} is not allowed ({wrong.size} of {array.size}); finite numbers are"
+            f"{name}: must be finite numbers, got {wrong[0]} ({wrong.size} of {array.size})"
         )
     return array
 
 
-def _samples(values: ArrayLike) -> Array:
-    array = _finite(values, "samples")
+def samples_of(values: ArrayLike) -> Array:
+    """At least one finite value, as an array with at least one axis."""
+    array = finite(values, "samples")
     if array.ndim == 0 or array.size == 0:
-        raise RepliboError("samples: none; an array of at least one value is allowed")
+        raise RepliboError("samples: must be an array of at least one value, got none")
     return array
 
 
 def _sample(values: ArrayLike, name: str) -> Array:
-    array = _finite(values, name)
+    array = finite(values, name)
     if array.ndim != 1 or array.size == 0:
         raise RepliboError(
-            f"{name}: shape {array.shape} is not allowed; one axis of at least one value is"
+            f"{name}: must have one axis of at least one value, got shape {array.shape}"
         )
     return array

@@ -1,78 +1,102 @@
-"""Tables: one content, written as csv (full precision), Markdown and LaTeX (as a reader wants it)."""
+"""Tables: a DataFrame with a caption, written as csv (full precision), Markdown, LaTeX and HTML (as a
+reader wants it).
+
+pandas is imported by the functions that need it, because its import takes half a second.
+"""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from replibo import files
 
-Format = Callable[[Any], str]
+if TYPE_CHECKING:
+    import pandas as pd
+
+Format = str | Callable[[Any], str]
+"""How a cell is shown: a format specification such as ``.3f``, or a function."""
+
+ESCAPED = str.maketrans({"\\": r"\textbackslash{}", "%": r"\%", "_": r"\_", "&": r"\&"})
+
+PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>replibo</title>
+<style>body{{font:14px sans-serif;margin:1em}}table{{border-collapse:collapse}}\
+th,td{{text-align:left;vertical-align:top;padding:.3em .6em;border-bottom:1px solid #ccc}}</style>
+<p>{caption}</p>
+{body}
+</html>
+"""
 
 
 @dataclass
 class Table:
-    """Rows of values, the names of the columns, and how a column is shown to a reader."""
+    """A DataFrame with a caption.
 
-    columns: Sequence[str]
-    rows: Sequence[Sequence[Any]]
+    Attributes:
+        frame: one column for each quantity; NaN (or None, in a column of words) where there is no
+            value.
+        caption: what the table shows.
+        formats: how a reader sees the cells of a column; by default as `str` has them.
+    """
+
+    frame: pd.DataFrame
     caption: str = ""
-    formats: dict[str, Format] = field(default_factory=dict)
+    formats: Mapping[str, Format] = field(default_factory=dict)
 
-    def shown(self) -> list[list[str]]:
-        """The cells as a reader sees them."""
-        show = [self.formats.get(name, str) for name in self.columns]
-        return [
-            ["–" if value is None else f(value) for f, value in zip(show, row, strict=True)]
-            for row in self.rows
-        ]
+    @classmethod
+    def of(
+        cls,
+        rows: Sequence[Mapping[str, Any]],
+        caption: str = "",
+        formats: Mapping[str, Format] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> Table:
+        """A table from its rows, each with a value (None where there is none) for every column.
+
+        Args:
+            columns: their names, where there may be no rows; else those of the first row.
+        """
+        import pandas as pd
+
+        cells: list[Any] = list(rows)
+        frame = pd.DataFrame(cells, columns=list(columns or rows[0]), dtype=object)
+        for name in frame:
+            # Integers stay integers beside a missing value.
+            whole = pd.api.types.infer_dtype(frame[name], skipna=True) == "integer"
+            frame[name] = frame[name].astype("Int64") if whole else frame[name].infer_objects()
+        return cls(frame, caption, formats or {})
+
+    def shown(self) -> pd.DataFrame:
+        """The cells as a reader sees them; a dash where there is no value."""
+        import pandas as pd
+
+        def show(column: pd.Series[Any]) -> list[str]:
+            how = self.formats.get(str(column.name), str)
+            text = how if callable(how) else lambda value: format(value, how)
+            return ["–" if pd.isna(value) else text(value) for value in column.astype(object)]
+
+        return pd.DataFrame({name: show(self.frame[name]) for name in self.frame}, dtype=str)
 
     def csv(self) -> str:
-        buffer = io.StringIO()
-        writer = csv.writer(buffer, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows(["" if value is None else value for value in row] for row in self.rows)
-        return buffer.getvalue()
+        return self.frame.to_csv(index=False, lineterminator="\n")
 
     def md(self) -> str:
-        from tabulate import tabulate
-
-        body = tabulate(self.shown(), self.columns, tablefmt="github", disable_numparse=True)
+        body = self.shown().to_markdown(index=False, tablefmt="github", disable_numparse=True)
         return f"{body}\n\n{self.caption}\n"
 
     def tex(self) -> str:
-        from tabulate import tabulate
-
-        body = tabulate(
-            self.shown(), self.columns, tablefmt="latex_booktabs", disable_numparse=True
-        )
-        caption = self.caption
-        for sign, escaped in (
-            ("\\", r"\textbackslash{}"),
-            ("%", r"\%"),
-            ("_", r"\_"),
-            ("&", r"\&"),
-        ):
-            caption = caption.replace(sign, escaped)
-        return f"\\begin{{table}}\n\\centering\n{body}\n\\caption{{{caption}}}\n\\end{{table}}\n"
+        body = self.shown().to_latex(index=False, escape=True)
+        caption = self.caption.translate(ESCAPED)
+        return f"\\begin{{table}}\n\\centering\n{body}\\caption{{{caption}}}\n\\end{{table}}\n"
 
     def html(self) -> str:
         """A page of its own, for the report."""
         from html import escape
 
-        from tabulate import tabulate
-
-        body = tabulate(self.shown(), self.columns, tablefmt="html", disable_numparse=True)
-        return (
-            '<!doctype html><html lang="en"><meta charset="utf-8"><title>replibo</title>\n'
-            "<style>body{font:14px sans-serif;margin:1em}table{border-collapse:collapse}"
-            "th,td{text-align:left;vertical-align:top;padding:.3em .6em;border-bottom:1px solid #ccc}"
-            f"</style>\n<p>{escape(self.caption)}</p>\n{body}\n</html>\n"
-        )
+        body = self.shown().to_html(index=False, border=0)
+        return PAGE.format(caption=escape(self.caption), body=body)
 
 
 def save(table: Table, paths: Sequence[Path]) -> None:

@@ -677,4 +677,6 @@ def text(found: Estimate) -> str:
         "peak MB": lambda value: f"{value:.0f}",
         "disk MB": lambda value: f"{value:.1f}",
     }
-    return Table(columns, rows, caption, formats).md()
+    return Table.of(
+        [dict(zip(columns, row, strict=True)) for row in rows], caption, formats, columns
+    ).md()

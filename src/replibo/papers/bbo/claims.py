@@ -30,6 +30,7 @@ from replibo.papers.bbo.printed import (
     iterations_of,
 )
 from replibo.papers.bbo.traces import REPORTED, Cell, Reading
+from replibo.papers.common import label_of
 from replibo.problems.base import Array
 from replibo.results import statistics
 from replibo.results.comparisons import Comparison, MissingRunsError, Outcome
@@ -46,21 +47,10 @@ tables of UCB change by .15, .17 and -.03 of it."""
 EI_AND_UCB = tuple(ACQUISITIONS)
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Adjusted p-values that control the familywise error rate (Holm 1979); nan, where there is no test,
-    stays nan and does not count."""
-    p = np.array(p_values, dtype=float)
-    known = np.flatnonzero(~np.isnan(p))
-    order = known[np.argsort(p[known], kind="stable")]
-    steps = p[order] * np.arange(len(order), 0, -1)
-    p[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
-    return [float(value) for value in p]
-
-
 def _judged(tests: Sequence[tuple[str, float, float]]) -> list[Comparison]:
     """A family of tests: the text, p of the claim and p of its opposite, of each."""
-    supports = holm([p for _, p, _ in tests])
-    opposes = holm([reverse for _, _, reverse in tests])
+    supports = statistics.holm([p for _, p, _ in tests])
+    opposes = statistics.holm([reverse for _, _, reverse in tests])
     comparisons = []
     for (text, _, _), p, reverse in zip(tests, supports, opposes, strict=True):
         if math.isnan(p):
@@ -90,14 +80,13 @@ def _shown(cell: Cell) -> str:
 
 
 def _label(runs: Runs, algorithm: str, reading: Reading) -> str:
-    name = reading.algorithm(algorithm)
-    return runs.entry.algorithms[name].label if name in runs.entry.algorithms else name
+    return label_of(runs, reading.algorithm(algorithm))
 
 
 def _check_steps(steps: Sequence[int]) -> None:
     for value in steps:
         if value not in STEPS:
-            raise RepliboError(f"options.steps: {value!r} is not allowed; {allowed(STEPS)} is")
+            raise RepliboError(f"options.steps: must be {allowed(STEPS)}, got {value!r}")
 
 
 def _table_by_table(
@@ -227,7 +216,7 @@ def levels_off(
     is none there is nothing to level off, and the comparison is open.
     """
     if not margin > 0:
-        raise RepliboError(f"options.margin: {margin} is not allowed; a number > 0 is")
+        raise RepliboError(f"options.margin: must be a number > 0, got {margin}")
 
     def compare(t: int) -> tuple[list[Comparison], list[str]]:
         numbers = iterations_of(t)
@@ -248,7 +237,7 @@ def levels_off(
                 undecided.append(Comparison("open", f"{text}: no fall to level off from"))
                 continue
             bound = margin * fall
-            # nan, where there are too few seeds, is the largest to NumPy's max
+            # NaN, where there are too few seeds, is the largest to NumPy's max
             inside = np.max(
                 [_less(last.values - bound, first.values), _less(first.values - bound, last.values)]
             )
@@ -275,7 +264,6 @@ def ucb_at_least_as_good(
     out). The text counts the cells by their means, and names those with a difference by paired t-tests,
     Holm's p-values within the table.
     """
-    from scipy.stats import binomtest
 
     def compare(t: int) -> tuple[list[Comparison], list[str]]:
         pairs, missing = _paired_cells(runs, t, reading)
@@ -283,11 +271,7 @@ def ucb_at_least_as_good(
             return [], missing
         better = sum(int(np.sum(ucb < ei)) for _, ei, ucb in pairs)
         worse = sum(int(np.sum(ucb > ei)) for _, ei, ucb in pairs)
-        p = reverse = 1.0
-        if better + worse:
-            p = float(binomtest(better, better + worse, alternative="greater").pvalue)
-            reverse = float(binomtest(worse, better + worse, alternative="greater").pvalue)
-        outcome, shown = _decided(p, reverse)
+        outcome, shown = _decided(*statistics.sign_test(better, worse))
         means = sum(float(ucb.mean()) <= float(ei.mean()) for _, ei, ucb in pairs)
         printed = [n for n, _, _ in pairs if _printed_ucb_is_at_least_as_good(t, n)]
         text = (
@@ -329,7 +313,7 @@ def _single_cells(pairs: Sequence[tuple[int, Array, Array]]) -> str:
     """Which cells differ, by paired t-tests: ``single cells: UCB better at N = 100 (p 0.0100)``."""
     shown = []
     for word, sign in (("better", 1), ("worse", -1)):
-        p_values = holm(
+        p_values = statistics.holm(
             [
                 statistics.t_test_less(sign * ucb, sign * ei, paired=True).p_value
                 for _, ei, ucb in pairs
@@ -373,7 +357,7 @@ def spread_shrinks(
             if len(cells) < 2:
                 continue
             deviations = [cell.sd for cell in cells]
-            tau, p, reverse = trend(deviations)
+            tau, p, reverse = statistics.trend(deviations)
             ends = [
                 f"{cell.sd:.2g} ({cell.sd / cell.mean:.0%} of the mean) at N = {cell.iterations}"
                 for cell in (cells[0], cells[-1])
@@ -385,19 +369,6 @@ def spread_shrinks(
         return [found for test in tests for found in _judged([test])], missing
 
     return _table_by_table(steps, compare)
-
-
-def trend(deviations: Sequence[float]) -> tuple[float, float, float]:
-    """Kendall's τ of a series with its place, p of a falling and p of a rising one; nan where a value
-    is nan (a single seed) or all are equal. Exact where no two values are equal."""
-    from scipy.stats import kendalltau
-
-    if np.isnan(deviations).any() or len(set(deviations)) < 2:
-        return math.nan, math.nan, math.nan
-    places = range(len(deviations))
-    falling = kendalltau(places, deviations, alternative="less")
-    rising = kendalltau(places, deviations, alternative="greater")
-    return float(falling.statistic), float(falling.pvalue), float(rising.pvalue)
 
 
 # Claim 5
@@ -424,7 +395,7 @@ def advised_horizon(
         steps: the larger T of the pairs.
     """
     if power not in (1, 2):
-        raise RepliboError(f"options.power: {power} is not allowed; 1 or 2 is")
+        raise RepliboError(f"options.power: must be 1 or 2, got {power}")
 
     def compare(t: int) -> tuple[list[Comparison], list[str]]:
         tests, missing = [], []

@@ -19,6 +19,7 @@ from replibo.papers.bbo.traces import (
     check_metric,
     problems_run,
 )
+from replibo.papers.common import label_of
 from replibo.results import plotting
 from replibo.results.runs import Runs
 
@@ -70,7 +71,7 @@ def frontier(runs: Runs, entry: FigureEntry, *, metric: Metric = "test_cross_ent
     names = [name for name in entry.algorithms or ACQUISITIONS if name in PERFORMANCE]
     figure, axes = plotting.panels(len(names), 3)
     for row, name in zip(axes, names, strict=True):
-        label = runs.entry.algorithms[name].label if name in runs.entry.algorithms else name
+        label = label_of(runs, name)
         ours, printed = _ours(runs, name, metric), _printed(name)
         for ax, points, title in (
             (row[0], ours, f"{label}, ours"),
@@ -128,8 +129,7 @@ def _marker(steps: int) -> dict[str, Any]:
 
 def _lines(ax: Axes, points: Points, runs: Runs, algorithm: str) -> bool:
     """A line with error bars for each T; whether there was anything to draw."""
-    entry = runs.entry.algorithms.get(algorithm)
-    label = entry.label if entry else algorithm
+    label = label_of(runs, algorithm)
     for i, steps in enumerate(STEPS):
         numbers = [n for t, n in points if t == steps]
         if not numbers:

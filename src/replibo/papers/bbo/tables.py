@@ -3,7 +3,6 @@ its claims depend on."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,22 +16,12 @@ from replibo.results.comparisons import WORDS_OF_REDUCED, Comparison, MissingRun
 from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table
 
-Row = tuple[Any, ...]
-
 RULE_SENTENCES = {
     "smallest_mean": (
         "Returned (Algorithm 1): of the T queries the one with the smallest posterior mean"
     ),
     "last_query": "Returned (Algorithm 2): the last of the T queries",
 }
-
-
-def _number(value: float) -> str:
-    return f"{value:.3g}"
-
-
-def _or_none(value: float) -> float | None:
-    return None if math.isnan(value) else value
 
 
 # The six tables
@@ -48,40 +37,38 @@ def performance_table(
         steps: T.
     """
     if algorithm not in PERFORMANCE:
-        raise RepliboError(
-            f"options.algorithm: {algorithm!r} is not allowed; {allowed(PERFORMANCE)} is"
-        )
+        raise RepliboError(f"options.algorithm: must be {allowed(PERFORMANCE)}, got {algorithm!r}")
     if steps not in STEPS:
-        raise RepliboError(f"options.steps: {steps!r} is not allowed; {allowed(STEPS)} is")
-    columns = (
-        "N (SGD iterations)",
-        "T·N",
-        "performance, paper",
-        "±, paper",
-        "seeds",
-        "test cross-entropy",
-        "± (cross-entropy)",
-        "test error (%)",
-        "± (error)",
-    )
-    rows: list[Row] = []
+        raise RepliboError(f"options.steps: must be {allowed(STEPS)}, got {steps!r}")
+    rows: list[dict[str, Any]] = []
     for n in iterations_of(steps):
-        ours: list[Any] = [0]
-        for metric in METRICS:
-            cell = Reading(metric=metric).cell(runs, algorithm, steps, n)  # type: ignore[arg-type]
-            if cell is not None:
-                ours[0] = len(cell.seeds)
-            ours += [None, None] if cell is None else [cell.mean, _or_none(cell.sd)]
-        rows.append((n, steps * n, *PERFORMANCE[algorithm][steps][n], *ours))
-    ran = [REPORTED.problem(row[0]) for row in rows if row[4]]
+        entropy, error = (
+            Reading(metric=metric).cell(runs, algorithm, steps, n)  # type: ignore[arg-type]
+            for metric in METRICS
+        )
+        printed, printed_sd = PERFORMANCE[algorithm][steps][n]
+        rows.append(
+            {
+                "N (SGD iterations)": n,
+                "T·N": steps * n,
+                "performance, paper": printed,
+                "±, paper": printed_sd,
+                "seeds": len(entropy.seeds) if entropy else 0,
+                "test cross-entropy": entropy.mean if entropy else None,
+                "± (cross-entropy)": entropy.sd if entropy else None,
+                "test error (%)": error.mean if error else None,
+                "± (error)": error.sd if error else None,
+            }
+        )
+    ran = [REPORTED.problem(row["N (SGD iterations)"]) for row in rows if row["seeds"]]
     rule = RULE_SENTENCES[RULES.get(algorithm, "smallest_mean")]
     caption = (
         f"{entry.caption} {ACQUISITIONS[algorithm]}, T = {steps} outer steps, initial points "
         f"included. {rule}; its network on the test set, mean ± standard deviation over the seeds. "
         f"{LEVELS} {_run_of(runs, ran, steps, len(rows))} {_note(runs, ran, algorithm)}"
     )
-    formats: dict[str, Format] = dict.fromkeys(columns[2:4], lambda v: f"{v:.2f}")
-    return Table(columns, rows, caption, formats | dict.fromkeys(columns[5:], _number))
+    formats: dict[str, Format] = {"performance, paper": ".2f", "±, paper": ".2f"}
+    return Table.of(rows, caption, formats | dict.fromkeys(list(rows[0])[5:], ".3g"))
 
 
 def _run_of(runs: Runs, ran: Sequence[str], steps: int, of: int) -> str:
@@ -153,21 +140,17 @@ def sensitivity(runs: Runs, entry: FigureEntry, *, iterations: int = 1000) -> Ta
     columns = (
         "reading",
         *(measure.column for measure in _MEASURES),
-        "changes",
-        "metric",
-        "T",
-        f"EI at N = {iterations}",
-        "± (EI)",
-        f"UCB at N = {iterations}",
-        "± (UCB)",
+        *("changes", "metric", "T"),
+        *(f"EI at N = {iterations}", "± (EI)", f"UCB at N = {iterations}", "± (UCB)"),
         "seeds",
     )
-    rows: list[Row] = []
+    rows = []
     for reading in (REPORTED, *READINGS):
         found = [_judged(runs, reading, measure) for measure in _MEASURES]
         shown = [f"{word} {counts}".strip() for word, counts in found]
         changes = None if reading is REPORTED else _changes(runs, reading, [w for w, _ in found])
-        rows.append((reading.label, *shown, changes, *_numbers(runs, reading, iterations)))
+        row = (reading.label, *shown, changes, *_numbers(runs, reading, iterations))
+        rows.append(dict(zip(columns, row, strict=True)))
     problems = problems_run(runs, [REPORTED, *READINGS])
     caption = (
         f"{entry.caption} Verdicts on all of T = {', '.join(map(str, STEPS))} together, with the number "
@@ -177,7 +160,7 @@ def sensitivity(runs: Runs, entry: FigureEntry, *, iterations: int = 1000) -> Ta
         "mean ± standard deviation at the largest T that was run. "
         f"{LEVELS} {runs.note(problems)}"
     )
-    return Table(columns, rows, caption, dict.fromkeys(columns[-5:-1], _number))
+    return Table.of(rows, caption, dict.fromkeys(columns[-5:-1], ".3g"))
 
 
 def _changes(runs: Runs, reading: Reading, words: Sequence[str]) -> str | None:
@@ -220,6 +203,6 @@ def _numbers(runs: Runs, reading: Reading, iterations: int) -> Sequence[Any]:
         return (METRICS[reading.metric], None, None, None, None, None, 0)
     values: list[Any] = []
     for cell in cells:
-        values += [None, None] if cell is None else [cell.mean, _or_none(cell.sd)]
+        values += [None, None] if cell is None else [cell.mean, cell.sd]
     seeds = min(len(cell.seeds) for cell in cells if cell is not None)
     return (METRICS[reading.metric], steps, *values, seeds)

@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 
 from replibo.errors import RepliboError, allowed
 from replibo.papers.bbo.printed import ABOVE_UNIFORM_GUESS, CELLS, UNIFORM_GUESS, iterations_of
+from replibo.papers.common import dim_of
 from replibo.problems.base import Array
 from replibo.problems.mnist_cnn import LOG10_LEARNING_RATE, MOMENTUM
 from replibo.results.comparisons import MissingRunsError
 from replibo.results.runs import Runs
+from replibo.results.statistics import standard_deviation
 
 Metric = Literal["test_cross_entropy", "test_error"]
 METRICS: dict[str, str] = {
@@ -66,8 +68,8 @@ class Cell:
 
     @property
     def sd(self) -> float:
-        """The deviation over the seeds, with the n - 1; nan of a single seed."""
-        return float(self.values.std(ddof=1)) if len(self.values) > 1 else float("nan")
+        """The deviation over the seeds, with n - 1; NaN of a single seed."""
+        return float(standard_deviation(self.values))
 
     @property
     def name(self) -> str:
@@ -129,7 +131,7 @@ REPORTED = Reading()
 def check_metric(metric: str) -> None:
     """Raise a `RepliboError` where there is no such metric."""
     if metric not in METRICS:
-        raise RepliboError(f"options.metric: {metric!r} is not allowed; {allowed(METRICS)} is")
+        raise RepliboError(f"options.metric: must be {allowed(METRICS)}, got {metric!r}")
 
 
 def performance(
@@ -155,8 +157,8 @@ def performance(
     configured = runs.entry.problems[problem].parameters.get("iterations")
     if configured != iterations:
         raise RepliboError(
-            f"problems.{problem}.parameters.iterations: {configured} is not allowed; "
-            f"{iterations}, as in the problem's name, is"
+            f"problems.{problem}.parameters.iterations: must be {iterations}, as in the problem's name, "
+            f"got {configured}"
         )
     seeds = runs.seeds(problem, algorithm)
     chosen = returned_queries(runs, problem, algorithm, steps, rule)
@@ -170,7 +172,7 @@ def returned_queries(
     """Which query (0, 1, …) is returned after T = ``steps``, one for each seed.
 
     "last_query" is Algorithm 2's λ_T. "smallest_mean" is Algorithm 1's argmin μ(λ_i) over the queries up
-    to T, of equal ones the first; μ is the posterior mean of the algorithms' own surrogate
+    to T (ties go to the first); μ is the posterior mean of the algorithms' own surrogate
     (`replibo.surrogates.gp_regression`), fitted to the validation losses of these T queries.
     """
     count = int(np.sum(runs.rounds(problem, algorithm) <= steps))
@@ -192,7 +194,7 @@ def _queried_points(runs: Runs, problem: str, algorithm: str) -> Array:
     Published traces keep diagnostics in single precision. All are rounded to it, before anything is
     computed from them, so that what is returned is the same by either, bit for bit.
     """
-    dim = int(runs.metadata["problems"][problem]["dim"])
+    dim = dim_of(runs, problem)
     columns = []
     for name, (lower, upper) in list(HYPERPARAMETERS.items())[:dim]:
         recorded = _recorded(runs, problem, algorithm, name).astype(np.float32).astype(float)

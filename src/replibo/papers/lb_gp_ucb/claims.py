@@ -9,41 +9,31 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import chain
-from statistics import NormalDist  # the standard library's
 
 import numpy as np
 from numpy.typing import NDArray
 
+from replibo.papers.common import label_of, outcome, outcome_by_p, require
 from replibo.papers.lb_gp_ucb.traces import (
     LEVEL,
     CpuTime,
     Metric,
-    best_regret,
     compare,
     cpu_time,
     diagnostic,
     final_losses,
     final_regret_of,
     oracle_length_scale,
-    require,
 )
 from replibo.problems.base import Array
-from replibo.results import statistics
-from replibo.results.comparisons import Comparison, MissingRunsError, Outcome
+from replibo.results import intervals, regret, statistics
+from replibo.results.comparisons import Comparison, MissingRunsError
 from replibo.results.runs import Runs
 from replibo.results.tables import p_value
 from replibo.streams import generator
 
 RESAMPLES = 10_000
 """Of the bootstrap."""
-
-Z_95 = NormalDist().inv_cdf(0.975)
-"""The normal quantile of an interval with 95 % confidence."""
-
-
-def _outcome(p: float, reverse: float) -> Outcome:
-    """By the p-values of the claim and of its opposite; nan shows nothing."""
-    return "supported" if p < LEVEL else "contradicted" if reverse < LEVEL else "open"
 
 
 def _mean(values: Array) -> str:
@@ -64,28 +54,21 @@ def escapes_local_optimum(
     the seeds where one of the two is stuck and the other is not.
     """
     require(runs, problem, stuck, *others)
-    from scipy.stats import binomtest
-
-    label = {name: runs.entry.algorithms[name].label for name in (stuck, *others)}
     comparisons = []
     for other in others:
-        seeds = [runs.seeds(problem, name) for name in (stuck, other)]
-        common = np.intersect1d(seeds[0], seeds[1])
-        if not len(common):
+        pair = runs.f_of_common_seeds(problem, (stuck, other))
+        if not len(pair[0]):
             raise MissingRunsError(f"{stuck} and {other} have no seed in common on {problem}")
-        first, second = (
-            (best_regret(runs, problem, name)[1][:, -1] > threshold)[np.isin(own, common)]
-            for name, own in zip((stuck, other), seeds, strict=True)
+        optimum = runs.optimal_value(problem)
+        first, second = (regret.best_regret(f, optimum)[:, -1] > threshold for f in pair)
+        p, reverse = statistics.sign_test(
+            int(np.sum(first & ~second)), int(np.sum(second & ~first))
         )
-        only_first, only_second = int(np.sum(first & ~second)), int(np.sum(second & ~first))
-        p = reverse = 1.0
-        if only_first + only_second:
-            n = only_first + only_second
-            p = float(binomtest(only_first, n, alternative="greater").pvalue)
-            reverse = float(binomtest(only_second, n, alternative="greater").pvalue)
-        shares = [_share(label[name], s) for name, s in ((stuck, first), (other, second))]
+        shares = [_share(label_of(runs, name), s) for name, s in ((stuck, first), (other, second))]
         comparisons.append(
-            Comparison(_outcome(p, reverse), f"stuck: {' and '.join(shares)}, p {p_value(p)}")
+            Comparison(
+                outcome_by_p(p, reverse, LEVEL), f"stuck: {' and '.join(shares)}, p {p_value(p)}"
+            )
         )
     return comparisons
 
@@ -93,7 +76,7 @@ def escapes_local_optimum(
 def _share(label: str, stuck: NDArray[np.bool_]) -> str:
     """``MLE 12 of 20 (95 % interval 0.39 to 0.78)``."""
     count, n = int(stuck.sum()), len(stuck)
-    interval = statistics.share_interval(count, n, 0.95)
+    interval = intervals.share_interval(count, n, 0.95)
     return f"{label} {count} of {n} (95 %: {float(interval.low):.2f} to {float(interval.high):.2f})"
 
 
@@ -131,7 +114,7 @@ def length_scale_closer(
 
     def shown(name: str) -> str:
         overall = np.median(diagnostic(runs, problem, name, "length_scale"))
-        return f"{runs.entry.algorithms[name].label} {overall:.3g}"
+        return f"{label_of(runs, name)} {overall:.3g}"
 
     comparisons = []
     for other in others:
@@ -142,25 +125,15 @@ def length_scale_closer(
         )
         difference = own - theirs
         difference[np.abs(difference) < 1e-12] = 0.0  # round-off of the logarithms is no evidence
-        p, reverse = _signed_rank(difference), _signed_rank(-difference)
+        p, reverse = (statistics.signed_rank_less(sign * difference) for sign in (1, -1))
         comparisons.append(
             Comparison(
-                _outcome(p, reverse),
+                outcome_by_p(p, reverse, LEVEL),
                 f"median θ of {shown(algorithm)}, of {shown(other)} (θ̂* {optimal:.3g}), "
                 f"closer in {np.sum(difference < 0)} of {len(common)} seeds, p {p_value(p)}",
             )
         )
     return comparisons
-
-
-def _signed_rank(differences: Array) -> float:
-    """p of the differences' lying below 0, by Wilcoxon's test; 1 where all of them are 0 or there
-    is one at most."""
-    if len(differences) < 2 or not np.any(differences):
-        return 1.0
-    from scipy.stats import wilcoxon
-
-    return float(wilcoxon(differences, alternative="less").pvalue)
 
 
 # Claim 3
@@ -174,15 +147,15 @@ def lowest_regret(
     comparisons = []
     for i, other in enumerate(others):
         p, reverse = compare(runs, problem, algorithm, other, metric)
-        label = runs.entry.algorithms[other].label
-        text = f"{label} {_mean(final_regret_of(runs, problem, other, metric))}, p {p_value(p)}"
+        theirs = _mean(final_regret_of(runs, problem, other, metric))
+        text = f"{label_of(runs, other)} {theirs}, p {p_value(p)}"
         pairs = len(np.intersect1d(runs.seeds(problem, algorithm), runs.seeds(problem, other)))
         if pairs < len(runs.seeds(problem, algorithm)):
             text += f" (of {pairs} common seeds)"
         if i == 0:
             own = _mean(final_regret_of(runs, problem, algorithm, metric))
-            text = f"{runs.entry.algorithms[algorithm].label} {own}; {text}"
-        comparisons.append(Comparison(_outcome(p, reverse), text))
+            text = f"{label_of(runs, algorithm)} {own}; {text}"
+        comparisons.append(Comparison(outcome_by_p(p, reverse, LEVEL), text))
     return comparisons
 
 
@@ -225,13 +198,12 @@ def varies_less(
         f"({_means(runs, problem, variants, metric)}), against {math.sqrt(theirs):.4g} "
         f"({_means(runs, problem, other_variants, metric)}), p {p_value(p)}"
     )
-    return [Comparison(_outcome(p, reverse), text)]
+    return [Comparison(outcome_by_p(p, reverse, LEVEL), text)]
 
 
 def _means(runs: Runs, problem: str, names: Sequence[str], metric: Metric) -> str:
     return ", ".join(
-        f"{runs.entry.algorithms[name].label} "
-        f"{final_regret_of(runs, problem, name, metric).mean():.4g}"
+        f"{label_of(runs, name)} {final_regret_of(runs, problem, name, metric).mean():.4g}"
         for name in names
     )
 
@@ -283,24 +255,19 @@ def _time_ratios(
             raise MissingRunsError(f"no CPU times of {name} on {problem} were recorded")
         times[name] = time
     own, comparisons = times[algorithm], []
-    label = {name: runs.entry.algorithms[name].label for name in times}
     for other in others:
         theirs = times[other]
         ratio = own.mean / theirs.mean
-        half = Z_95 * math.hypot(own.standard_error / own.mean, theirs.standard_error / theirs.mean)
-        outcome: Outcome = "open"
-        interval = ""
-        if not math.isnan(half):
-            low, high = ratio * math.exp(-half), ratio * math.exp(half)
-            interval = f" (95 %: {low:.3g} to {high:.3g})"
-            if at_least <= low and high <= at_most:
-                outcome = "supported"
-            elif high < at_least or low > at_most:
-                outcome = "contradicted"
+        half = intervals.normal_quantile(0.95) * math.hypot(
+            own.standard_error / own.mean, theirs.standard_error / theirs.mean
+        )
+        low, high = ratio * math.exp(-half), ratio * math.exp(half)  # NaN of a single run
+        interval = "" if math.isnan(half) else f" (95 %: {low:.3g} to {high:.3g})"
+        within = at_least <= low and high <= at_most
         comparisons.append(
             Comparison(
-                outcome,
-                f"{problem}: {label[algorithm]} {own.mean:.3g} s, {label[other]} "
+                outcome(within, high < at_least or low > at_most),
+                f"{problem}: {label_of(runs, algorithm)} {own.mean:.3g} s, {label_of(runs, other)} "
                 f"{theirs.mean:.3g} s, ratio {ratio:.3g}{interval}",
             )
         )

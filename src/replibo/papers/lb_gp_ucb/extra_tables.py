@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replibo.config.models import FigureEntry
+from replibo.papers.common import label_of
 from replibo.papers.lb_gp_ucb.figures import ABLATION
-from replibo.papers.lb_gp_ucb.tables import Row, numbers, or_none
+from replibo.papers.lb_gp_ucb.tables import Row
 from replibo.papers.lb_gp_ucb.traces import (
     LEVEL,
     METRICS,
@@ -26,7 +28,7 @@ from replibo.papers.lb_gp_ucb.traces import (
 from replibo.problems.base import Array
 from replibo.results import statistics
 from replibo.results.runs import Runs
-from replibo.results.tables import Table, p_value
+from replibo.results.tables import Format, Table, p_value
 
 BASELINES = ("mle", "mcmc", "a_gp_ucb")
 """What Figure 3 compares LB-GP-UCB with."""
@@ -45,7 +47,8 @@ def theta0(runs: Runs, entry: FigureEntry) -> Table:
         if any(name in used for used in with_theta0.values())
     ]
     regrets = [(name, metric) for name in names for metric in METRICS]
-    labels = [f"{runs.entry.algorithms[name].label}, {metric}" for name, metric in regrets]
+    labels = [f"{label_of(runs, name)}, {metric}" for name, metric in regrets]
+    columns = ("problem", "seed", "θ0", *labels)
     rows: list[Row] = []
     for problem, used in with_theta0.items():
         # The methods' θ0 are equal but where they are fitted in another way: then a row for each.
@@ -58,37 +61,22 @@ def theta0(runs: Runs, entry: FigureEntry) -> Table:
                 for seed, theta, value in zip(seeds, thetas, values.tolist(), strict=True):
                     found.setdefault((seed, theta), {})[name, metric] = value
         for (seed, theta), row in sorted(found.items()):
-            rows.append(
-                (
-                    runs.entry.problems[problem].label,
-                    seed,
-                    theta,
-                    *(row.get(regret) for regret in regrets),
-                )
-            )
-    columns = ("problem", "seed", "θ0", *labels)
+            found_regrets = (row.get(regret) for regret in regrets)
+            values_of_row = (runs.entry.problems[problem].label, seed, theta, *found_regrets)
+            rows.append(dict(zip(columns, values_of_row, strict=True)))
     caption = (
         f"{entry.caption} θ0: length scale of maximum likelihood on the initial points, in units of "
         f"the cube. Cumulative and best regret at t = T. {runs.note(problems)}"
     )
-    return Table(columns, rows, caption, numbers(columns[2:]))
+    return Table.of(rows, caption, dict.fromkeys(columns[2:], ".4g"), columns)
 
 
 def theta0_correlation(runs: Runs, entry: FigureEntry) -> Table:
     """How the regret at t = T goes with θ0: Spearman's and Pearson's correlation over the seeds."""
     columns = (
-        "problem",
-        "algorithm",
-        "seeds",
-        "smallest θ0",
-        "median θ0",
-        "largest θ0",
-        "read as white noise (share of seeds)",
-        "metric",
-        "Spearman",
-        "p (Spearman)",
-        "Pearson (log θ0)",
-        "p (Pearson)",
+        *("problem", "algorithm", "seeds", "smallest θ0", "median θ0", "largest θ0"),
+        *("read as white noise (share of seeds)", "metric"),
+        *("Spearman", "p (Spearman)", "Pearson (log θ0)", "p (Pearson)"),
     )
     rows: list[Row] = []
     problems = runs.problems(entry.problems)
@@ -101,26 +89,26 @@ def theta0_correlation(runs: Runs, entry: FigureEntry) -> Table:
                 collapsed = float(first.mean())
             for metric in METRICS:
                 values = final_regret_of(runs, problem, name, metric)  # type: ignore[arg-type]
-                rows.append(
-                    (
-                        runs.entry.problems[problem].label,
-                        runs.entry.algorithms[name].label,
-                        len(thetas),
-                        float(thetas.min()),
-                        float(np.median(thetas)),
-                        float(thetas.max()),
-                        collapsed,
-                        metric,
-                        *_correlations(thetas, values),
-                    )
+                row = (
+                    runs.entry.problems[problem].label,
+                    label_of(runs, name),
+                    len(thetas),
+                    float(thetas.min()),
+                    float(np.median(thetas)),
+                    float(thetas.max()),
+                    collapsed,
+                    metric,
+                    *_correlations(thetas, values),
                 )
+                rows.append(dict(zip(columns, row, strict=True)))
     caption = (
         f"{entry.caption} Correlation over the seeds of θ0 with the regret at t = T; Pearson's of "
         f"log θ0; p: two-sided. {runs.note(problems)}"
     )
-    formats = numbers([*columns[3:7]], lambda v: f"{v:.3g}")
-    formats |= numbers([columns[8], columns[10]], lambda v: f"{v:.2f}")
-    return Table(columns, rows, caption, formats | numbers([columns[9], columns[11]], p_value))
+    formats: dict[str, Format] = dict.fromkeys(columns[3:7], ".3g")
+    formats |= {"Spearman": ".2f", "Pearson (log θ0)": ".2f"}
+    formats |= {"p (Spearman)": p_value, "p (Pearson)": p_value}
+    return Table.of(rows, caption, formats, columns)
 
 
 def _using_theta0(runs: Runs, entry: FigureEntry, problem: str) -> list[str]:
@@ -167,18 +155,9 @@ def sensitivity(
     if baseline_readings is None:
         baseline_readings = {"a_gp_ucb_printed_t0": "a_gp_ucb"}
     columns = (
-        "problem",
-        "metric",
-        "reading",
-        "seeds",
-        "regret of LB-GP-UCB at T",
-        "standard error",
-        "lowest baseline",
-        "its regret",
-        "LB-GP-UCB is lowest",
-        "baselines",
-        "significantly lower than",
-        "significantly higher than",
+        *("problem", "metric", "reading", "seeds", "regret of LB-GP-UCB at T", "standard error"),
+        *("lowest baseline", "its regret", "LB-GP-UCB is lowest", "baselines"),
+        *("significantly lower than", "significantly higher than"),
     )
     ablation = {name for names in ABLATION.values() for name in names} - {printed}
     readings = entry.algorithms or [
@@ -198,9 +177,9 @@ def sensitivity(
         for metric in METRICS:
             for reading, own, rivals in cases:
                 if runs.has(problem, own) and runs.has(problem, reading):
-                    label = runs.entry.algorithms[reading].label
+                    where = (runs.entry.problems[problem].label, metric, label_of(runs, reading))
                     row = _would_be_lowest(runs, problem, metric, own, rivals)  # type: ignore[arg-type]
-                    rows.append((runs.entry.problems[problem].label, metric, label, *row))
+                    rows.append(dict(zip(columns, (*where, *row), strict=True)))
     caption = (
         f"{entry.caption} Regret at t = T, mean and standard error over the seeds; compared over the "
         "seeds that both have. In the last columns: the number of baselines that were run, and with "
@@ -208,12 +187,12 @@ def sensitivity(
         "mean is lower, or higher. "
         f"{runs.note(problems)}"
     )
-    return Table(columns, rows, caption, numbers([*columns[4:6], columns[7]]))
+    return Table.of(rows, caption, dict.fromkeys((*columns[4:6], "its regret"), ".4g"), columns)
 
 
 def _would_be_lowest(
     runs: Runs, problem: str, metric: Metric, own: str, rivals: Sequence[str]
-) -> Row:
+) -> tuple[Any, ...]:
     values = final_regret_of(runs, problem, own, metric)
     seeds = set(runs.seeds(problem, own))
     ran = [r for r in runs.algorithms(problem, rivals) if seeds & set(runs.seeds(problem, r))]
@@ -223,8 +202,8 @@ def _would_be_lowest(
     return (
         len(values),
         float(values.mean()),
-        or_none(float(statistics.standard_error(values))),
-        runs.entry.algorithms[lowest].label if lowest else None,
+        float(statistics.standard_error(values)),
+        label_of(runs, lowest) if lowest else None,
         means[lowest] if lowest else None,
         ("yes" if _is_lowest(runs, problem, metric, own, ran) else "no") if ran else None,
         len(ran),
@@ -286,23 +265,22 @@ def mle_starts(runs: Runs, entry: FigureEntry) -> Table:
                 shares.append(share)
             elsewhere = _single_start_elsewhere(runs, problem, name)
             rounds = diagnostic(runs, problem, name, "fit_collapsed")
-            rows.append(
-                (
-                    runs.entry.problems[problem].label,
-                    runs.entry.algorithms[name].label,
-                    len(rounds),
-                    rounds.size,
-                    *shares,
-                    None if elsewhere is None else float(elsewhere.mean()),
-                    None if elsewhere is None else float(elsewhere.any(axis=1).mean()),
-                )
+            row = (
+                runs.entry.problems[problem].label,
+                label_of(runs, name),
+                len(rounds),
+                rounds.size,
+                *shares,
+                None if elsewhere is None else float(elsewhere.mean()),
+                None if elsewhere is None else float(elsewhere.any(axis=1).mean()),
             )
+            rows.append(dict(zip(columns, row, strict=True)))
     caption = (
         f"{entry.caption} Shares of the rounds, in the last column of the seeds. Read as white "
         "noise: no two points correlate by more than 1 %. Single start ends elsewhere: by more "
         f"than {DIFFERENT:.0%} of the length scale, on the same data. {runs.note(problems)}"
     )
-    return Table(columns, rows, caption, numbers(columns[4:], lambda v: f"{v:.1%}"))
+    return Table.of(rows, caption, dict.fromkeys(columns[4:], ".1%"), columns)
 
 
 def _single_start_elsewhere(runs: Runs, problem: str, name: str) -> NDArray[np.bool_] | None:

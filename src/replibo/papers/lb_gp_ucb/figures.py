@@ -9,6 +9,7 @@ import numpy as np
 
 from replibo.config.models import COLORS, FigureEntry
 from replibo.errors import RepliboError
+from replibo.papers.common import problem_label
 from replibo.papers.lb_gp_ucb.traces import (
     METRICS,
     Metric,
@@ -65,7 +66,7 @@ def figure_1(
     x = np.asarray(points, dtype=float)
     if x.ndim != 1 or len(x) < 2 or not np.all((x >= 0) & (x <= 1)):
         raise RepliboError(
-            "options.points: allowed: a list of at least two numbers from 0 to 1, the inputs"
+            f"options.points: must be a list of at least two numbers from 0 to 1, got {list(points)}"
         )
     grid = np.linspace(0.0, 1.0, 2001)
     f, y = (problem.evaluate_true(problem.to_native(u[:, None])) for u in (grid, x))
@@ -145,7 +146,7 @@ def figure_2(
     """
     low, high = limits
     if not 0 < low < high:
-        raise RepliboError(f"options.limits: {list(limits)} is not allowed; 0 < low < high is")
+        raise RepliboError(f"options.limits: must be 0 < low < high, got {list(limits)}")
     figure, axes = plotting.panels(1, 1)
     figure.set_size_inches(5.4, 4.0)
     ax = axes[0, 0]
@@ -333,7 +334,7 @@ def _mark_optimum(line: Any, length_scale: float | None) -> None:
 
 def _title(runs: Runs, problem: str, wanted: Sequence[str] | None) -> str:
     """The problem's label and the number of seeds of what is shown."""
-    label = runs.entry.problems[problem].label if problem in runs.entry.problems else problem
+    label = problem_label(runs, problem)
     counts = sorted({len(runs.seeds(problem, name)) for name in runs.algorithms(problem, wanted)})
     if not counts:
         return label

@@ -10,6 +10,7 @@ import numpy as np
 
 from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError
+from replibo.papers.common import dim_of, label_of
 from replibo.papers.lb_gp_ucb.traces import (
     GROWTH_EXPONENT,
     METRICS,
@@ -22,25 +23,13 @@ from replibo.results import statistics
 from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table, p_value
 
-Row = tuple[Any, ...]
+Row = dict[str, Any]
 
 FOUND = 1e-3
 """The optimum counts as found where the best regret is at most this share of its absolute value: a
 continuous domain has no exact hit."""
 
-
-def _number(value: float) -> str:
-    return f"{value:.4g}"
-
-
-def numbers(columns: Sequence[str], show: Format = _number) -> dict[str, Format]:
-    """One format for several columns."""
-    return dict.fromkeys(columns, show)
-
-
-def or_none(value: float) -> float | None:
-    """``value``, or None where it is not known (nan)."""
-    return None if math.isnan(value) else float(value)
+FOUND_COLUMN = "optimum found (share of seeds)"
 
 
 # Table 1
@@ -64,24 +53,12 @@ def table_1(
         growth_exponent: a.
         norm_growth_exponent: c of Algorithm 3.
     """
-    columns = (
-        "problem",
-        "d",
-        "method",
-        "t0",
-        "g(T)",
-        "b(T)",
-        "rate, unknown length scale",
-        "its value",
-        "rate, unknown norm as well",
-        "value of it",
-    )
     if horizon < 1:
-        raise RepliboError(f"options.horizon: {horizon} is not allowed; a whole number >= 1 is")
+        raise RepliboError(f"options.horizon: must be a whole number >= 1, got {horizon}")
     b = max(1.0, horizon**norm_growth_exponent)
     rows: list[Row] = []
     for problem in runs.problems(entry.problems):
-        d = int(runs.metadata["problems"][problem]["dim"])
+        d = dim_of(runs, problem)
         released, printed = math.exp(5 / (d + 5)), math.exp(5 / d)
         for agp in (True, False):
             for t0 in (released, printed) if agp else (printed, released):
@@ -89,18 +66,20 @@ def table_1(
                 # Regret over the oracle's bound: Table 1, left and right column; Appendix H.
                 value = g**d if agp else d * math.log(g)
                 rows.append(
-                    (
-                        runs.entry.problems[problem].label,
-                        d,
-                        "A-GP-UCB" if agp else "LB-GP-UCB / LNB-GP-UCB",
-                        t0,
-                        g,
-                        b,
-                        "O(g(T)^d)" if agp else "O(d ln g(T))",
-                        value,
-                        "O(b(T) g(T)^d)" if agp else "O(d ln g(T) ln b(T))",
-                        value * (b if agp else math.log(b)),
-                    )
+                    {
+                        "problem": runs.entry.problems[problem].label,
+                        "d": d,
+                        "method": "A-GP-UCB" if agp else "LB-GP-UCB / LNB-GP-UCB",
+                        "t0": t0,
+                        "g(T)": g,
+                        "b(T)": b,
+                        "rate, unknown length scale": "O(g(T)^d)" if agp else "O(d ln g(T))",
+                        "its value": value,
+                        "rate, unknown norm as well": (
+                            "O(b(T) g(T)^d)" if agp else "O(d ln g(T) ln b(T))"
+                        ),
+                        "value of it": value * (b if agp else math.log(b)),
+                    }
                 )
     caption = (
         f"{entry.caption} R_T/R*(T) up to constants, at T = {horizon}, with g(t) = max(t0, "
@@ -108,9 +87,9 @@ def table_1(
         "gives the rates and no numbers. t0: first as the method is run here, then the other one "
         "of e^(5/(d+5)) (released) and e^(5/d) (which gives five candidates with the printed q)."
     )
-    shown = [columns[i] for i in (3, 4, 5, 7, 9)]
     caption += " Computed, not from runs."
-    return Table(columns, rows, caption, numbers(shown))
+    formats = dict.fromkeys(("t0", "g(T)", "b(T)", "its value", "value of it"), ".4g")
+    return Table.of(rows, caption, formats)
 
 
 # Table 2
@@ -147,15 +126,8 @@ PAPER_SECONDS: dict[str, dict[str, tuple[float, float]]] = {
 def table_2(runs: Runs, entry: FigureEntry) -> Table:
     """Table 2: running time per method and problem, ours beside the paper's."""
     columns = (
-        "problem",
-        "method",
-        "runs",
-        "T",
-        "ours, CPU s a run",
-        "standard error",
-        "ours, CPU ms a query",
-        "paper, wall s a run",
-        "paper, standard error",
+        *("problem", "method", "runs", "T", "ours, CPU s a run", "standard error"),
+        *("ours, CPU ms a query", "paper, wall s a run", "paper, standard error"),
     )
     rows: list[Row] = []
     for problem in runs.problems(entry.problems):
@@ -164,25 +136,24 @@ def table_2(runs: Runs, entry: FigureEntry) -> Table:
             time = cpu_time(runs, problem, name) if runs.has(problem, name) else None
             if time is None and name not in paper:
                 continue
-            theirs = paper.get(name, (None, None))
-            rows.append(
-                (
-                    runs.entry.problems[problem].label,
-                    runs.entry.algorithms[name].label,
-                    time.runs if time else 0,
-                    runs.horizon(problem),
-                    time.mean if time else None,
-                    or_none(time.standard_error) if time else None,
-                    1e3 * time.mean * time.runs / time.queries if time else None,
-                    *theirs,
-                )
+            row = (
+                runs.entry.problems[problem].label,
+                label_of(runs, name),
+                time.runs if time else 0,
+                runs.horizon(problem),
+                time.mean if time else None,
+                time.standard_error if time else None,
+                1e3 * time.mean * time.runs / time.queries if time else None,
+                *paper.get(name, (None, None)),
             )
+            rows.append(dict(zip(columns, row, strict=True)))
     caption = (
         f"{entry.caption} Ours: CPU seconds of one thread, imports not counted, mean and standard "
         "error over the runs. The paper's: wall seconds with four cores of a Ryzen Threadripper "
         f"3990X a run (Table 2). {runs.note(runs.problems(entry.problems))}"
     )
-    return Table(columns, rows, caption, numbers([*columns[4:7]], lambda v: f"{v:.3g}"))
+    formats = dict.fromkeys(columns[4:7], ".3g") | dict.fromkeys(columns[7:], "g")
+    return Table.of(rows, caption, formats, columns)
 
 
 # Final regrets
@@ -194,21 +165,6 @@ def final_regret(runs: Runs, entry: FigureEntry, *, algorithm: str = "lb_gp_ucb"
     The tests are paired by seed; the adjusted p-values are of Benjamini and Hochberg, a family
     being all methods that ``algorithm`` is compared with on one problem, by one metric.
     """
-    columns = (
-        "problem",
-        "algorithm",
-        "seeds",
-        "T",
-        "cumulative regret",
-        "standard error (cumulative)",
-        "p (cumulative)",
-        "adjusted p (cumulative)",
-        "best regret",
-        "standard error (best)",
-        "p (best)",
-        "adjusted p (best)",
-        "optimum found (share of seeds)",
-    )
     rows: list[Row] = []
     problems = runs.problems(entry.problems)
     for problem in problems:
@@ -216,29 +172,34 @@ def final_regret(runs: Runs, entry: FigureEntry, *, algorithm: str = "lb_gp_ucb"
         tests = {metric: _tests(runs, problem, algorithm, names, metric) for metric in METRICS}
         found = FOUND * abs(runs.optimal_value(problem))
         for name in names:
-            row: list[Any] = [
-                runs.entry.problems[problem].label,
-                runs.entry.algorithms[name].label,
-                len(runs.seeds(problem, name)),
-                runs.horizon(problem),
-            ]
+            row: Row = {
+                "problem": runs.entry.problems[problem].label,
+                "algorithm": label_of(runs, name),
+                "seeds": len(runs.seeds(problem, name)),
+                "T": runs.horizon(problem),
+            }
             for metric in METRICS:
                 values = final_regret_of(runs, problem, name, metric)  # type: ignore[arg-type]
-                row += [float(values.mean()), or_none(float(statistics.standard_error(values)))]
-                row += tests[metric].get(name, (None, None))
+                p, adjusted = tests[metric].get(name, (None, None))
+                row |= {
+                    f"{metric} regret": float(values.mean()),
+                    f"standard error ({metric})": float(statistics.standard_error(values)),
+                    f"p ({metric})": p,
+                    f"adjusted p ({metric})": adjusted,
+                }
             best = best_regret(runs, problem, name)[1][:, -1]
-            rows.append((*row, float(np.mean(best <= found))))
-    label = runs.entry.algorithms[algorithm].label if algorithm in runs.entry.algorithms else ""
+            rows.append({**row, FOUND_COLUMN: float(np.mean(best <= found))})
     caption = (
-        f"{entry.caption} Regret in the unit of each objective. p: {label or algorithm}'s mean "
+        f"{entry.caption} Regret in the unit of each objective. p: {label_of(runs, algorithm)}'s mean "
         "regret is lower (one-sided t-test, paired by seed); adjusted by Benjamini and Hochberg, a "
         "family for each problem and metric. Optimum found: best regret at most "
         f"{FOUND:.1%} of the optimum's absolute value. {runs.note(problems)}"
     )
-    formats = numbers([columns[i] for i in (4, 5, 8, 9, 12)])
-    return Table(
-        columns, rows, caption, formats | numbers([columns[i] for i in (6, 7, 10, 11)], p_value)
-    )
+    formats: dict[str, Format] = {FOUND_COLUMN: ".4g"}
+    for metric in METRICS:
+        formats |= {f"{metric} regret": ".4g", f"standard error ({metric})": ".4g"}
+        formats |= {f"p ({metric})": p_value, f"adjusted p ({metric})": p_value}
+    return Table.of(rows, caption, formats)
 
 
 def _tests(

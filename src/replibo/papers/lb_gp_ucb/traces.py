@@ -10,8 +10,9 @@ from typing import Literal
 import numpy as np
 
 from replibo.errors import RepliboError, allowed
+from replibo.papers.common import require
 from replibo.problems.base import Array
-from replibo.results import statistics
+from replibo.results import regret, statistics
 from replibo.results.comparisons import MissingRunsError
 from replibo.results.runs import Runs
 
@@ -25,12 +26,6 @@ GROWTH_EXPONENT = 0.5
 """a of g(t) = max(t0, t^a) where an algorithm's entry in the config does not name it (section 5)."""
 
 
-def require(runs: Runs, problem: str, *algorithms: str) -> None:
-    """Raise a `MissingRunsError` where one of the algorithms was not run on the problem."""
-    if missing := [name for name in algorithms if not runs.has(problem, name)]:
-        raise MissingRunsError(f"{', '.join(missing)} was not run on {problem}")
-
-
 # Regret
 
 
@@ -38,15 +33,15 @@ def cumulative_regret(runs: Runs, problem: str, algorithm: str) -> tuple[Array, 
     """Rounds 1 … T and the regret summed over them, ``seeds x T``; initial points do not count."""
     n = runs.initial_points(problem)
     f = runs.f(problem, algorithm)[:, n:]
-    regret = statistics.cumulative_regret(f, runs.optimal_value(problem))
-    return runs.rounds(problem, algorithm)[n:], regret
+    values = regret.cumulative_regret(f, runs.optimal_value(problem))
+    return runs.rounds(problem, algorithm)[n:], values
 
 
 def best_regret(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Array]:
     """Rounds 1 … T and the regret of the best query so far, ``seeds x T``; initial points count."""
     n = runs.initial_points(problem)
-    regret = statistics.best_regret(runs.f(problem, algorithm), runs.optimal_value(problem))
-    return runs.rounds(problem, algorithm)[n:], regret[:, n:]
+    values = regret.best_regret(runs.f(problem, algorithm), runs.optimal_value(problem))
+    return runs.rounds(problem, algorithm)[n:], values[:, n:]
 
 
 METRICS = {"cumulative": cumulative_regret, "best": best_regret}
@@ -55,7 +50,7 @@ METRICS = {"cumulative": cumulative_regret, "best": best_regret}
 def check_metric(metric: str) -> None:
     """Raise a `RepliboError` where there is no such metric."""
     if metric not in METRICS:
-        raise RepliboError(f"options.metric: {metric!r} is not allowed; {allowed(METRICS)} is")
+        raise RepliboError(f"options.metric: must be {allowed(METRICS)}, got {metric!r}")
 
 
 def final_regret_of(runs: Runs, problem: str, algorithm: str, metric: Metric) -> Array:
@@ -94,7 +89,7 @@ def compare(
     runs: Runs, problem: str, algorithm: str, other: str, metric: Metric
 ) -> tuple[float, float]:
     """p-values of paired one-sided t-tests over the common seeds: ``algorithm``'s mean regret at
-    t = T is lower than that of ``other``, and it is higher; nan where a single seed is common."""
+    t = T is lower than that of ``other``, and it is higher; NaN where a single seed is common."""
     own, others = final_losses(runs, problem, (algorithm, other), metric)
     return (
         statistics.t_test_less(own, others, paired=True).p_value,
@@ -155,7 +150,7 @@ def growth_exponent(runs: Runs, algorithm: str) -> float:
 
 @dataclass(frozen=True)
 class CpuTime:
-    """CPU seconds of a whole run: mean over the runs, its standard error (nan where it is not
+    """CPU seconds of a whole run: mean over the runs, its standard error (NaN where it is not
     known), the number of runs, and the queries of all of them (initial points included)."""
 
     mean: float

@@ -10,14 +10,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from replibo.papers.common import label_of, outcome
 from replibo.papers.neuralbo.printed import BASELINES
 from replibo.papers.neuralbo.statistics import LEVEL, Cell, compare
-from replibo.papers.neuralbo.synthetic import (
-    final_values_of,
-    function_of,
-    label_of,
-    synthetic_problems,
-)
+from replibo.papers.neuralbo.traces import final_values_of, function_of, synthetic_problems
 from replibo.results import statistics
 from replibo.results.comparisons import Comparison, MissingRunsError, Outcome
 from replibo.results.runs import Runs
@@ -33,18 +29,16 @@ def _counted(cells: Sequence[tuple[Outcome, str, str]]) -> list[Comparison]:
         cells: outcome, the problem's label, and what is said of the cell.
     """
     comparisons = []
-    for outcome in OUTCOMES:
+    for word in OUTCOMES:
         found: dict[str, list[str]] = {}
         for own, label, text in cells:
-            if own == outcome:
+            if own == word:
                 found.setdefault(label, []).append(text)
         if not found:
             continue
         count = sum(map(len, found.values()))
         listed = "; ".join(f"{label}: {', '.join(texts)}" for label, texts in found.items())
-        comparisons.append(
-            Comparison(outcome, f"{count} of {len(cells)} cells {outcome}: {listed}")
-        )
+        comparisons.append(Comparison(word, f"{count} of {len(cells)} cells {word}: {listed}"))
     return comparisons
 
 
@@ -114,11 +108,12 @@ def normally_distributed(
     for problem in problems:
         for name in algorithms:
             p = statistics.ks_normality(final_values_of(runs, problem, name)).p_value
-            outcome: Outcome = (
-                "open" if np.isnan(p) else "supported" if p > LEVEL else "contradicted"
-            )
             shown = "no test" if np.isnan(p) else f"p {p:.2f}" if p >= 0.01 else f"p {p_value(p)}"
             cells.append(
-                (outcome, runs.entry.problems[problem].label, f"{label_of(runs, name)} {shown}")
+                (
+                    outcome(p > LEVEL, p <= LEVEL),  # NaN is open
+                    runs.entry.problems[problem].label,
+                    f"{label_of(runs, name)} {shown}",
+                )
             )
     return _counted(cells)

@@ -15,13 +15,22 @@ import numpy as np
 
 from replibo.config.models import COLORS, FigureEntry
 from replibo.errors import RepliboError
+from replibo.papers.common import (
+    dim_of,
+    label_of,
+    outcome_by_sign,
+    ran_or_required,
+    runs_of_type,
+    shown_difference,
+)
 from replibo.problems.base import Array
 from replibo.problems.coco import FUNCTIONS, GROUPS, INSTANCES, member
 from replibo.results import plotting
-from replibo.results.comparisons import Comparison, MissingRunsError, Outcome
+from replibo.results.comparisons import Comparison, MissingRunsError
+from replibo.results.intervals import Interval, bootstrap_mean_interval
+from replibo.results.regret import best_regret
 from replibo.results.runs import Runs
-from replibo.results.statistics import Interval, best_regret
-from replibo.results.tables import Format, Table
+from replibo.results.tables import Table
 from replibo.streams import generator
 
 if TYPE_CHECKING:
@@ -77,22 +86,10 @@ def bootstrap_interval(values: Array, problem: str) -> Interval:
         problem: its name in the config, which names the random stream.
 
     Returns:
-        An `Interval`; ``low`` and ``high`` are nan where n = 1.
+        An `Interval`; ``low`` and ``high`` are NaN where n = 1.
     """
-    n = len(values)
-    mean = np.asarray(values.mean(axis=0))
-    if n == 1:
-        return Interval(mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan), 1, CONFIDENCE)
-    rng = generator("neuralbo", problem, "bootstrap", n)
-    counts = rng.multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
-    means = counts @ values.reshape(n, -1) / n
-    low, high = np.quantile(means, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)
-    return Interval(mean, low.reshape(mean.shape), high.reshape(mean.shape), n, CONFIDENCE)
-
-
-def dimension(runs: Runs, problem: str) -> int:
-    """D."""
-    return int(runs.metadata["problems"][problem]["dim"])
+    rng = generator("neuralbo", problem, "bootstrap", len(values))
+    return bootstrap_mean_interval(values, CONFIDENCE, RESAMPLES, rng)
 
 
 def _common(runs: Runs, problem: str, algorithms: Sequence[str]) -> tuple[Array, list[Array]]:
@@ -104,7 +101,7 @@ def _common(runs: Runs, problem: str, algorithms: Sequence[str]) -> tuple[Array,
         raise MissingRunsError(
             f"{problem}: no (function, instance) was run by all of {', '.join(algorithms)}"
         )
-    budget = EVALUATIONS_PER_DIMENSION * dimension(runs, problem)
+    budget = EVALUATIONS_PER_DIMENSION * dim_of(runs, problem)
     best = runs.optimal_value(problem)
     return seeds, [
         shares_reached(f[:, :budget], best) for f in runs.f_of_common_seeds(problem, algorithms)
@@ -146,14 +143,7 @@ def shown(runs: Runs, entry: FigureEntry) -> dict[str, list[str]]:
     Raises:
         RepliboError: there are none.
     """
-    found = {
-        problem: runs.algorithms(problem, entry.algorithms)
-        for problem in runs.problems(entry.problems)
-        if runs.entry.problems[problem].type == "coco.Bbob"
-    }
-    if not any(found.values()):
-        raise RepliboError("there are no runs on the bbob suite; allowed: at least one problem's")
-    return {problem: algorithms for problem, algorithms in found.items() if algorithms}
+    return runs_of_type(runs, entry, "coco.Bbob", "on the bbob suite")
 
 
 def _covered(runs: Runs, seeds: dict[str, Array]) -> str:
@@ -174,7 +164,7 @@ def figure_2(runs: Runs, entry: FigureEntry) -> Figure:
         ax.set_visible(False)
     covered = {}
     for ax, (problem, algorithms) in zip(axes.flat, problems.items(), strict=False):
-        dim = dimension(runs, problem)
+        dim = dim_of(runs, problem)
         covered[problem], shares = common_shares(runs, problem, algorithms)
         for name, values in shares.items():
             x = np.log10(np.arange(1, values.shape[1] + 1) / dim)
@@ -207,16 +197,6 @@ def figure_2(runs: Runs, entry: FigureEntry) -> Figure:
 
 def coco_final(runs: Runs, entry: FigureEntry) -> Table:
     """The ECDF at the budget of 20·D evaluations, of all functions and of each group of the suite."""
-    columns = (
-        "problem",
-        "algorithm",
-        "functions x instances",
-        "evaluations",
-        "targets reached",
-        "95 % interval, low",
-        "95 % interval, high",
-        *(f"f{first}-f{last}, {name}" for name, (first, last) in GROUPS.items()),
-    )
     rows = []
     problems = shown(runs, entry)
     covered = {}
@@ -227,29 +207,27 @@ def coco_final(runs: Runs, entry: FigureEntry) -> Table:
         for name, values in shares.items():
             final = values[:, -1]
             interval = bootstrap_interval(final, problem)
-            groups = [
-                final[(first <= functions) & (functions <= last)] for first, last in GROUPS.values()
-            ]
-            rows.append(
-                (
-                    runs.entry.problems[problem].label,
-                    runs.entry.algorithms[name].label,
-                    len(final),
-                    values.shape[1],
-                    float(interval.mean),
-                    float(interval.low),
-                    float(interval.high),
-                    *(float(group.mean()) if len(group) else None for group in groups),
-                )
-            )
-    formats: dict[str, Format] = {name: lambda v: f"{v:.3f}" for name in columns[4:]}
+            row = {
+                "problem": runs.entry.problems[problem].label,
+                "algorithm": label_of(runs, name),
+                "functions x instances": len(final),
+                "evaluations": values.shape[1],
+                "targets reached": float(interval.mean),
+                "95 % interval, low": float(interval.low),
+                "95 % interval, high": float(interval.high),
+            }
+            for group, (first, last) in GROUPS.items():
+                own = final[(first <= functions) & (functions <= last)]
+                row[f"f{first}-f{last}, {group}"] = float(own.mean()) if len(own) else None
+            rows.append(row)
+    formats = dict.fromkeys(list(rows[0])[4:], ".3f")
     caption = (
         f"{entry.caption} Share of (function, instance, target) triples reached, 51 targets from 10^2 "
         f"to 10^-8, after at most {EVALUATIONS_PER_DIMENSION} D evaluations, initial points included; "
         f"{BOOTSTRAP}. Last columns: the share within each group of functions. "
         f"{_covered(runs, covered)} {runs.note(list(problems), entry.algorithms)}"
     )
-    return Table(columns, rows, caption, formats)
+    return Table.of(rows, caption, formats)
 
 
 # Measure of the claim
@@ -272,36 +250,26 @@ def highest_ecdf_at_budget(
     comparisons = []
     said = ""
     for problem in problems:
-        if not runs.has(problem, algorithm):
-            raise MissingRunsError(f"{algorithm} was not run on {problem}")
-        if not any(runs.has(problem, baseline) for baseline in baselines):
-            raise MissingRunsError(f"no baseline was run on {problem}")
+        ran = ran_or_required(runs, problem, algorithm, baselines)
+        label = runs.entry.problems[problem].label
         for baseline in baselines:
-            pair = (algorithm, baseline)
-            if not runs.has(problem, baseline):
-                label = runs.entry.problems[problem].label
-                own_label = runs.entry.algorithms[baseline].label
-                comparisons.append(Comparison("open", f"{label}: {own_label} was not run"))
+            if baseline not in ran:
+                text = f"{label}: {label_of(runs, baseline)} was not run"
+                comparisons.append(Comparison("open", text))
                 continue
-            seeds, (own, other) = _common(runs, problem, pair)
+            seeds, (own, other) = _common(runs, problem, (algorithm, baseline))
             if len(seeds) < 2:
                 raise MissingRunsError(
                     f"{problem}: {algorithm} and {baseline} have a single (function, instance) in "
                     "common, which gives no interval"
                 )
             interval = bootstrap_interval(own[:, -1] - other[:, -1], problem)
-            outcome: Outcome = (
-                "supported" if interval.low > 0 else "contradicted" if interval.high < 0 else "open"
-            )
-            labels = runs.entry.algorithms
             text = (
-                f"{runs.entry.problems[problem].label}: {labels[algorithm].label} "
-                f"{own[:, -1].mean():.3f}, {labels[baseline].label} {other[:, -1].mean():.3f}, "
-                f"difference {float(interval.mean):+.3f} [{float(interval.low):+.3f}, "
-                f"{float(interval.high):+.3f}]"
+                f"{label}: {label_of(runs, algorithm)} {own[:, -1].mean():.3f}, "
+                f"{label_of(runs, baseline)} {other[:, -1].mean():.3f}, {shown_difference(interval)}"
             )
             if (covered := coverage(seeds)) != said:  # once, and again where it changes
                 text += f" ({covered})"
                 said = covered
-            comparisons.append(Comparison(outcome, text))
+            comparisons.append(Comparison(outcome_by_sign(interval), text))
     return comparisons

@@ -18,9 +18,10 @@ import numpy as np
 
 from replibo.config.models import COLORS, FigureEntry
 from replibo.errors import RepliboError
+from replibo.papers.common import label_of, outcome
 from replibo.problems.base import Array
 from replibo.results import plotting
-from replibo.results.comparisons import Comparison, MissingRunsError, Outcome
+from replibo.results.comparisons import Comparison, MissingRunsError
 from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table
 
@@ -51,7 +52,7 @@ class Memory:
         rounds: t, ``n``.
         observations: how many there were when the query was chosen, ``n``.
         held: bytes, ``n``.
-        peak: MiB, ``seeds x n``; nan where it was not measured.
+        peak: MiB, ``seeds x n``; NaN where it was not measured.
     """
 
     problem: str
@@ -114,9 +115,7 @@ def shown(runs: Runs, entry: FigureEntry) -> dict[str, Memory]:
         if (memory := memory_of(runs, name, problems)) is not None
     }
     if not memories:
-        raise RepliboError(
-            "no run on the robot task holds surrogate_bytes; allowed: at least one algorithm's"
-        )
+        raise RepliboError(f"no run of the robot task holds {HELD}; at least one algorithm's must")
     return memories
 
 
@@ -164,43 +163,39 @@ def figure_6(runs: Runs, entry: FigureEntry) -> Figure:
 
 def memory(runs: Runs, entry: FigureEntry) -> Table:
     """What Figure 6 shows, in numbers: memory at the first, the middle and the last query."""
-    columns = (
-        "algorithm",
-        "problem",
-        "iterations",
-        "held at the first, MiB",
-        "held in the middle, MiB",
-        "held at the last, MiB",
-        "last / first",
-        "exponent",
-        "peak at the first, MiB",
-        "peak at the last, MiB",
-    )
     memories = shown(runs, entry)
     rows = []
     for name, own in memories.items():
-        middle = len(own.held) // 2
-        peak = np.median(own.peak, axis=0)
+        held, peak = own.held / MIB, np.median(own.peak, axis=0)
         rows.append(
-            (
-                runs.entry.algorithms[name].label,
-                runs.entry.problems[own.problem].label,
-                len(own.held),
-                *(float(own.held[i] / MIB) for i in (0, middle, -1)),
-                own.growth,
-                own.exponent,
-                *(None if np.isnan(peak[i]) else float(peak[i]) for i in (0, -1)),
-            )
+            {
+                "algorithm": label_of(runs, name),
+                "problem": runs.entry.problems[own.problem].label,
+                "iterations": len(held),
+                "held at the first, MiB": float(held[0]),
+                "held in the middle, MiB": float(held[len(held) // 2]),
+                "held at the last, MiB": float(held[-1]),
+                "last / first": own.growth,
+                "exponent": own.exponent,
+                "peak at the first, MiB": float(peak[0]),
+                "peak at the last, MiB": float(peak[-1]),
+            }
         )
-    formats: dict[str, Format] = {name: lambda v: f"{v:.4g}" for name in columns[3:7]}
-    formats["exponent"] = lambda v: f"{v:.2f}"
-    formats |= {name: lambda v: f"{v:.0f}" for name in columns[8:]}
+    formats: dict[str, Format] = {
+        "held at the first, MiB": ".4g",
+        "held in the middle, MiB": ".4g",
+        "held at the last, MiB": ".4g",
+        "last / first": ".4g",
+        "exponent": ".2f",
+        "peak at the first, MiB": ".0f",
+        "peak at the last, MiB": ".0f",
+    }
     caption = (
         f"{entry.caption} {EXPLAINED} The peak is the median of the seeds. Exponent: e of held ~ n^e "
         "with n observations, by least squares of the logarithms over all queries; the steps are "
         f"those of buffers. {_note(runs, memories)}"
     )
-    return Table(columns, rows, caption, formats)
+    return Table.of(rows, caption, formats)
 
 
 # Measure of the claim
@@ -225,12 +220,11 @@ def memory_growth(
     ``factor``.
 
     That a network and a p × p matrix hold the same at every query is so by construction. The process's
-    peak is not judged: it holds much that is no surrogate's.
+    peak is not judged: it holds much that is not the surrogate's.
 
     Raises:
         MissingRunsError: none of the algorithms was run, or no trace holds surrogate_bytes.
     """
-    labels = runs.entry.algorithms
     smaller = smaller or {}
     wanted = dict.fromkeys([*growing, *flat, *smaller, *smaller.values()])
     memories = {name: memory_of(runs, name, problems) for name in wanted}
@@ -242,38 +236,37 @@ def memory_growth(
     for name in (*growing, *flat):
         own = memories[name]
         if own is None:
-            comparisons.append(Comparison("open", f"{labels[name].label} was not run"))
+            comparisons.append(Comparison("open", f"{label_of(runs, name)} was not run"))
             continue
         first, last = own.observations[[0, -1]]
         text = (
-            f"{labels[name].label}: {_mib(own.held[0])} at {first:.0f} observations, "
+            f"{label_of(runs, name)}: {_mib(own.held[0])} at {first:.0f} observations, "
             f"{_mib(own.held[-1])} at {last:.0f}"
         )
         constant = bool(np.all(own.held == own.held[0]))
         holds = own.growth > factor if name in growing else constant
-        outcome: Outcome = "supported" if holds else "contradicted"
-        if last < factor * first:
-            outcome = "open"
-            text += " (too few iterations to tell)"
-        comparisons.append(Comparison(outcome, text))
+        comparisons.append(_long_enough(own, holds, text, factor))
     for name, other_name in smaller.items():
         own, other = memories[name], memories[other_name]
         if own is None or other is None:
             missing = name if own is None else other_name
-            comparisons.append(Comparison("open", f"{labels[missing].label} was not run"))
+            comparisons.append(Comparison("open", f"{label_of(runs, missing)} was not run"))
             continue
         most, least = own.held.max(), other.held.min()
-        outcome = "supported" if most < least else "contradicted"
         text = (
-            f"{labels[name].label} at most {_mib(most)} in {len(own.held)} iterations, "
-            f"{labels[other_name].label} at least {_mib(least)}"
+            f"{label_of(runs, name)} at most {_mib(most)} in {len(own.held)} iterations, "
+            f"{label_of(runs, other_name)} at least {_mib(least)}"
         )
-        first, last = own.observations[[0, -1]]
-        if last < factor * first:
-            outcome = "open"
-            text += " (too few iterations to tell)"
-        comparisons.append(Comparison(outcome, text))
+        comparisons.append(_long_enough(own, bool(most < least), text, factor))
     return comparisons
+
+
+def _long_enough(own: Memory, holds: bool, text: str, factor: float) -> Comparison:
+    """Supported or contradicted; open where the observations have grown by less than ``factor``."""
+    first, last = own.observations[[0, -1]]
+    if last < factor * first:
+        return Comparison("open", f"{text} (too few iterations to tell)")
+    return Comparison(outcome(holds, not holds), text)
 
 
 def _mib(value: float) -> str:

@@ -8,28 +8,27 @@ of each query, so that methods are compared in pairs of the same seed.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from replibo.config.models import FigureEntry
-from replibo.errors import RepliboError
-from replibo.papers.neuralbo.synthetic import (
-    Row,
+from replibo.papers.common import (
+    any_single_seed,
     cpu_seconds_a_query,
     label_of,
-    legend_columns,
-    or_none,
-    smallest_value,
-    standard_deviation,
+    outcome_by_sign,
+    ran_or_required,
+    runs_of_type,
+    shown_difference,
 )
-from replibo.problems.base import Array
-from replibo.results import plotting, statistics
-from replibo.results.comparisons import Comparison, MissingRunsError, Outcome
+from replibo.papers.neuralbo.traces import largest_so_far
+from replibo.results import plotting
+from replibo.results.comparisons import Comparison
+from replibo.results.intervals import share_interval, student_interval
 from replibo.results.runs import Runs
-from replibo.results.statistics import Interval
+from replibo.results.statistics import standard_deviation
 from replibo.results.tables import Format, Table
 
 if TYPE_CHECKING:
@@ -38,47 +37,13 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.95
 
 
-def best_score(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Array]:
-    """Iterations 0 … T and the largest hierarchical F1 score so far, ``seeds x (T + 1)``.
-
-    Iteration 0 is the best of the initial documents, which all methods share.
-
-    Raises:
-        MissingRunsError: the algorithm was not run on the problem.
-    """
-    t, smallest = smallest_value(runs, problem, algorithm)  # of minus the score
-    return t, -smallest
-
-
-def student_interval(values: Array) -> Interval:
-    """Student's 95 % interval of the mean of ``n`` values; nan where n = 1."""
-    from scipy.special import stdtrit
-
-    n, mean = len(values), float(values.mean())
-    quantile = float(stdtrit(n - 1, (1 + CONFIDENCE) / 2)) if n > 1 else math.nan
-    half = quantile * float(standard_deviation(values)) / math.sqrt(n)
-    return Interval(
-        np.asarray(mean), np.asarray(mean - half), np.asarray(mean + half), n, CONFIDENCE
-    )
-
-
 def shown(runs: Runs, entry: FigureEntry) -> dict[str, list[str]]:
     """The retrieval problems that a figure or table shows, with the algorithms that were run on each.
 
     Raises:
         RepliboError: there are none.
     """
-    found = {
-        problem: names
-        for problem in runs.problems(entry.problems)
-        if runs.entry.problems[problem].type == "retrieval.Retrieval"
-        and (names := runs.algorithms(problem, entry.algorithms))
-    }
-    if not found:
-        raise RepliboError(
-            "there are no runs of the retrieval task; at least one method's are needed"
-        )
-    return found
+    return runs_of_type(runs, entry, "retrieval.Retrieval", "of the retrieval task")
 
 
 def described(runs: Runs, problem: str) -> str:
@@ -100,15 +65,14 @@ def figure_4(runs: Runs, entry: FigureEntry) -> Figure:
     figure, axes = plotting.panels(1, len(problems))
     width = max(6.0, plotting.PANEL[0] * len(problems))  # room for legend and caption
     figure.set_size_inches(width, 4.6)
-    single = False
+    single = any_single_seed(runs, problems)
     for ax, (problem, names) in zip(axes.flat, problems.items(), strict=True):
         for name in names:
-            t, scores = best_score(runs, problem, name)
+            t, scores = largest_so_far(runs, problem, name)
             mean, style = scores.mean(axis=0), runs.entry.algorithms[name]
             if len(scores) > 1:
                 plotting.band(ax, t, mean, standard_deviation(scores), style)
             else:
-                single = True
                 ax.plot(t, mean, **plotting.line_style(style))
         ax.set_ylim(0.0, 1.05)  # bands reach beyond what a score can be
         ax.set_title(runs.entry.problems[problem].label)
@@ -125,51 +89,34 @@ def figure_4(runs: Runs, entry: FigureEntry) -> Figure:
             runs.note(list(problems), entry.algorithms),
         ]
     )
-    labels = [
-        label_of(runs, name) for name in dict.fromkeys(n for ns in problems.values() for n in ns)
-    ]
-    return plotting.finish(figure, caption, columns=legend_columns(labels, round(9 * width)))
+    return plotting.finish(figure, caption, characters_per_inch=9)
 
 
 def retrieval_final(runs: Runs, entry: FigureEntry) -> Table:
     """What each method has found after T iterations, with 95 % intervals, and what a query costs."""
-    columns = (
-        "problem",
-        "algorithm",
-        "seeds",
-        "T",
-        "largest F1, mean",
-        "standard deviation",
-        "95 % interval, low",
-        "95 % interval, high",
-        "F1 = 1 found in",
-        "95 % interval of the share, low",
-        "95 % interval of the share, high",
-        "CPU s a query",
-    )
-    rows: list[Row] = []
+    rows = []
     problems = shown(runs, entry)
     for problem, names in problems.items():
         for name in names:
-            final = best_score(runs, problem, name)[1][:, -1]
-            mean = student_interval(final)
+            final = largest_so_far(runs, problem, name)[1][:, -1]
+            mean = student_interval(final, CONFIDENCE)
             found = int(np.sum(final == runs.optimal_value(problem)))
-            share = statistics.share_interval(found, len(final), CONFIDENCE)
+            share = share_interval(found, len(final), CONFIDENCE)
             rows.append(
-                (
-                    runs.entry.problems[problem].label,
-                    label_of(runs, name),
-                    len(final),
-                    runs.horizon(problem),
-                    float(mean.mean),
-                    or_none(float(standard_deviation(final))),
-                    or_none(float(mean.low)),
-                    or_none(float(mean.high)),
-                    found / len(final),
-                    float(share.low),
-                    float(share.high),
-                    or_none(cpu_seconds_a_query(runs, problem, name)),
-                )
+                {
+                    "problem": runs.entry.problems[problem].label,
+                    "algorithm": label_of(runs, name),
+                    "seeds": len(final),
+                    "T": runs.horizon(problem),
+                    "largest F1, mean": float(mean.mean),
+                    "standard deviation": float(standard_deviation(final)),
+                    "95 % interval, low": float(mean.low),
+                    "95 % interval, high": float(mean.high),
+                    "F1 = 1 found in": float(share.mean),
+                    "95 % interval of the share, low": float(share.low),
+                    "95 % interval of the share, high": float(share.high),
+                    "CPU s a query": cpu_seconds_a_query(runs, problem, name),
+                }
             )
     caption = " ".join(
         [
@@ -182,9 +129,17 @@ def retrieval_final(runs: Runs, entry: FigureEntry) -> Table:
             runs.note(list(problems), entry.algorithms),
         ]
     )
-    formats: dict[str, Format] = dict.fromkeys(columns[4:8], lambda v: f"{v:.3f}")
-    formats |= dict.fromkeys(columns[8:11], lambda v: f"{v:.0%}")
-    return Table(columns, rows, caption, formats | {columns[11]: lambda v: f"{v:.3g}"})
+    formats: dict[str, Format] = {
+        "largest F1, mean": ".3f",
+        "standard deviation": ".3f",
+        "95 % interval, low": ".3f",
+        "95 % interval, high": ".3f",
+        "F1 = 1 found in": ".0%",
+        "95 % interval of the share, low": ".0%",
+        "95 % interval of the share, high": ".0%",
+        "CPU s a query": ".3g",
+    }
+    return Table.of(rows, caption, formats)
 
 
 # Measure of the claim
@@ -206,49 +161,27 @@ def best_score_above(
     """
     comparisons = []
     for problem in problems:
-        if not runs.has(problem, algorithm):
-            raise MissingRunsError(f"{algorithm} was not run on {problem}")
-        if not any(runs.has(problem, baseline) for baseline in baselines):
-            raise MissingRunsError(f"no baseline was run on {problem}")
+        ran = ran_or_required(runs, problem, algorithm, baselines)
         label = runs.entry.problems[problem].label
         for baseline in baselines:
-            if not runs.has(problem, baseline):
-                comparisons.append(
-                    Comparison("open", f"{label}: {label_of(runs, baseline)} was not run")
-                )
+            other_label = label_of(runs, baseline)
+            if baseline not in ran:
+                comparisons.append(Comparison("open", f"{label}: {other_label} was not run"))
                 continue
-            own, other = _paired(runs, problem, algorithm, baseline)
+            own, other = (
+                f.max(axis=1) for f in runs.f_of_common_seeds(problem, (algorithm, baseline))
+            )
             if len(own) < 2:
-                comparisons.append(
-                    Comparison(
-                        "open",
-                        f"{label}: {label_of(runs, baseline)} and {label_of(runs, algorithm)} have fewer "
-                        "than two common seeds",
-                    )
+                text = (
+                    f"{label}: {other_label} and {label_of(runs, algorithm)} have fewer than two common "
+                    "seeds"
                 )
+                comparisons.append(Comparison("open", text))
                 continue
-            interval = student_interval(own - other)
-            outcome: Outcome = (
-                "supported" if interval.low > 0 else "contradicted" if interval.high < 0 else "open"
+            interval = student_interval(own - other, CONFIDENCE)
+            text = (
+                f"{label}: {label_of(runs, algorithm)} {own.mean():.3f}, {other_label} "
+                f"{other.mean():.3f}, {shown_difference(interval)} ({len(own)} seeds)"
             )
-            comparisons.append(
-                Comparison(
-                    outcome,
-                    f"{label}: {label_of(runs, algorithm)} {own.mean():.3f}, "
-                    f"{label_of(runs, baseline)} {other.mean():.3f}, difference "
-                    f"{float(interval.mean):+.3f} [{float(interval.low):+.3f}, "
-                    f"{float(interval.high):+.3f}] ({len(own)} seeds)",
-                )
-            )
+            comparisons.append(Comparison(outcome_by_sign(interval), text))
     return comparisons
-
-
-def _paired(runs: Runs, problem: str, algorithm: str, baseline: str) -> tuple[Array, Array]:
-    """The final best scores of the seeds that both ran, ``n`` of each."""
-    final, seeds = {}, {}
-    for name in (algorithm, baseline):
-        final[name] = best_score(runs, problem, name)[1][:, -1]
-        seeds[name] = runs.seeds(problem, name)
-    common = np.intersect1d(seeds[algorithm], seeds[baseline])
-    own, other = (final[name][np.isin(seeds[name], common)] for name in (algorithm, baseline))
-    return own, other

@@ -14,17 +14,21 @@ import numpy as np
 
 from replibo.config.models import COLORS, FigureEntry
 from replibo.errors import RepliboError
-from replibo.papers.neuralbo.synthetic import (
+from replibo.papers.common import (
+    any_single_seed,
     cpu_seconds_a_query,
     label_of,
-    largest_so_far,
-    legend_columns,
-    or_none,
+    outcome_by_sign,
+    ran_or_required,
+    runs_of_type,
+    shown_difference,
 )
+from replibo.papers.neuralbo.traces import largest_so_far
 from replibo.problems import robot_pushing
 from replibo.problems.base import Array
 from replibo.results import plotting
-from replibo.results.comparisons import Comparison, MissingRunsError, Outcome
+from replibo.results.comparisons import Comparison, Outcome
+from replibo.results.intervals import Interval, bootstrap_median_interval
 from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table
 from replibo.streams import generator
@@ -56,71 +60,23 @@ def shown(runs: Runs, entry: FigureEntry) -> dict[str, list[str]]:
     Raises:
         RepliboError: there are none.
     """
-    found = {
-        problem: names
-        for problem in runs.problems(entry.problems)
-        if runs.entry.problems[problem].type == "robot_pushing.RobotPushing"
-        and (names := runs.algorithms(problem, entry.algorithms))
-    }
-    if not found:
-        raise RepliboError("there are no runs of robot pushing; allowed: at least one problem's")
-    return found
+    return runs_of_type(runs, entry, "robot_pushing.RobotPushing", "of robot pushing")
 
 
-def best_reward(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Array]:
-    """Iterations 0 … T and the best reward obtained so far, ``seeds x (T + 1)``.
+def median_interval(problem: str, *samples: Array) -> Interval:
+    """The median of a sample, or the difference of the medians of two, with its 95 % percentile bootstrap
+    interval; NaN where n = 1.
 
-    Iteration 0 is the best of the initial points, which all methods share.
-
-    Raises:
-        MissingRunsError: the algorithm was not run on the problem.
-    """
-    return largest_so_far(runs, problem, algorithm)
-
-
-def _resampled_medians(values: Array, problem: str) -> Array:
-    """The medians of `RESAMPLES` bootstrap samples of the ``n`` seeds, ``RESAMPLES x k``.
-
-    The resamples depend on ``problem`` and n alone, so that methods with the same seeds are resampled
+    Two samples are resampled in pairs, because runs of a seed share initial points and noise. The
+    resamples depend on ``problem`` and n alone, so that methods with the same seeds are resampled
     together.
 
     Args:
-        values: ``n x k``, one row for each seed.
         problem: its name in the config, which names the random stream.
+        samples: ``n`` values each, in the same order of seeds.
     """
-    n = len(values)
-    rng = generator("neuralbo", problem, "bootstrap of the median", n)
-    return np.median(values[rng.integers(n, size=(RESAMPLES, n))], axis=1)
-
-
-def _interval(medians: Array) -> tuple[float, float]:
-    low, high = np.quantile(medians, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return float(low), float(high)
-
-
-def median_interval(values: Array, problem: str) -> tuple[float, float]:
-    """The 95 % percentile bootstrap interval of the median of ``values``, shape ``n``: one of each seed;
-    (nan, nan) where n = 1."""
-    if len(values) == 1:
-        return math.nan, math.nan
-    return _interval(_resampled_medians(values[:, None], problem)[:, 0])
-
-
-def median_difference_interval(own: Array, other: Array, problem: str) -> tuple[float, float]:
-    """The 95 % percentile bootstrap interval of median(own) - median(other).
-
-    Seeds are resampled in pairs, because runs of a seed share initial points and noise.
-
-    Args:
-        own, other: ``n`` values each, in the same order of seeds.
-
-    Returns:
-        (nan, nan) where n = 1.
-    """
-    if len(own) == 1:
-        return math.nan, math.nan
-    medians = _resampled_medians(np.column_stack([own, other]), problem)
-    return _interval(medians[:, 0] - medians[:, 1])
+    rng = generator("neuralbo", problem, "bootstrap of the median", len(samples[0]))
+    return bootstrap_median_interval(samples, CONFIDENCE, RESAMPLES, rng)
 
 
 # Figure 5
@@ -133,7 +89,7 @@ def figure_5(runs: Runs, entry: FigureEntry) -> Figure:
     figure.set_size_inches(max(5.4, plotting.PANEL[0] * len(problems)), 4.2)
     for ax, (problem, names) in zip(axes.flat, problems.items(), strict=True):
         for name in names:
-            t, values = best_reward(runs, problem, name)
+            t, values = largest_so_far(runs, problem, name)
             look = runs.entry.algorithms[name]
             ax.plot(t, np.median(values, axis=0), **plotting.line_style(look))
             if len(values) > 1:
@@ -143,16 +99,14 @@ def figure_5(runs: Runs, entry: FigureEntry) -> Figure:
         ax.set_xlabel("iteration $t$")
         ax.set_ylabel("median of the best reward so far")
         ax.xaxis.get_major_locator().set_params(integer=True)
-    single = any(len(runs.seeds(p, name)) == 1 for p, names in problems.items() for name in names)
+    single = any_single_seed(runs, problems)
     caption = (
         f"{entry.caption} Best reward obtained so far, higher is better: median over the seeds, shaded: "
         f"the quartiles{' (none of a single seed)' if single else ''}. t = 0 is the best of the "
         f"{_initial(runs, problems)} initial points, which all methods of a seed share. No reward "
         f"exceeds {robot_pushing.BOUND:.2f}. {runs.note(list(problems), entry.algorithms)}"
     )
-    labels = [label_of(runs, n) for n in dict.fromkeys(n for ns in problems.values() for n in ns)]
-    width = int(14 * figure.get_size_inches()[0])
-    return plotting.finish(figure, caption, columns=legend_columns(labels, width))
+    return plotting.finish(figure, caption, characters_per_inch=14)
 
 
 def _initial(runs: Runs, problems: Iterable[str]) -> str:
@@ -162,36 +116,26 @@ def _initial(runs: Runs, problems: Iterable[str]) -> str:
 
 def robot_final(runs: Runs, entry: FigureEntry) -> Table:
     """The best reward after T iterations, and what a query costs."""
-    columns = (
-        "problem",
-        "algorithm",
-        "seeds",
-        "T",
-        "best reward, median",
-        "95 % interval, low",
-        "95 % interval, high",
-        "lower quartile",
-        "upper quartile",
-        "best of all seeds",
-        "CPU s a query",
-    )
     rows = []
     problems = shown(runs, entry)
     for problem, names in problems.items():
         for name in names:
-            final = best_reward(runs, problem, name)[1][:, -1]
+            final = largest_so_far(runs, problem, name)[1][:, -1]
+            median, quartiles = median_interval(problem, final), np.quantile(final, [0.25, 0.75])
             rows.append(
-                (
-                    runs.entry.problems[problem].label,
-                    label_of(runs, name),
-                    len(final),
-                    runs.horizon(problem),
-                    float(np.median(final)),
-                    *(or_none(end) for end in median_interval(final, problem)),
-                    *(float(q) for q in np.quantile(final, [0.25, 0.75])),
-                    float(final.max()),
-                    or_none(cpu_seconds_a_query(runs, problem, name)),
-                )
+                {
+                    "problem": runs.entry.problems[problem].label,
+                    "algorithm": label_of(runs, name),
+                    "seeds": len(final),
+                    "T": runs.horizon(problem),
+                    "best reward, median": float(median.mean),
+                    "95 % interval, low": float(median.low),
+                    "95 % interval, high": float(median.high),
+                    "lower quartile": float(quartiles[0]),
+                    "upper quartile": float(quartiles[1]),
+                    "best of all seeds": float(final.max()),
+                    "CPU s a query": cpu_seconds_a_query(runs, problem, name),
+                }
             )
     caption = (
         f"{entry.caption} Best reward obtained in T iterations and the {_initial(runs, problems)} "
@@ -201,8 +145,8 @@ def robot_final(runs: Runs, entry: FigureEntry) -> Table:
         "counted, over the T queries; the simulation is among them. "
         f"{runs.note(list(problems), entry.algorithms)}"
     )
-    formats: dict[str, Format] = dict.fromkeys(columns[4:10], lambda v: f"{v:.3f}")
-    return Table(columns, rows, caption, formats | {columns[10]: lambda v: f"{v:.3g}"})
+    formats: dict[str, Format] = dict.fromkeys(list(rows[0])[4:10], ".3f")
+    return Table.of(rows, caption, formats | {"CPU s a query": ".3g"})
 
 
 # The measure of the claim
@@ -231,10 +175,7 @@ def highest_median_reward(
     """
     comparisons = []
     for problem in problems:
-        if not runs.has(problem, algorithm):
-            raise MissingRunsError(f"{algorithm} was not run on {problem}")
-        if not any(runs.has(problem, baseline) for baseline in baselines):
-            raise MissingRunsError(f"no baseline was run on {problem}")
+        ran_or_required(runs, problem, algorithm, baselines)
         where = (
             f"{runs.entry.problems[problem].label}, t = {min(iterations, runs.horizon(problem))}"
         )
@@ -263,14 +204,12 @@ def _compared(
             np.isin(runs.seeds(problem, name), seeds), np.searchsorted(t, iterations, "right") - 1
         ]
         for name in (algorithm, baseline)
-        for t, values in [best_reward(runs, problem, name)]
+        for t, values in [largest_so_far(runs, problem, name)]
     )
-    low, high = median_difference_interval(own, other, problem)
-    outcome: Outcome = "supported" if low > 0 else "contradicted" if high < 0 else "open"
-    medians = float(np.median(own)), float(np.median(other))
-    return outcome, (
-        f"{label_of(runs, algorithm)} {medians[0]:.2f}, {label} {medians[1]:.2f}, difference "
-        f"{medians[0] - medians[1]:+.2f} [{low:+.2f}, {high:+.2f}] ({len(seeds)} seeds)"
+    interval = median_interval(problem, own, other)
+    return outcome_by_sign(interval), (
+        f"{label_of(runs, algorithm)} {np.median(own):.2f}, {label} {np.median(other):.2f}, "
+        f"{shown_difference(interval, '+.2f')} ({len(seeds)} seeds)"
     )
 
 
@@ -292,7 +231,7 @@ def robot_strip(
         RepliboError: there are no runs, or their traces hold no x.
     """
     if snapshots < 2:
-        raise RepliboError(f"snapshots: {snapshots} is not allowed; an integer >= 2 is")
+        raise RepliboError(f"options.snapshots: must be an integer >= 2, got {snapshots}")
     problems = shown(runs, entry)
     if problem is None:
         problem = next(iter(problems))
@@ -317,8 +256,8 @@ def robot_strip(
         "reward it obtained. The table from above, simulated again without the noise of the hands' "
         "velocities, so that the last reward may differ from the one obtained; above each picture: time "
         "since the start, and the reward if all stopped there. Blue: the box; orange: the circle; grey: "
-        "hand 1; black: hand 2. Dashed: the goals; lines: the ways of the centres. The last picture is "
-        f"when both objects have come to rest; hands may have left the {2 * VIEW:g} m shown. "
+        "hand 1; black: hand 2. Dashed: the goals; lines: the trajectories of the centres. The last "
+        f"picture is when both objects have come to rest; hands may have left the {2 * VIEW:g} m shown. "
         f"{runs.note([problem], entry.algorithms)}"
     )
     return plotting.finish(figure, caption)
@@ -332,13 +271,13 @@ def snapshot_steps(path: Array, snapshots: int) -> list[int]:
     """
     moves = np.linalg.norm(np.diff(path[:, :2, :2], axis=0), axis=2).max(axis=1)
     moving = np.flatnonzero(moves > STILL)
-    # objects that nobody touches: all of the hands' way
+    # Where nobody touches an object: the hands' whole trajectory.
     last = int(moving[-1]) + 1 if len(moving) else len(path) - 1
     return [int(step) for step in np.rint(np.linspace(0, last, snapshots))]
 
 
 def _draw(ax: Axes, path: Array) -> None:
-    """The table at the last step of ``path``, ``steps x 4 x 3``, with the way there."""
+    """The table at the last step of ``path``, ``steps x 4 x 3``, with the trajectories up to it."""
     from matplotlib.patches import Circle, Polygon
 
     square = np.full(2, robot_pushing.BOX_HALF_SIZE)

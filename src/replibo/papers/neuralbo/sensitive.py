@@ -1,249 +1,60 @@
 """NeuralBO, Figure 3: sensitive samples for the detection of model tampering (Phan-Trong, Tran-The and
-Gupta 2023, section 7.2.1).
-
-"A successful detection is defined as given N_S sensitive samples, there is at least one sample, whose
-top-1 label predicted by the compromised model is different from the top-1 label predicted by the correct
-model." The classifier and the tampering come from the traces' metadata
-(`replibo.problems.sensitive_samples.SensitiveSamples.recorded`), so no data file is needed.
+Gupta 2023, section 7.2.1). The rates stand in `replibo.papers.neuralbo.tampering`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from replibo.config.models import COLORS, FigureEntry
 from replibo.errors import RepliboError
-from replibo.papers.neuralbo.synthetic import (
+from replibo.papers.common import (
     cpu_seconds_a_query,
     label_of,
-    largest_so_far,
-    legend_columns,
-    number,
-    or_none,
+    outcome,
+    outcome_by_sign,
+    ran_or_required,
+    shown_difference,
 )
+from replibo.papers.neuralbo.tampering import (
+    CONFIDENCE,
+    JACKKNIFE,
+    PRINTED,
+    READINGS,
+    REFERENCE,
+    SAMPLES,
+    SHOWN,
+    TOLERANCE,
+    Detected,
+    Reading,
+    about_the_models,
+    classifier_of,
+    detected_by,
+    query_rates,
+    rates_of,
+    reference_rates,
+    shown,
+    subset_rates,
+    upscaled,
+)
+from replibo.papers.neuralbo.traces import largest_so_far
 from replibo.problems.base import Array
-from replibo.problems.networks.digit_classifier import DigitClassifier, normalised
-from replibo.problems.sensitive_samples import (
-    PRINTED_ACCURACY,
-    PRINTED_TAMPERED_ACCURACY,
-    detections,
-    upscaling_operator,
-)
+from replibo.problems.networks.digit_classifier import normalised
 from replibo.results import plotting
-from replibo.results.comparisons import Comparison, MissingRunsError, Outcome
+from replibo.results.comparisons import Comparison, MissingRunsError
+from replibo.results.intervals import jackknife_interval, student_interval
 from replibo.results.runs import Runs
-from replibo.results.statistics import Interval
 from replibo.results.tables import Format, Table
-from replibo.streams import generator
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Reading = Literal["runs", "queries"]
-Detected = NDArray[np.bool_]
-
-SAMPLES = 10
-"""The largest N_S of Figure 3."""
-SHOWN = (1, 2, 4, 8, 10)
-"""N_S of the table."""
-REFERENCE = 200
-"""Images at random that the samples are compared with."""
-PRINTED = (8, 0.9)
-"""\"Nearly 90 % of the detection rate with at least 8 samples\"."""
-TOLERANCE = 0.05
-"""A rate that is "about 0.9" is at least 0.85."""
-CONFIDENCE = 0.95
-
-JACKKNIFE = {
-    "runs": "95 % intervals: jackknife over the runs with Student's quantile, too short where runs "
-    "differ much; none where N_S is the number of runs",
-    "queries": "95 % intervals: jackknife over the runs with Student's quantile",
-}
-READINGS = {
-    "runs": (
-        "Each run gives one sample, the best image it queried; detection by at least one of N_S samples, "
-        "the mean over all choices of N_S of the runs and over the tampered models"
-    ),
-    "queries": (
-        "Each run gives N_S samples, the best images it queried; detection by at least one of them, the "
-        "mean over the runs and over the tampered models"
-    ),
-}
-
-
-# Detection
-
-
-def subset_rates(detected: Detected, samples: int = SAMPLES) -> Array:
-    """The mean detection rate of all sets of N_S of R samples, for N_S = 1 … ``samples``.
-
-    A model that k of R samples detect is missed by C(R - k, N_S) of the C(R, N_S) sets.
-
-    Args:
-        detected: ``R x models``, which sample detects which tampered model.
-
-    Returns:
-        Shape ``samples``; nan where N_S > R.
-    """
-    R = len(detected)
-    k = detected.sum(axis=0)
-    rates = np.full(samples, np.nan)
-    for n in range(1, min(samples, R) + 1):
-        share = np.array([1 - math.comb(R - own, n) / math.comb(R, n) for own in range(R + 1)])
-        rates[n - 1] = share[k].mean()
-    return rates
-
-
-def query_rates(detected: Detected) -> Array:
-    """The mean detection rate of the N_S best queries of a run, for N_S = 1 … queries.
-
-    Args:
-        detected: ``runs x queries x models``, the best query first.
-
-    Returns:
-        Shape ``queries``.
-    """
-    return np.asarray(np.logical_or.accumulate(detected, axis=1).mean(axis=(0, 2)))
-
-
-def jackknife(values: NDArray[Any], statistic: Callable[[NDArray[Any]], Array]) -> Interval:
-    """A statistic of R runs with its 95 % interval: Student's, with the jackknife's standard error.
-
-    The spread of the statistic over the R sets that leave one run out; for a mean it is the usual
-    standard error. A bootstrap would not do: a resample has runs twice, which as samples are worth
-    one, so that the percentile interval of `subset_rates` lies too low. On simulated runs of equal
-    quality, R = 10 and N_S = 8, it holds the true rate in 51 to 55 % of the cases, the jackknife's in 93
-    to 94 %; where runs differ much in quality the jackknife's holds it in 71 to 75 %, and of 20 runs in
-    81 to 88 %.
-
-    Args:
-        values: ``R x …``.
-        statistic: of ``r x …`` to an array; nan where r is too small for it.
-
-    Returns:
-        An `Interval`; ``low`` and ``high`` are nan where R - 1 runs have no statistic.
-    """
-    R = len(values)
-    mean = np.asarray(statistic(values))
-    if R == 1:
-        return Interval(mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan), 1, CONFIDENCE)
-    from scipy.special import stdtrit
-
-    without = np.array([statistic(np.delete(values, i, axis=0)) for i in range(R)])
-    error = np.sqrt((R - 1) / R * np.sum((without - without.mean(axis=0)) ** 2, axis=0))
-    half = float(stdtrit(R - 1, (1 + CONFIDENCE) / 2)) * error
-    return Interval(mean, np.asarray(mean - half), np.asarray(mean + half), R, CONFIDENCE)
-
-
-def rates_of(detected: Detected, reading: Reading) -> Interval:
-    """Detection rates for N_S = 1 … 10 with their intervals, cut off at 0 and 1.
-
-    Args:
-        detected: ``runs x queries x models``, the best query first.
-        reading: a sample from each run, or all from one.
-
-    Raises:
-        RepliboError: there is no such reading.
-    """
-    if reading == "runs":
-        interval = jackknife(detected[:, 0], subset_rates)
-    elif reading == "queries":
-        interval = jackknife(detected[:, :SAMPLES], query_rates)
-    else:
-        raise RepliboError(f"reading: {reading!r} is not allowed; runs or queries is")
-    low, high = (np.clip(end, 0.0, 1.0) for end in (interval.low, interval.high))
-    return Interval(interval.mean, low, high, interval.n, CONFIDENCE)
-
-
-# What is read from the traces
-
-
-def shown(runs: Runs, entry: FigureEntry) -> dict[str, list[str]]:
-    """The problems that a figure or table shows, with the algorithms that were run on each.
-
-    Raises:
-        RepliboError: there are none.
-    """
-    found = {
-        problem: algorithms
-        for problem in runs.problems(entry.problems)
-        if runs.entry.problems[problem].type == "sensitive_samples.SensitiveSamples"
-        and (algorithms := runs.algorithms(problem, entry.algorithms))
-    }
-    if not found:
-        raise RepliboError(
-            "there are no runs on sensitive samples; allowed: at least one problem's"
-        )
-    return found
-
-
-def classifier_of(runs: Runs, problem: str) -> DigitClassifier:
-    """The original model."""
-    return DigitClassifier.decode(runs.recorded(problem)["parameters"])
-
-
-def upscaled(runs: Runs, problem: str, x: Array) -> Array:
-    """Images ``… x 784`` of ``… x 49`` ones."""
-    return np.asarray(x @ upscaling_operator(runs.recorded(problem)["upscaling"]).T)
-
-
-def detected_by(
-    runs: Runs, problem: str, algorithms: Sequence[str], queries: int = SAMPLES
-) -> dict[str, Detected]:
-    """Which of the tampered models the best queries of each run detect, ``seeds x queries x models``
-    (all queries, where a run has fewer)."""
-    x = {name: runs.best_queries(problem, name)[:, :queries] for name in algorithms}
-    images = np.concatenate([best.reshape(-1, best.shape[2]) for best in x.values()])
-    sd = runs.recorded(problem)["tampering_sd"]
-    found = detections(classifier_of(runs, problem), sd, upscaled(runs, problem, images))
-    ends = np.cumsum([best.shape[0] * best.shape[1] for best in x.values()])
-    return {
-        name: part.reshape(*best.shape[:2], -1)
-        for (name, best), part in zip(x.items(), np.split(found, ends[:-1]), strict=True)
-    }
-
-
-def reference_rates(runs: Runs, problem: str) -> Array:
-    """Detection rates of N_S = 1 … 10 images drawn uniformly from the box, which nobody optimised."""
-    low, high = normalised(np.array([0, 255], np.uint8))
-    dim = int(runs.metadata["problems"][problem]["dim"])
-    x = generator("sensitive_samples", "reference").uniform(low, high, size=(REFERENCE, dim))
-    sd = runs.recorded(problem)["tampering_sd"]
-    return subset_rates(detections(classifier_of(runs, problem), sd, upscaled(runs, problem, x)))
-
-
-def largest_value(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Array]:
-    """Iterations 0 … T and the largest value so far, ``seeds x (T + 1)``; iteration 0 is the best of
-    the initial points, which all methods share."""
-    return largest_so_far(runs, problem, algorithm)
-
-
-def mean_over_runs(values: Array) -> Interval:
-    """The mean over the first axis with Student's 95 % interval."""
-    return jackknife(values, lambda v: np.asarray(v.mean(axis=0)))
-
-
-def about_the_models(runs: Runs, problems: Sequence[str]) -> str:
-    """The classifier and the tampering in a sentence for captions, beside the paper's."""
-    texts = []
-    for problem in problems:
-        facts = runs.recorded(problem)
-        accuracy, n = 100 * facts["tampered_accuracy"], facts["tampered_models"]
-        sd = 100 * facts["tampered_accuracy_sd"]
-        text = (
-            f"test accuracy {100 * facts['accuracy']:.2f} % (paper: {100 * PRINTED_ACCURACY:.0f} %); "
-            f"{n} models tampered with by noise of sd {facts['tampering_sd']:.4f} on every weight and "
-            f"bias: {accuracy:.2f} % (sd over the models {sd:.2f} %, standard error "
-            f"{sd / math.sqrt(n):.2f} %; paper: {100 * PRINTED_TAMPERED_ACCURACY:.2f} ± 0.08 %)."
-        )
-        if text not in texts:
-            texts.append(text)
-    return f"The classifier: {' '.join(texts)}"
+PER_INCH = 13
+"""Characters of the legend that fit into an inch."""
 
 
 # Figures and table
@@ -254,15 +65,6 @@ def _panels(columns: int) -> tuple[Figure, np.ndarray]:
     figure, axes = plotting.panels(1, columns)
     figure.set_size_inches(max(6.0, 4.2 * columns), 5.0)
     return figure, axes
-
-
-def _finished(figure: Figure, caption: str) -> Figure:
-    """`plotting.finish` with as many columns in the legend as fit."""
-    labels = dict.fromkeys(
-        label for ax in figure.axes for label in ax.get_legend_handles_labels()[1]
-    )
-    width = int(13 * figure.get_size_inches()[0])
-    return plotting.finish(figure, caption, columns=legend_columns(list(labels), width))
 
 
 def figure_3(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> Figure:
@@ -300,7 +102,7 @@ def figure_3(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> Fi
         f"samples on, as the paper says of NeuralBO. {about_the_models(runs, list(problems))} "
         f"{runs.note(list(problems), entry.algorithms)}"
     )
-    return _finished(figure, caption)
+    return plotting.finish(figure, caption, characters_per_inch=PER_INCH)
 
 
 def sensitive_progress(runs: Runs, entry: FigureEntry) -> Figure:
@@ -309,8 +111,8 @@ def sensitive_progress(runs: Runs, entry: FigureEntry) -> Figure:
     figure, axes = _panels(len(problems))
     for ax, (problem, algorithms) in zip(axes[0], problems.items(), strict=True):
         for name in algorithms:
-            t, values = largest_value(runs, problem, name)
-            interval = mean_over_runs(values)
+            t, values = largest_so_far(runs, problem, name)
+            interval = student_interval(values, CONFIDENCE)
             look = runs.entry.algorithms[name]
             ax.plot(t, interval.mean, lw=1.2, **plotting.line_style(look))
             ax.fill_between(
@@ -325,7 +127,7 @@ def sensitive_progress(runs: Runs, entry: FigureEntry) -> Figure:
         "Student's 95 % interval of the mean (none of a single run). t = 0 is the best of the initial "
         f"images, which all methods of a seed share. {runs.note(list(problems), entry.algorithms)}"
     )
-    return _finished(figure, caption)
+    return plotting.finish(figure, caption, characters_per_inch=PER_INCH)
 
 
 def sensitive_images(runs: Runs, entry: FigureEntry, *, columns: int = 8) -> Figure:
@@ -335,7 +137,7 @@ def sensitive_images(runs: Runs, entry: FigureEntry, *, columns: int = 8) -> Fig
         columns: how many runs are shown, at most.
     """
     if columns < 1:
-        raise RepliboError(f"columns: {columns} is not allowed; an integer >= 1 is")
+        raise RepliboError(f"options.columns: must be an integer >= 1, got {columns}")
     problems = shown(runs, entry)
     rows = [(problem, name) for problem, names in problems.items() for name in names]
     width = min(columns, max(len(runs.seeds(*row)) for row in rows))
@@ -371,24 +173,18 @@ def sensitive_images(runs: Runs, entry: FigureEntry, *, columns: int = 8) -> Fig
 def detection(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> Table:
     """Detection rates at some N_S, the objective reached, and what a query costs."""
     ends = ("", ", low", ", high")
-    columns = (
-        "problem",
-        "algorithm",
-        "runs",
-        "T",
-        *(f"N_S = {n}{end}" for n in SHOWN for end in ends),
-        *(f"objective, mean{end}" for end in ends),
-        "CPU s a query",
-    )
-    rows: list[tuple[Any, ...]] = []
+    of_rates = [f"N_S = {n}{end}" for n in SHOWN for end in ends]
+    of_objective = [f"objective, mean{end}" for end in ends]
+    columns = ("problem", "algorithm", "runs", "T", *of_rates, *of_objective, "CPU s a query")
+    rows: list[tuple[object, ...]] = []
     problems = shown(runs, entry)
     for problem, algorithms in problems.items():
         label = runs.entry.problems[problem].label
         for name, found in detected_by(runs, problem, algorithms).items():
             rates = rates_of(found, reading)
-            value = mean_over_runs(runs.f(problem, name).max(axis=1))
+            value = student_interval(runs.f(problem, name).max(axis=1), CONFIDENCE)
             cells = [
-                or_none(float(end[n - 1])) if n <= len(rates.mean) else None
+                float(end[n - 1]) if n <= len(rates.mean) else None
                 for n in SHOWN
                 for end in (rates.mean, rates.low, rates.high)
             ]
@@ -399,8 +195,8 @@ def detection(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> T
                     len(found),
                     runs.horizon(problem),
                     *cells,
-                    *(or_none(float(end)) for end in (value.mean, value.low, value.high)),
-                    or_none(cpu_seconds_a_query(runs, problem, name)),
+                    *(float(end) for end in (value.mean, value.low, value.high)),
+                    cpu_seconds_a_query(runs, problem, name),
                 )
             )
         reference = reference_rates(runs, problem)
@@ -412,11 +208,9 @@ def detection(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> T
         f"one thread, imports not counted. {about_the_models(runs, list(problems))} "
         f"{runs.note(list(problems), entry.algorithms)}"
     )
-    formats: dict[str, Format] = dict.fromkeys(
-        columns[4 : 4 + 3 * len(SHOWN)], lambda v: f"{v:.3f}"
-    )
-    formats |= dict.fromkeys(columns[-4:-1], number)
-    return Table(columns, rows, caption, formats | {columns[-1]: lambda v: f"{v:.3g}"})
+    formats: dict[str, Format] = dict.fromkeys(of_rates, ".3f")
+    formats |= dict.fromkeys(of_objective, ".4g") | {"CPU s a query": ".3g"}
+    return Table.of([dict(zip(columns, row, strict=True)) for row in rows], caption, formats)
 
 
 # Measure of the claim
@@ -445,15 +239,13 @@ def detection_at(
             for an interval: more than ``samples`` with the reading ``runs``, else two.
     """
     if not 1 <= samples <= SAMPLES:
-        raise RepliboError(f"samples: {samples} is not allowed; an integer from 1 to {SAMPLES} is")
+        raise RepliboError(
+            f"options.samples: must be an integer from 1 to {SAMPLES}, got {samples}"
+        )
     needed = samples + 1 if reading == "runs" else 2
     comparisons = []
     for problem in problems:
-        if not runs.has(problem, algorithm):
-            raise MissingRunsError(f"{algorithm} was not run on {problem}")
-        ran = runs.algorithms(problem, list(baselines))
-        if not ran:
-            raise MissingRunsError(f"no baseline was run on {problem}")
+        ran = ran_or_required(runs, problem, algorithm, baselines)
         if (n := len(runs.seeds(problem, algorithm))) < needed:
             raise MissingRunsError(
                 f"{problem}: {samples} samples with their interval need {needed} runs of {algorithm}; "
@@ -466,12 +258,9 @@ def detection_at(
         own = rates_of(found[algorithm], reading)
         level, low, high = (float(end[samples - 1]) for end in (own.mean, own.low, own.high))
         least = rate - TOLERANCE
-        outcome: Outcome = (
-            "supported" if level >= least else "contradicted" if high < least else "open"
-        )
         comparisons.append(
             Comparison(
-                outcome,
+                outcome(level >= least, high < least),
                 f"{label}: {label_of(runs, algorithm)} detects {level:.3f} [{low:.3f}, {high:.3f}] with "
                 f"{samples} samples ({own.n} runs, {least:.2f} or more is about {rate:g})",
             )
@@ -515,13 +304,10 @@ def _compared(
         )
         return np.asarray(own - other)
 
-    interval = jackknife(pair, difference)
+    interval = jackknife_interval(pair, difference, CONFIDENCE)
     other = rates_of(pair[:, 1], reading).mean[samples - 1]
-    outcome: Outcome = (
-        "supported" if interval.low > 0 else "contradicted" if interval.high < 0 else "open"
-    )
     return Comparison(
-        outcome,
-        f"{label}: {label_of(runs, baseline)} {other:.3f}, difference {float(interval.mean):+.3f} "
-        f"[{float(interval.low):+.3f}, {float(interval.high):+.3f}] ({interval.n} runs)",
+        outcome_by_sign(interval),
+        f"{label}: {label_of(runs, baseline)} {other:.3f}, {shown_difference(interval)} "
+        f"({interval.n} runs)",
     )

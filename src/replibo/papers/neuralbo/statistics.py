@@ -11,20 +11,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from replibo.config.models import FigureEntry
+from replibo.papers.common import dim_of, label_of
 from replibo.papers.neuralbo.printed import BASELINES, KS_P_VALUES, T_TESTS
-from replibo.papers.neuralbo.synthetic import (
+from replibo.papers.neuralbo.traces import (
     FUNCTIONS,
-    Row,
-    dim_of,
     final_values_of,
     function_of,
-    label_of,
-    number,
-    or_none,
     synthetic_problems,
 )
 from replibo.problems.base import Array
@@ -36,9 +33,12 @@ LEVEL = 0.05
 """Of the KS tests, and of the false discovery rate of the t-tests."""
 
 
+KS_COLUMNS = ("function", "D", "method", "seeds", "KS distance", "p, ours", "p, paper")
+
+
 def _p(value: float) -> str:
-    """A p-value with the digits of the paper's tables."""
-    return f"{value:.3g}"
+    """A p-value with the digits of the paper's Table 1."""
+    return f"{value:.2f}" if value >= 0.01 else f"{value:.3g}"
 
 
 def _word(rejected: bool | None) -> str:
@@ -54,29 +54,27 @@ def table_1(runs: Runs, entry: FigureEntry, *, algorithm: str = "neural_bo") -> 
     Args:
         algorithm: which of our algorithms stands for the paper's NeuralBO.
     """
-    columns = ("function", "D", "method", "seeds", "KS distance", "p, ours", "p, paper")
-    rows: list[Row] = []
+    rows: list[dict[str, Any]] = []
     problems = synthetic_problems(runs, entry.problems)
     methods = list(dict.fromkeys([algorithm, *(entry.algorithms or BASELINES)]))
     for problem in problems:
         paper = KS_P_VALUES.get(problem, {})
         for name in methods:
             theirs = paper.get("neural_bo" if name == algorithm else name)
-            if not runs.has(problem, name):
-                tested: Row = (0, None, None)
-            else:
-                result = statistics.ks_normality(final_values_of(runs, problem, name))
-                tested = (result.sizes[0], or_none(result.statistic), or_none(result.p_value))
+            values = _values(runs, problem, name)
+            test = statistics.ks_normality(values) if len(values) else None
             rows.append(
-                (
-                    FUNCTIONS[function_of(problem)],
-                    dim_of(runs, problem),
-                    label_of(runs, name),
-                    *tested,
-                    theirs,
-                )
+                {
+                    "function": FUNCTIONS[function_of(problem)],
+                    "D": dim_of(runs, problem),
+                    "method": label_of(runs, name),
+                    "seeds": len(values),
+                    "KS distance": test.statistic if test else math.nan,
+                    "p, ours": test.p_value if test else math.nan,
+                    "p, paper": theirs,
+                }
             )
-    known = [row[5] for row in rows if row[5] is not None]
+    known = [row["p, ours"] for row in rows if not math.isnan(row["p, ours"])]
     caption = (
         f"{entry.caption} Test of the values after T iterations against the normal distribution with "
         f"the sample's own mean and standard deviation. Ours: {sum(p > LEVEL for p in known)} of "
@@ -84,9 +82,8 @@ def table_1(runs: Runs, entry: FigureEntry, *, algorithm: str = "neural_bo") -> 
         "from the same values, as the paper does it, p comes out far too large (Lilliefors 1967). No "
         f"p-value: fewer than two seeds, or no spread. {runs.note(problems, methods)}"
     )
-    formats: dict[str, Format] = {"KS distance": number}
-    formats |= dict.fromkeys(columns[5:], lambda v: f"{v:.2f}" if v >= 0.01 else _p(v))
-    return Table(columns, rows, caption, formats)
+    formats: dict[str, Format] = {"KS distance": ".4g", "p, ours": _p, "p, paper": _p}
+    return Table.of(rows, caption, formats, KS_COLUMNS)
 
 
 # Table 2
@@ -105,7 +102,7 @@ class Cell:
             the function's family.
         worse, worse_adjusted: the same of the opposite alternative, that NeuralBO's is larger.
 
-    All numbers but ``seeds`` are nan where there is no test (fewer than two seeds of one of them), and
+    All numbers but ``seeds`` are NaN where there is no test (fewer than two seeds of one of them), and
     ``effect_size`` where neither of them has a spread and the means are equal.
     """
 
@@ -256,31 +253,18 @@ def table_2(
         pooled: the t-test with equal variances instead of Welch's.
     """
     columns = (
-        "function",
-        "D",
-        "baseline",
-        "seeds, baseline",
-        "seeds, NeuralBO",
-        "baseline - NeuralBO",
-        "effect size d",
-        "p, ours",
-        "adjusted p, ours",
-        "ours",
-        "p, paper",
-        "paper",
-        "agree",
+        *("function", "D", "baseline", "seeds, baseline", "seeds, NeuralBO"),
+        *("baseline - NeuralBO", "effect size d", "p, ours", "adjusted p, ours"),
+        *("ours", "p, paper", "paper", "agree"),
     )
     cells = _cells(runs, entry, algorithm, pooled)
-    rows: list[Row] = [
+    rows = [
         (
             FUNCTIONS[function_of(cell.problem)],
             dim_of(runs, cell.problem),
             label_of(runs, cell.baseline),
             *cell.seeds,
-            *(
-                or_none(value)
-                for value in (cell.difference, cell.effect_size, cell.p, cell.adjusted)
-            ),
+            *(cell.difference, cell.effect_size, cell.p, cell.adjusted),
             None if cell.rejected is None else _word(cell.rejected),
             cell.printed_p,
             None if cell.printed is None else _word(cell.printed),
@@ -292,8 +276,10 @@ def table_2(
         f"{_caption(runs, entry, cells, algorithm, pooled)} Effect size d: the difference in pooled "
         "standard deviations (Cohen's d), positive where NeuralBO is better."
     )
-    formats: dict[str, Format] = dict.fromkeys(columns[5:7], lambda v: f"{v:.3g}")
-    return Table(columns, rows, caption, formats | dict.fromkeys((*columns[7:9], columns[10]), _p))
+    formats = dict.fromkeys((*columns[5:9], "p, paper"), ".3g")
+    return Table.of(
+        [dict(zip(columns, row, strict=True)) for row in rows], caption, formats, columns
+    )
 
 
 def table_2_matrix(
@@ -303,7 +289,7 @@ def table_2_matrix(
     cells = _cells(runs, entry, algorithm, pooled)
     baselines = list(dict.fromkeys(cell.baseline for cell in cells))
     columns = ("function", "D", *(label_of(runs, name) for name in baselines), "agree")
-    rows: list[Row] = []
+    rows: list[tuple[object, ...]] = []
     for problem in dict.fromkeys(cell.problem for cell in cells):
         own = [cell for cell in cells if cell.problem == problem]
         rows.append(
@@ -320,7 +306,9 @@ def table_2_matrix(
         f"{_caption(runs, entry, cells, algorithm, pooled)} Each cell: ours / the paper's; –: no test "
         "(not run, or fewer than two seeds)."
     )
-    return Table(columns, rows, caption)
+    return Table.of(
+        [dict(zip(columns, row, strict=True)) for row in rows], caption, columns=columns
+    )
 
 
 def _cells(runs: Runs, entry: FigureEntry, algorithm: str, pooled: bool) -> list[Cell]:

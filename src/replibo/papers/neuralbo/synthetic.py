@@ -1,117 +1,51 @@
 """NeuralBO's synthetic study (Phan-Trong, Tran-The and Gupta 2023, section 7.1): Figure 1, the values
-that its statistics start from, the search for ν.
+that its statistics start from, the search for ν, and what the printed recipe does.
 
-The paper minimises; traces hold f = -(value of the function), to be maximised. Everything here is in
-the paper's sense: the smaller, the better.
+Everything here is in the paper's sense: the smaller, the better.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError, allowed
+from replibo.papers.common import (
+    any_single_seed,
+    cpu_seconds,
+    cpu_seconds_a_query,
+    dim_of,
+    label_of,
+)
+from replibo.papers.neuralbo.traces import (
+    final_values_of,
+    function_of,
+    smallest_value,
+    synthetic_problems,
+)
 from replibo.problems.base import Array
 from replibo.results import plotting
-from replibo.results.comparisons import MissingRunsError
+from replibo.results.intervals import student_interval
 from replibo.results.runs import Runs
+from replibo.results.statistics import standard_deviation
 from replibo.results.tables import Format, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Row = tuple[Any, ...]
-
-FUNCTIONS = {"ackley": "Ackley", "levy": "Levy", "michalewicz": "Michalewicz"}
-"""The functions of Figure 1: a problem is called ``FUNCTION_DIMENSION``, e.g. ``ackley_10``."""
-
-NU_GRID = ("neural_bo_nu_01", "neural_bo_nu_1", "neural_bo_nu_10")
-"""NeuralBO with each ν of the paper's grid {0.1, 1, 10}, run on seeds of their own."""
-
 DIVERGED = "diverged"
 """The diagnostic that is 1 in rounds whose network's training diverged."""
 
 
-# What is read from the traces
-
-
-def function_of(problem: str) -> str:
-    """``ackley_10`` → ``ackley``."""
-    return problem.rpartition("_")[0]
-
-
-def dim_of(runs: Runs, problem: str) -> int:
-    """D."""
-    return int(runs.metadata["problems"][problem]["dim"])
-
-
-def synthetic_problems(runs: Runs, wanted: Sequence[str] | None = None) -> list[str]:
-    """The problems of the synthetic study that were run, in the order of ``wanted`` or the config."""
-    return [problem for problem in runs.problems(wanted) if function_of(problem) in FUNCTIONS]
-
-
-def label_of(runs: Runs, algorithm: str) -> str:
-    """An algorithm's name in figures and tables; its name in the config where it is not there."""
-    known = runs.entry.algorithms
-    return known[algorithm].label if algorithm in known else algorithm
-
-
-def largest_so_far(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Array]:
-    """Iterations 0 … T and the largest f so far, ``seeds x (T + 1)``.
-
-    Iteration 0 is the best of the initial points, which all methods share.
-
-    Raises:
-        MissingRunsError: the algorithm was not run on the problem.
-    """
-    if not runs.has(problem, algorithm):
-        raise MissingRunsError(f"{algorithm} was not run on {problem}")
-    first = runs.initial_points(problem) - 1
-    values = np.maximum.accumulate(runs.f(problem, algorithm), axis=1)
-    return runs.rounds(problem, algorithm)[first:], values[:, first:]
-
-
-def smallest_value(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Array]:
-    """Iterations 0 … T and the smallest noise-free value so far, ``seeds x (T + 1)``.
-
-    Iteration 0 is the best of the initial points, which all methods share.
-
-    Raises:
-        MissingRunsError: the algorithm was not run on the problem.
-    """
-    t, values = largest_so_far(runs, problem, algorithm)
-    return t, -values
-
-
-def final_values_of(runs: Runs, problem: str, algorithm: str) -> Array:
-    """The smallest noise-free value after T iterations, one number per seed; what Tables 1 and 2
-    test."""
-    return smallest_value(runs, problem, algorithm)[1][:, -1]
-
-
-def standard_deviation(values: Array) -> Array:
-    """Over the first axis, with n - 1; nan where n = 1, without a warning."""
-    if len(values) == 1:
-        return np.full(values.shape[1:], np.nan)
-    return np.asarray(values.std(axis=0, ddof=1))
+PER_INCH = 52 / plotting.PANEL[0]
+"""Characters of the legend that fit into an inch."""
 
 
 # Figure 1
-
-
-def legend_columns(labels: Sequence[str], width: int) -> int:
-    """The largest number of columns in which a legend, filled column by column, is at most ``width``
-    characters wide; a handle and the gaps take the room of twelve."""
-    for columns in range(len(labels), 1, -1):
-        rows = -(-len(labels) // columns)
-        longest = [max(map(len, labels[i : i + rows])) for i in range(0, len(labels), rows)]
-        if sum(longest) + 12 * len(longest) <= width:
-            return columns
-    return 1
 
 
 def figure_1(runs: Runs, entry: FigureEntry) -> Figure:
@@ -126,7 +60,7 @@ def figure_1(runs: Runs, entry: FigureEntry) -> Figure:
     }
     if not shown:
         wanted = allowed(entry.algorithms or runs.entry.algorithms)
-        raise RepliboError(f"no runs on the synthetic functions; one of {wanted} is needed")
+        raise RepliboError(f"there are no runs on the synthetic functions; must be of {wanted}")
     functions = list(dict.fromkeys(function_of(problem) for problem in shown))
     dims = sorted({dim_of(runs, problem) for problem in shown})
     # The longer side lies horizontally: the whole study is 3 x 4, its smallest part 1 x 3.
@@ -151,91 +85,59 @@ def figure_1(runs: Runs, entry: FigureEntry) -> Figure:
         ax.xaxis.get_major_locator().set_params(integer=True)
     for ax in empty:
         ax.remove()
-    single = any(len(runs.seeds(p, name)) == 1 for p, names in shown.items() for name in names)
+    single = any_single_seed(runs, shown)
     caption = (
         f"{entry.caption} Smallest noise-free value so far, as the paper minimises: mean over the "
         f"seeds, shaded: ± one standard deviation{' (none of a single seed)' if single else ''}. "
         "t = 0 is the best of the D + 1 initial points, which all methods of a seed share. "
         f"{runs.note(list(shown), entry.algorithms)}"
     )
-    labels = [
-        label_of(runs, name) for name in dict.fromkeys(n for ns in shown.values() for n in ns)
-    ]
-    return plotting.finish(figure, caption, columns=legend_columns(labels, 52 * shape[1]))
+    return plotting.finish(figure, caption, characters_per_inch=PER_INCH)
 
 
 # Tables
 
 
-def number(value: float) -> str:
-    """Four significant digits; a dash where the value is not known."""
-    return "–" if math.isnan(value) else f"{value:.4g}"
-
-
-def or_none(value: float) -> float | None:
-    """``value``, or None where it is not known (nan)."""
-    return None if math.isnan(value) else float(value)
-
-
-def cpu_seconds(runs: Runs, problem: str, algorithm: str) -> float:
-    """CPU seconds of all runs of a problem and algorithm, imports not counted; nan where nothing was
-    recorded."""
-    timings = runs.metadata.get("timings", {}).get(f"{problem}/{algorithm}")
-    return float(timings["cpu_seconds"]) if timings else math.nan
-
-
-def cpu_seconds_a_query(runs: Runs, problem: str, algorithm: str) -> float:
-    """CPU seconds over the queries that the algorithm chose; nan where nothing was recorded."""
-    timings = runs.metadata.get("timings", {}).get(f"{problem}/{algorithm}", {})
-    asked = timings.get("runs", 0) * runs.horizon(problem)
-    return cpu_seconds(runs, problem, algorithm) / asked if asked else math.nan
+COLUMNS = (
+    *("problem", "algorithm", "seeds", "T", "smallest value, mean", "standard deviation"),
+    *("95 % interval, low", "95 % interval, high", "CPU s a query"),
+)
 
 
 def final_values(runs: Runs, entry: FigureEntry) -> Table:
     """What each method has reached after T iterations, with 95 % intervals, and what a query costs."""
-    from scipy.special import stdtrit
-
-    columns = (
-        "problem",
-        "algorithm",
-        "seeds",
-        "T",
-        "smallest value, mean",
-        "standard deviation",
-        "95 % interval, low",
-        "95 % interval, high",
-        "CPU s a query",
-    )
-    rows: list[Row] = []
+    rows = []
     problems = synthetic_problems(runs, entry.problems)
     for problem in problems:
         for name in runs.algorithms(problem, entry.algorithms):
             values = final_values_of(runs, problem, name)
-            n, mean, sd = len(values), float(values.mean()), float(standard_deviation(values))
-            half = math.nan if n == 1 else float(stdtrit(n - 1, 0.975)) * sd / math.sqrt(n)
+            interval = student_interval(values, 0.95)
             rows.append(
-                (
-                    runs.entry.problems[problem].label,
-                    label_of(runs, name),
-                    n,
-                    runs.horizon(problem),
-                    mean,
-                    or_none(sd),
-                    or_none(mean - half),
-                    or_none(mean + half),
-                    or_none(cpu_seconds_a_query(runs, problem, name)),
-                )
+                {
+                    "problem": runs.entry.problems[problem].label,
+                    "algorithm": label_of(runs, name),
+                    "seeds": len(values),
+                    "T": runs.horizon(problem),
+                    "smallest value, mean": float(interval.mean),
+                    "standard deviation": float(standard_deviation(values)),
+                    "95 % interval, low": float(interval.low),
+                    "95 % interval, high": float(interval.high),
+                    "CPU s a query": cpu_seconds_a_query(runs, problem, name),
+                }
             )
     caption = (
         f"{entry.caption} Smallest noise-free value after T iterations, as the paper minimises: mean, "
         "standard deviation and Student's 95 % interval of the mean over the seeds. CPU seconds of "
         f"one thread, imports not counted, over the T queries. {runs.note(problems, entry.algorithms)}"
     )
-    formats: dict[str, Format] = dict.fromkeys(columns[4:8], number)
-    return Table(columns, rows, caption, formats | {columns[8]: lambda v: f"{v:.3g}"})
+    formats: dict[str, Format] = dict.fromkeys(COLUMNS[4:8], ".4g")
+    return Table.of(rows, caption, formats | {"CPU s a query": ".3g"}, COLUMNS)
 
 
 # The grid search for ν
+
+NU_GRID = ("neural_bo_nu_01", "neural_bo_nu_1", "neural_bo_nu_10")
+"""NeuralBO with each ν of the paper's grid {0.1, 1, 10}, run on seeds of their own."""
 
 
 def nu_of(runs: Runs, algorithm: str) -> float:
@@ -246,16 +148,14 @@ def nu_of(runs: Runs, algorithm: str) -> float:
     """
     entry = runs.entry.algorithms.get(algorithm)
     if entry is None or not isinstance(entry.parameters.get("nu"), int | float):
-        raise RepliboError(
-            f"algorithms.{algorithm}.parameters.nu: not in the config; a number is needed"
-        )
+        raise RepliboError(f"algorithms.{algorithm}.parameters.nu: must be a number, got nothing")
     return float(entry.parameters["nu"])
 
 
 def nu_mean_ranks(runs: Runs, problems: Sequence[str], grid: Sequence[str] = NU_GRID) -> Array:
     """The mean over the problems of each ν's rank by its mean final value, 1 being the best.
 
-    Problems on which not every ν of the grid was run do not count; all are nan where none does.
+    Problems on which not every ν of the grid was run do not count; all are NaN where none does.
 
     Returns:
         One number for each of ``grid``.
@@ -271,7 +171,7 @@ def nu_mean_ranks(runs: Runs, problems: Sequence[str], grid: Sequence[str] = NU_
 
 
 def chosen_nu(runs: Runs, problems: Sequence[str], grid: Sequence[str] = NU_GRID) -> str | None:
-    """The algorithm of ``grid`` with the smallest mean rank, the earlier one where two are equal; None
+    """The algorithm of ``grid`` with the smallest mean rank, ties go to the first; None
     where no problem has runs of the whole grid."""
     ranks = nu_mean_ranks(runs, problems, grid)
     return None if np.isnan(ranks).any() else grid[int(np.argmin(ranks))]
@@ -295,19 +195,12 @@ def nu_grid(
         algorithm: the one that the reported runs use.
     """
     columns = (
-        "problem",
-        "ν",
-        "seeds",
-        "T",
-        "smallest value, mean",
-        "standard deviation",
-        "rank",
-        "chosen",
-        "CPU s",
+        *("problem", "ν", "seeds", "T", "smallest value, mean", "standard deviation"),
+        *("rank", "chosen", "CPU s"),
     )
     from scipy.stats import rankdata
 
-    rows: list[Row] = []
+    rows: list[tuple[object, ...]] = []
     problems = [p for p in synthetic_problems(runs, entry.problems) if runs.algorithms(p, grid)]
     for problem in problems:
         names = runs.algorithms(problem, grid)
@@ -321,10 +214,10 @@ def nu_grid(
                     len(own),
                     runs.horizon(problem),
                     float(own.mean()),
-                    or_none(float(standard_deviation(own))),
+                    float(standard_deviation(own)),
                     float(rank),
                     "yes" if len(names) == len(grid) and rank == ranks.min() else "",
-                    or_none(cpu_seconds(runs, problem, name)),
+                    cpu_seconds(runs, problem, name),
                 )
             )
     choice = chosen_nu(runs, problems, grid)
@@ -333,8 +226,8 @@ def nu_grid(
         for name in grid
     ]
     for name, rank, seconds in zip(grid, nu_mean_ranks(runs, problems, grid), cost, strict=True):
-        whole = ("all, mean rank", nu_of(runs, name), None, None, None, None, or_none(float(rank)))
-        rows.append((*whole, "yes" if name == choice else "", or_none(seconds)))
+        whole = ("all, mean rank", nu_of(runs, name), None, None, None, None, float(rank))
+        rows.append((*whole, "yes" if name == choice else "", seconds))
     used = nu_of(runs, algorithm)
     words = f"No problem was run with every ν, so none is chosen; {label_of(runs, algorithm)} "
     if choice is not None:
@@ -351,13 +244,16 @@ def nu_grid(
     if problems and not any(map(math.isnan, cost)):
         caption += f" The grid cost {math.fsum(cost):.3g} CPU s."
     caption = f"{caption} {runs.note(problems, grid)}"
-    formats: dict[str, Format] = dict.fromkeys(columns[4:6], number)
-    formats |= {
-        "ν": lambda v: f"{v:g}",
-        "rank": lambda v: f"{v:.3g}",
-        "CPU s": lambda v: f"{v:.3g}",
+    formats: dict[str, Format] = {
+        "ν": "g",
+        "smallest value, mean": ".4g",
+        "standard deviation": ".4g",
+        "rank": ".3g",
+        "CPU s": ".3g",
     }
-    return Table(columns, rows, caption, formats)
+    return Table.of(
+        [dict(zip(columns, row, strict=True)) for row in rows], caption, formats, columns
+    )
 
 
 def _seeds_of_the_grid(
@@ -385,16 +281,10 @@ def _seeds_of_the_grid(
 def literal_recipe(runs: Runs, entry: FigureEntry) -> Table:
     """In how many rounds the training of the network diverged, for each method that records it."""
     columns = (
-        "problem",
-        "algorithm",
-        "seeds",
-        "rounds",
-        "rounds diverged (share)",
-        "seeds with such rounds",
-        "first such round",
-        "smallest value, mean",
+        *("problem", "algorithm", "seeds", "rounds", "rounds diverged (share)"),
+        *("seeds with such rounds", "first such round", "smallest value, mean"),
     )
-    rows: list[Row] = []
+    rows = []
     problems = runs.problems(entry.problems)  # COCO's too
     synthetic = synthetic_problems(runs, problems)
     if DIVERGED not in runs.table.column_names:
@@ -406,27 +296,26 @@ def literal_recipe(runs: Runs, entry: FigureEntry) -> Table:
             known = ~np.isnan(recorded)
             if not known.any():
                 continue
-            diverged = recorded > 0.5  # nan is not
+            diverged = recorded > 0.5  # NaN is not
             t = runs.rounds(problem, name)[first:][diverged.any(axis=0)]
-            rows.append(
-                (
-                    runs.entry.problems[problem].label,
-                    label_of(runs, name),
-                    len(recorded),
-                    int(known.sum()),
-                    float(diverged.sum() / known.sum()),
-                    int(diverged.any(axis=1).sum()),
-                    int(t[0]) if len(t) else None,
-                    # the mean over different functions would say nothing
-                    float(final_values_of(runs, problem, name).mean())
-                    if problem in synthetic
-                    else None,
-                )
+            values = (
+                runs.entry.problems[problem].label,
+                label_of(runs, name),
+                len(recorded),
+                int(known.sum()),
+                float(diverged.sum() / known.sum()),
+                int(diverged.any(axis=1).sum()),
+                int(t[0]) if len(t) else None,
+                # The mean over different functions would say nothing.
+                float(final_values_of(runs, problem, name).mean())
+                if problem in synthetic
+                else None,
             )
+            rows.append(dict(zip(columns, values, strict=True)))
     caption = (
-        f"{entry.caption} Rounds (of all seeds) whose network came out of its training with weights "
-        "that are no numbers. "
+        f"{entry.caption} Rounds (of all seeds) whose network came out of its training with NaN "
+        "among its weights. "
         f"{runs.note(problems, entry.algorithms)}"
     )
-    formats: dict[str, Format] = {columns[4]: lambda v: f"{v:.1%}", columns[7]: number}
-    return Table(columns, rows, caption, formats)
+    formats: dict[str, Format] = {columns[4]: ".1%", columns[7]: ".4g"}
+    return Table.of(rows, caption, formats, columns)

@@ -1,0 +1,123 @@
+"""What the papers' figures, tables and measures share: labels, which runs there are, outcomes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from replibo.config.models import FigureEntry
+from replibo.errors import RepliboError
+from replibo.results.comparisons import MissingRunsError, Outcome
+from replibo.results.intervals import Interval
+from replibo.results.runs import Runs
+
+
+def label_of(runs: Runs, algorithm: str) -> str:
+    """An algorithm's name in figures and tables; its name in the config where it has no entry."""
+    known = runs.entry.algorithms
+    return known[algorithm].label if algorithm in known else algorithm
+
+
+def problem_label(runs: Runs, problem: str) -> str:
+    """A problem's title in figures and tables; its name in the config where it has no entry."""
+    known = runs.entry.problems
+    return known[problem].label if problem in known else problem
+
+
+def dim_of(runs: Runs, problem: str) -> int:
+    """The number of dimensions."""
+    return int(runs.metadata["problems"][problem]["dim"])
+
+
+def require(runs: Runs, problem: str, *algorithms: str) -> None:
+    """Raise a `MissingRunsError` where one of the algorithms was not run on the problem."""
+    if missing := [name for name in algorithms if not runs.has(problem, name)]:
+        raise MissingRunsError(f"{', '.join(missing)} was not run on {problem}")
+
+
+def runs_of_type(
+    runs: Runs, entry: FigureEntry, problem_type: str, task: str
+) -> dict[str, list[str]]:
+    """The problems of one type that an output shows, with the algorithms that were run on each.
+
+    Args:
+        problem_type: as in the config, e.g. ``coco.Bbob``.
+        task: what the problems are called in the message.
+
+    Raises:
+        RepliboError: there are none.
+    """
+    found = {
+        problem: algorithms
+        for problem in runs.problems(entry.problems)
+        if runs.entry.problems[problem].type == problem_type
+        and (algorithms := runs.algorithms(problem, entry.algorithms))
+    }
+    if not found:
+        raise RepliboError(f"there are no runs {task}; at least one method must have been run")
+    return found
+
+
+def any_single_seed(runs: Runs, problems: dict[str, list[str]]) -> bool:
+    """Whether something shown has one seed only, and so no spread."""
+    return any(len(runs.seeds(p, name)) == 1 for p, names in problems.items() for name in names)
+
+
+def cpu_seconds(runs: Runs, problem: str, algorithm: str) -> float:
+    """CPU seconds of all runs of a problem and algorithm, imports not counted; NaN where nothing was
+    recorded."""
+    timings = _timings(runs, problem, algorithm)
+    return float(timings["cpu_seconds"]) if timings else math.nan
+
+
+def cpu_seconds_a_query(runs: Runs, problem: str, algorithm: str) -> float:
+    """CPU seconds over the queries that the algorithm chose; NaN where nothing was recorded."""
+    asked = _timings(runs, problem, algorithm).get("runs", 0) * runs.horizon(problem)
+    return cpu_seconds(runs, problem, algorithm) / asked if asked else math.nan
+
+
+def _timings(runs: Runs, problem: str, algorithm: str) -> dict[str, Any]:
+    found: dict[str, Any] = runs.metadata.get("timings", {}).get(f"{problem}/{algorithm}", {})
+    return found
+
+
+# Outcomes of comparisons
+
+
+def outcome(supported: bool, contradicted: bool) -> Outcome:
+    """Supported, else contradicted, else open."""
+    return "supported" if supported else "contradicted" if contradicted else "open"
+
+
+def outcome_by_p(p: float, reverse: float, level: float) -> Outcome:
+    """By the p-values of a claim and of its opposite; NaN shows nothing."""
+    return outcome(p < level, reverse < level)
+
+
+def outcome_by_sign(interval: Interval) -> Outcome:
+    """Of a difference that is claimed to be positive: by whether its interval lies above or below 0."""
+    return outcome(bool(interval.low > 0), bool(interval.high < 0))
+
+
+def shown_difference(interval: Interval, digits: str = "+.3f") -> str:
+    """``difference +0.100 [+0.050, +0.150]``."""
+    value, low, high = (
+        format(float(end), digits) for end in (interval.mean, interval.low, interval.high)
+    )
+    return f"difference {value} [{low}, {high}]"
+
+
+def ran_or_required(
+    runs: Runs, problem: str, algorithm: str, baselines: Sequence[str]
+) -> list[str]:
+    """The baselines that were run on a problem.
+
+    Raises:
+        MissingRunsError: ``algorithm`` or every baseline was not run.
+    """
+    require(runs, problem, algorithm)
+    ran = runs.algorithms(problem, list(baselines))
+    if not ran:
+        raise MissingRunsError(f"no baseline was run on {problem}")
+    return ran

@@ -1,0 +1,189 @@
+"""NeuralBO's detection of model tampering (Phan-Trong, Tran-The and Gupta 2023, section 7.2.1): which
+tampered models the samples of a run detect, and at which rates.
+
+"A successful detection is defined as given N_S sensitive samples, there is at least one sample, whose
+top-1 label predicted by the compromised model is different from the top-1 label predicted by the correct
+model." The classifier and the tampering come from the traces' metadata
+(`replibo.problems.sensitive_samples.SensitiveSamples.recorded`), so no data file is needed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replibo.config.models import FigureEntry
+from replibo.errors import RepliboError
+from replibo.papers.common import dim_of, runs_of_type
+from replibo.problems.base import Array
+from replibo.problems.networks.digit_classifier import DigitClassifier, normalised
+from replibo.problems.sensitive_samples import (
+    PRINTED_ACCURACY,
+    PRINTED_TAMPERED_ACCURACY,
+    detections,
+    upscaling_operator,
+)
+from replibo.results.intervals import Interval, jackknife_interval
+from replibo.results.runs import Runs
+from replibo.streams import generator
+
+Reading = Literal["runs", "queries"]
+Detected = NDArray[np.bool_]
+
+SAMPLES = 10
+"""The largest N_S of Figure 3."""
+SHOWN = (1, 2, 4, 8, 10)
+"""N_S of the table."""
+REFERENCE = 200
+"""Images at random that the samples are compared with."""
+PRINTED = (8, 0.9)
+"""\"Nearly 90 % of the detection rate with at least 8 samples\"."""
+TOLERANCE = 0.05
+"""A rate that is "about 0.9" is at least 0.85."""
+CONFIDENCE = 0.95
+
+JACKKNIFE = {
+    "runs": "95 % intervals: jackknife over the runs with Student's quantile, too short where runs "
+    "differ much; none where N_S is the number of runs",
+    "queries": "95 % intervals: jackknife over the runs with Student's quantile",
+}
+READINGS = {
+    "runs": (
+        "Each run gives one sample, the best image it queried; detection by at least one of N_S samples, "
+        "the mean over all choices of N_S of the runs and over the tampered models"
+    ),
+    "queries": (
+        "Each run gives N_S samples, the best images it queried; detection by at least one of them, the "
+        "mean over the runs and over the tampered models"
+    ),
+}
+
+
+# Detection
+
+
+def subset_rates(detected: Detected, samples: int = SAMPLES) -> Array:
+    """The mean detection rate of all sets of N_S of R samples, for N_S = 1 … ``samples``.
+
+    A model that k of R samples detect is missed by C(R - k, N_S) of the C(R, N_S) sets.
+
+    Args:
+        detected: ``R x models``, which sample detects which tampered model.
+
+    Returns:
+        Shape ``samples``; NaN where N_S > R.
+    """
+    R = len(detected)
+    k = detected.sum(axis=0)
+    rates = np.full(samples, np.nan)
+    for n in range(1, min(samples, R) + 1):
+        share = np.array([1 - math.comb(R - own, n) / math.comb(R, n) for own in range(R + 1)])
+        rates[n - 1] = share[k].mean()
+    return rates
+
+
+def query_rates(detected: Detected) -> Array:
+    """The mean detection rate of the N_S best queries of a run, for N_S = 1 … queries.
+
+    Args:
+        detected: ``runs x queries x models``, the best query first.
+
+    Returns:
+        Shape ``queries``.
+    """
+    return np.asarray(np.logical_or.accumulate(detected, axis=1).mean(axis=(0, 2)))
+
+
+def rates_of(detected: Detected, reading: Reading) -> Interval:
+    """Detection rates for N_S = 1 … 10 with their intervals, cut off at 0 and 1.
+
+    The intervals are the jackknife's. A bootstrap would not do: a resample has runs twice, which as
+    samples are worth one, so that the percentile interval of `subset_rates` lies too low. On simulated
+    runs of equal quality, R = 10 and N_S = 8, it holds the true rate in 51 to 55 % of the cases, the
+    jackknife's in 93 to 94 %; where runs differ much in quality the jackknife's holds it in 71 to 75 %,
+    and of 20 runs in 81 to 88 %.
+
+    Args:
+        detected: ``runs x queries x models``, the best query first.
+        reading: a sample from each run, or all from one.
+
+    Raises:
+        RepliboError: there is no such reading.
+    """
+    if reading == "runs":
+        interval = jackknife_interval(detected[:, 0], subset_rates, CONFIDENCE)
+    elif reading == "queries":
+        interval = jackknife_interval(detected[:, :SAMPLES], query_rates, CONFIDENCE)
+    else:
+        raise RepliboError(f"options.reading: must be runs or queries, got {reading!r}")
+    low, high = (np.clip(end, 0.0, 1.0) for end in (interval.low, interval.high))
+    return Interval(interval.mean, low, high, interval.n, CONFIDENCE)
+
+
+# What is read from the traces
+
+
+def shown(runs: Runs, entry: FigureEntry) -> dict[str, list[str]]:
+    """The problems that a figure or table shows, with the algorithms that were run on each.
+
+    Raises:
+        RepliboError: there are none.
+    """
+    return runs_of_type(runs, entry, "sensitive_samples.SensitiveSamples", "on sensitive samples")
+
+
+def classifier_of(runs: Runs, problem: str) -> DigitClassifier:
+    """The original model."""
+    return DigitClassifier.decode(runs.recorded(problem)["parameters"])
+
+
+def upscaled(runs: Runs, problem: str, x: Array) -> Array:
+    """Images ``… x 784`` of ``… x 49`` ones."""
+    return np.asarray(x @ upscaling_operator(runs.recorded(problem)["upscaling"]).T)
+
+
+def detected_by(
+    runs: Runs, problem: str, algorithms: Sequence[str], queries: int = SAMPLES
+) -> dict[str, Detected]:
+    """Which of the tampered models the best queries of each run detect, ``seeds x queries x models``
+    (all queries, where a run has fewer)."""
+    x = {name: runs.best_queries(problem, name)[:, :queries] for name in algorithms}
+    images = np.concatenate([best.reshape(-1, best.shape[2]) for best in x.values()])
+    sd = runs.recorded(problem)["tampering_sd"]
+    found = detections(classifier_of(runs, problem), sd, upscaled(runs, problem, images))
+    ends = np.cumsum([best.shape[0] * best.shape[1] for best in x.values()])
+    return {
+        name: part.reshape(*best.shape[:2], -1)
+        for (name, best), part in zip(x.items(), np.split(found, ends[:-1]), strict=True)
+    }
+
+
+def reference_rates(runs: Runs, problem: str) -> Array:
+    """Detection rates of N_S = 1 … 10 images drawn uniformly from the box, which nobody optimised."""
+    low, high = normalised(np.array([0, 255], np.uint8))
+    dim = dim_of(runs, problem)
+    x = generator("sensitive_samples", "reference").uniform(low, high, size=(REFERENCE, dim))
+    sd = runs.recorded(problem)["tampering_sd"]
+    return subset_rates(detections(classifier_of(runs, problem), sd, upscaled(runs, problem, x)))
+
+
+def about_the_models(runs: Runs, problems: Sequence[str]) -> str:
+    """The classifier and the tampering in a sentence for captions, beside the paper's."""
+    texts = []
+    for problem in problems:
+        facts = runs.recorded(problem)
+        accuracy, n = 100 * facts["tampered_accuracy"], facts["tampered_models"]
+        sd = 100 * facts["tampered_accuracy_sd"]
+        text = (
+            f"test accuracy {100 * facts['accuracy']:.2f} % (paper: {100 * PRINTED_ACCURACY:.0f} %); "
+            f"{n} models tampered with by noise of sd {facts['tampering_sd']:.4f} on every weight and "
+            f"bias: {accuracy:.2f} % (sd over the models {sd:.2f} %, standard error "
+            f"{sd / math.sqrt(n):.2f} %; paper: {100 * PRINTED_TAMPERED_ACCURACY:.2f} ± 0.08 %)."
+        )
+        if text not in texts:
+            texts.append(text)
+    return f"The classifier: {' '.join(texts)}"

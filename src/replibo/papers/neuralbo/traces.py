@@ -1,0 +1,53 @@
+"""What NeuralBO's outputs read from its traces (Phan-Trong, Tran-The and Gupta 2023).
+
+The paper minimises; traces hold f = -(value of the function), to be maximised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from replibo.papers.common import require
+from replibo.problems.base import Array
+from replibo.results.runs import Runs
+
+FUNCTIONS = {"ackley": "Ackley", "levy": "Levy", "michalewicz": "Michalewicz"}
+"""The functions of Figure 1: a problem is called ``FUNCTION_DIMENSION``, e.g. ``ackley_10``."""
+
+
+def function_of(problem: str) -> str:
+    """``ackley_10`` → ``ackley``."""
+    return problem.rpartition("_")[0]
+
+
+def synthetic_problems(runs: Runs, wanted: Sequence[str] | None = None) -> list[str]:
+    """The problems of the synthetic study that were run, in the order of ``wanted`` or the config."""
+    return [problem for problem in runs.problems(wanted) if function_of(problem) in FUNCTIONS]
+
+
+def largest_so_far(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Array]:
+    """Iterations 0 … T and the largest f so far, ``seeds x (T + 1)``.
+
+    Iteration 0 is the best of the initial points, which all methods share.
+
+    Raises:
+        MissingRunsError: the algorithm was not run on the problem.
+    """
+    require(runs, problem, algorithm)
+    first = runs.initial_points(problem) - 1
+    values = np.maximum.accumulate(runs.f(problem, algorithm), axis=1)
+    return runs.rounds(problem, algorithm)[first:], values[:, first:]
+
+
+def smallest_value(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Array]:
+    """`largest_so_far` in the paper's sense: iterations, and the smallest noise-free value so far."""
+    t, values = largest_so_far(runs, problem, algorithm)
+    return t, -values
+
+
+def final_values_of(runs: Runs, problem: str, algorithm: str) -> Array:
+    """The smallest noise-free value after T iterations, one number per seed; what Tables 1 and 2
+    test."""
+    return smallest_value(runs, problem, algorithm)[1][:, -1]

@@ -1,0 +1,54 @@
+"""Regrets of traces. Objectives are maximised everywhere (see `replibo.problems.base.Problem`)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from replibo.errors import RepliboError
+from replibo.problems.base import Array
+from replibo.results.statistics import finite
+
+
+def instantaneous_regret(f: ArrayLike, optimal_value: float) -> Array:
+    """r_t = f* - f(x_t).
+
+    A regret below 0 is not clipped: it shows that ``optimal_value`` is wrong (or round-off).
+
+    Args:
+        f: noise-free values of the queries, ``… x T``; the last axis is time. A phase of its own,
+            such as Phase II of GO-UCB, is sliced before: ``f[..., n:]``.
+        optimal_value: f*, the maximum of the objective.
+
+    Returns:
+        The regret, ``… x T``.
+
+    Raises:
+        RepliboError: values that are not finite, or of the wrong shape.
+    """
+    values = finite(f, "f")
+    if values.ndim == 0:
+        raise RepliboError("f: must be an array whose last axis is time, got one number")
+    optimum = finite(optimal_value, "optimal_value")
+    if optimum.ndim:
+        raise RepliboError(f"optimal_value: must be one number, got shape {optimum.shape}")
+    return np.asarray(optimum - values)
+
+
+def cumulative_regret(f: ArrayLike, optimal_value: float) -> Array:
+    """R_t = r_1 + … + r_t, ``… x T``; arguments as for `instantaneous_regret`."""
+    return np.cumsum(instantaneous_regret(f, optimal_value), axis=-1)
+
+
+def average_regret(f: ArrayLike, optimal_value: float) -> Array:
+    """R_t/t, the running average, ``… x T``; arguments as for `instantaneous_regret`.
+
+    GO-UCB's figures show it over Phase II, so R_t/(t - n): pass ``f[..., n:]``.
+    """
+    regret = cumulative_regret(f, optimal_value)
+    return np.asarray(regret / np.arange(1, regret.shape[-1] + 1))
+
+
+def best_regret(f: ArrayLike, optimal_value: float) -> Array:
+    """f* - max_{s ≤ t} f(x_s), ``… x T``; arguments as for `instantaneous_regret`."""
+    return np.minimum.accumulate(instantaneous_regret(f, optimal_value), axis=-1)

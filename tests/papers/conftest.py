@@ -1,0 +1,45 @@
+"""An invented paper, and the cells of a table as tests compare them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from replibo.config.models import PaperEntry
+from replibo.results.tables import Table
+
+
+def made_paper(
+    problems: Mapping[str, Any],
+    colors: Mapping[str, str],
+    settings: Mapping[str, Any],
+    first_round: str = "search",
+) -> PaperEntry:
+    """The config of a paper whose algorithms all have random search's class: outputs need none."""
+    return PaperEntry.model_validate(
+        {
+            "title": "t",
+            "reference": "r",
+            "first_round": first_round,
+            "defaults": {**settings, "algorithms": list(colors)},
+            "problems": problems,
+            "algorithms": {
+                name: {"type": "random_search.RandomSearch", "label": name.upper(), "color": color}
+                for name, color in colors.items()
+            },
+            "scales": {"paper": {}, "quick": {}, "smoke": {}},
+            "figures": {},
+            "tables": {},
+        }
+    )
+
+
+def records(table: Table) -> list[dict[str, Any]]:
+    """The rows by their columns' names; None where there is no value."""
+    frame = table.frame.astype(object)
+    return frame.where(frame.notna(), None).to_dict("records")  # type: ignore[return-value]
+
+
+def tuples(table: Table) -> list[tuple[Any, ...]]:
+    """The rows, None where there is no value."""
+    return [tuple(row.values()) for row in records(table)]

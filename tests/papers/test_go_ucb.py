@@ -1,0 +1,203 @@
+"""GO-UCB's figure, table and measures, from made runs, against computations of their own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import scipy.stats
+
+from replibo.config.models import FigureEntry
+from replibo.errors import RepliboError
+from replibo.papers import go_ucb as paper
+from replibo.results import tables
+from replibo.results.comparisons import MissingRunsError
+from replibo.results.runs import Runs
+
+from .conftest import made_paper, records
+
+ALGORITHMS = {"go_ucb": "blue", "gp_ei": "orange", "gp_ucb": "vermillion"}
+INITIAL, HORIZON, SEEDS = 2, 6, 30
+ENTRY = made_paper(
+    {name: {"type": "go_ucb.F1", "label": name.upper()} for name in ("f1", "f2")},
+    ALGORITHMS,
+    {"horizon": HORIZON, "initial_points": INITIAL, "seeds": "0-29", "seeds_per_job": 1},
+    "initial",
+)
+FIGURE = FigureEntry(caption="The caption.")
+OPTIMUM = 2.0
+
+
+def made_runs(f):
+    """Runs from (problem, algorithm) → f, ``seeds x queries``."""
+    parts = []
+    for (problem, algorithm), values in f.items():
+        n, queries = values.shape
+        columns = {
+            "problem": [problem] * values.size,
+            "algorithm": [algorithm] * values.size,
+            "seed": np.repeat(np.arange(n), queries),
+            "t": np.tile(np.arange(1, queries + 1), n),
+            "f": values.ravel(),
+        }
+        parts.append(pa.table(columns))
+    facts = {
+        "optimal_value": OPTIMUM,
+        "initial_points": INITIAL,
+        "horizon": HORIZON,
+        "stand_in": "",
+        "dim": 3,
+    }
+    metadata = {"scale": "paper", "problems": {problem: facts for problem, _ in f}}
+    return Runs(ENTRY, metadata, pa.concat_tables(parts))
+
+
+def noisy(level, seed=0, spread=0.1, n=SEEDS):
+    return OPTIMUM - level - spread * np.random.default_rng(seed).random((n, HORIZON))
+
+
+F = {
+    ("f1", name): noisy(level, seed)
+    for seed, (name, level) in enumerate(zip(ALGORITHMS, (0.1, 0.5, 0.2), strict=True))
+}
+
+
+def final(f):
+    """The mean regret of the rounds after the initial points."""
+    return np.mean(OPTIMUM - f[:, INITIAL:], axis=1)
+
+
+def outcomes(comparisons):
+    return [comparison.outcome for comparison in comparisons]
+
+
+def test_regret_counts_phase_two_only():
+    runs = made_runs(F)
+    t, average = paper.phase_two_regret(runs, "f1", "gp_ei")
+    assert t.tolist() == [3, 4, 5, 6]
+    regret = OPTIMUM - F["f1", "gp_ei"][:, INITIAL:]
+    for i in range(4):
+        np.testing.assert_allclose(average[:, i], regret[:, : i + 1].mean(axis=1))
+    _, cumulative = paper.phase_two_regret(runs, "f1", "gp_ei", "cumulative")
+    np.testing.assert_allclose(cumulative[:, -1], regret.sum(axis=1))
+    np.testing.assert_allclose(
+        paper.final_average_regret(runs, "f1", "gp_ei"), final(F["f1", "gp_ei"])
+    )
+    with pytest.raises(RepliboError, match=r"options\.regret: must be average, cum.*, got 'best'"):
+        paper.phase_two_regret(runs, "f1", "gp_ei", "best")
+    with pytest.raises(MissingRunsError, match="gp_ei was not run on f2"):
+        paper.phase_two_regret(runs, "f2", "gp_ei")
+
+
+@pytest.mark.parametrize("kind", ["average", "instantaneous"])
+def test_the_figure_has_the_means_and_98_percent_bars(kind):
+    figure = paper.regret_panels(made_runs(F), FIGURE, regret=kind)
+    (ax,) = figure.axes
+    assert ax.get_title() == "F1"
+    for bars, name in zip(ax.containers, ALGORITHMS, strict=True):
+        line, _, (segments,) = bars
+        values = OPTIMUM - F["f1", name][:, INITIAL:]
+        if kind == "average":
+            values = np.cumsum(values, axis=1) / np.arange(1, 5)
+        np.testing.assert_allclose(line.get_ydata(), values.mean(axis=0))
+        length = np.array([end[1, 1] - end[0, 1] for end in segments.get_segments()])
+        np.testing.assert_allclose(length / 2, 2.3263478740408408 * scipy.stats.sem(values))
+
+
+def test_the_table_against_scipy(tmp_path):
+    table = paper.final_regret(made_runs(F), FIGURE)
+    own = final(F["f1", "go_ucb"])
+    rows = records(table)
+    assert [row["algorithm"] for row in rows] == ["GO_UCB", "GP_EI", "GP_UCB"]
+    assert rows[0]["p (paired t, one-sided)"] is None
+    p_values = []
+    for row, name in zip(rows, ALGORITHMS, strict=True):
+        values = final(F["f1", name])
+        assert row["seeds"] == SEEDS
+        assert row["average regret at T"] == pytest.approx(values.mean())
+        half = 2.3263478740408408 * scipy.stats.sem(values)
+        assert row["98 % interval, high"] == pytest.approx(values.mean() + half)
+        if name == "go_ucb":
+            continue
+        difference = own - values
+        p_values.append(scipy.stats.ttest_rel(own, values, alternative="less").pvalue)
+        assert row["GO-UCB lower: difference"] == pytest.approx(difference.mean())
+        assert row["p (paired t, one-sided)"] == pytest.approx(p_values[-1])
+        assert row["effect size d_z"] == pytest.approx(difference.mean() / difference.std(ddof=1))
+    # Of two tests the larger p stays, and the smaller is doubled, up to the larger.
+    adjusted = [row["p, Benjamini-Hochberg"] for row in rows[1:]]
+    assert sorted(adjusted) == pytest.approx([min(2 * min(p_values), max(p_values)), max(p_values)])
+    tables.save(table, [tmp_path / f"t.{suffix}" for suffix in ("csv", "md", "tex", "html")])
+    assert "98 \\% interval, low" in (tmp_path / "t.tex").read_text()
+    assert "| GP_EI" in (tmp_path / "t.md").read_text()
+
+
+def test_a_single_seed_is_tested_with_nothing():
+    rows = records(paper.final_regret(made_runs({k: f[:1] for k, f in F.items()}), FIGURE))
+    assert all(row["p (paired t, one-sided)"] is None for row in rows)
+    with pytest.raises(MissingRunsError, match="single seed"):
+        paper.below_each_baseline(
+            made_runs({k: f[:1] for k, f in F.items()}),
+            problem="f1",
+            algorithm="go_ucb",
+            baselines=["gp_ei"],
+        )
+
+
+def test_below_each_baseline():
+    f = F | {("f1", "gp_ucb"): noisy(0.1, seed=5)}
+
+    def judged(algorithm, *baselines):
+        return outcomes(
+            paper.below_each_baseline(
+                made_runs(f), problem="f1", algorithm=algorithm, baselines=baselines
+            )
+        )
+
+    assert judged("go_ucb", "gp_ei", "gp_ucb") == ["supported", "open"]
+    assert judged("gp_ei", "go_ucb") == ["contradicted"]
+
+
+def test_closest_baseline():
+    def judged(closest, other):
+        return outcomes(
+            paper.closest_baseline(
+                made_runs(F), problems=["f1"], algorithm="go_ucb", closest=closest, others=[other]
+            )
+        )
+
+    assert judged("gp_ucb", "gp_ei") == ["supported"]
+    assert judged("gp_ei", "gp_ucb") == ["contradicted"]
+    assert judged("gp_ei", "gp_ei") == ["open"]
+
+
+def test_shrinking_error_bars():
+    """Independent rounds of equal spread: the average over k rounds has 1/√k of it."""
+    growing = noisy(0.0)
+    growing[:, INITIAL:] = OPTIMUM - np.arange(1, 5) ** 3 * noisy(0.3)[:, INITIAL:]
+    constant = np.tile(noisy(0.3)[:, :1], (1, HORIZON))
+    for f, expected in (
+        (noisy(0.3, spread=1.0), "supported"),
+        (growing, "contradicted"),
+        (constant, "open"),
+        (noisy(0.3, n=2), "open"),
+    ):
+        (found,) = paper.shrinking_error_bars(
+            made_runs({("f1", "go_ucb"): f}), problems=["f1"], algorithms=["go_ucb"]
+        )
+        assert found.outcome == expected
+        first = OPTIMUM - f[:, INITIAL]
+        bar = 2.3263478740408408 * scipy.stats.sem(first)
+        assert found.ours.startswith(f"f1, GO_UCB: {bar:.4f} at t = 3, ")
+
+
+def test_no_spread_left_is_less_than_some():
+    """By Pitman and Morgan's test against its definition, and the limit of no spread."""
+    from replibo.results.statistics import spread_shrinks
+
+    first, last = np.random.default_rng(3).normal(size=(2, 12)) * [[2.0], [1.0]]
+    ratio, r = first.var(ddof=1) / last.var(ddof=1), np.corrcoef(first, last)[0, 1]
+    t = (ratio - 1) * np.sqrt(10 / (4 * ratio * (1 - r**2)))
+    assert spread_shrinks(first, last) == pytest.approx(scipy.stats.t.sf(t, 10))
+    assert spread_shrinks(first, np.ones(12)) == 0
+    assert np.isnan(spread_shrinks(first, first)) and np.isnan(spread_shrinks(first[:2], last[:2]))
