@@ -72,7 +72,7 @@ def read_points(path: Path) -> Array:
     """Initial points from a CSV file: a header, then one point a row, in native coordinates; ``n x d``.
 
     Raises:
-        RepliboError: the file cannot be read, or a cell is no number.
+        RepliboError: the file cannot be read, or a cell is not a number.
     """
     content = files.read_bytes(path, LARGEST_POINTS)
     try:
@@ -118,7 +118,7 @@ def experiment(
         given_points: initial points to use instead of drawn ones, ``n x d``, native coordinates.
 
     Raises:
-        RepliboError: a name or a parameter is not allowed, a data file is missing or damaged.
+        RepliboError: a name or a parameter is wrong, a data file is missing or damaged.
     """
     settings = run_settings(config, paper, scale, problem_name, algorithm)
     entry = config.paper(paper)

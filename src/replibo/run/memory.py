@@ -1,4 +1,4 @@
-"""How much memory a process has held at most; measured, and so no part of what a run's digest covers."""
+"""The peak memory of a process."""
 
 from __future__ import annotations
 
