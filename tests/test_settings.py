@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import typing
 from typing import Any, Literal
 
 import pytest
 
+from replibo.config import registry
 from replibo.errors import RepliboError
 from replibo.settings import (
     Checked,
@@ -59,6 +61,7 @@ FAULTS = [
     ("count", False, "must be a valid integer, got False"),
     ("choice", "z", "must be 'x' or 'y', got 'z'"),
     ("numbers", "a", "must be a valid integer or be a valid dictionary, got 'a'"),
+    ("numbers", {"a": -1}, "must be greater than or equal to 1, got -1"),
 ]
 
 
@@ -81,5 +84,66 @@ def test_a_setting_without_a_default_must_be_given() -> None:
         Derived(count=1)  # type: ignore[call-arg]
 
 
+def test_an_unknown_setting_is_named_with_those_there_are() -> None:
+    with pytest.raises(RepliboError, match=r"^Derived: size is unknown; must be .*needed"):
+        Derived(needed=1.0, size=2)
+
+
 def test_a_base_s_settings_belong_to_those_of_a_class_that_passes_them_on() -> None:
     assert list(parameters(Derived))[:3] == ["needed", "positive", "at_least_zero"]
+
+
+# All problems and algorithms
+
+CLASSES = [
+    registry.load(kind, name)
+    for kind in ("problems", "algorithms")
+    for name in registry.names(kind)
+]
+NEEDED = {
+    "iterations": 100,
+    "length_scale": 0.1,
+    "function": "Ackley",
+    "dim": 2,
+    "acquisition": "EI",
+}
+"""Values of the settings without a default."""
+
+NUMBERS = (int, float)
+
+
+def _numeric(hint: Any) -> bool:
+    """Whether a setting of this type takes a number (lists and mappings of numbers among them)."""
+    if typing.get_origin(hint) is Literal:
+        return False
+    return hint in NUMBERS or any(map(_numeric, typing.get_args(hint)))
+
+
+def _wrong(cls: type, name: str, hints: dict[str, Any]) -> tuple[Any, ...]:
+    if _numeric(hints[name]):
+        # Which dimensions a family has, it says itself.
+        negative = () if cls.__name__ == "Bbob" else (-7,)
+        return ("1", True, math.nan, math.inf, -math.inf, *negative)
+    return (3, None) if hints[name] is str else ("nonsense", -7)
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_every_setting_is_held_to_its_type_and_range(cls: type) -> None:
+    hints: dict[str, Any] = {}
+    for base in reversed(cls.__mro__[:-1]):
+        if "__init__" in vars(base):
+            hints |= typing.get_type_hints(vars(base)["__init__"])
+    needed = {key: NEEDED[key] for key in parameters(cls) if key in NEEDED}
+    for name in parameters(cls):
+        for value in _wrong(cls, name, hints):
+            with pytest.raises(RepliboError) as error:
+                cls(**{**needed, name: value})
+            message = str(error.value)
+            assert message.startswith(f"{cls.__name__}: {name} must be "), (name, value)
+            assert message.endswith(f", got {value!r}") and "\n" not in message, (name, value)
+
+
+def test_settings_without_a_default_are_those_listed() -> None:
+    for cls in CLASSES:
+        for name, parameter in parameters(cls).items():
+            assert (name in NEEDED) or parameter.default is not parameter.empty, (cls, name)

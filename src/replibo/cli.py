@@ -524,7 +524,10 @@ def _estimate(options: argparse.Namespace) -> None:
 
 
 def _list(options: argparse.Namespace) -> None:
+    from replibo.config import registry
+
     config = _load(options)
+    registry.check_all(config)
     for what in [options.what] if options.what else _LISTS:
         if not options.what:
             print(f"{what}:")

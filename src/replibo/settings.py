@@ -17,13 +17,15 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from replibo.errors import RepliboError
+from replibo.errors import RepliboError, allowed
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
 Probability = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
+Natural = Annotated[int, Field(ge=0)]
 
 
 class SettingError(RepliboError):
@@ -42,10 +44,17 @@ class SettingError(RepliboError):
 def must_be(error: ValidationError) -> str:
     """``must be X, got Y`` (or ``must be X or be Z, got Y`` for a union), for a single value."""
     faults = error.errors(include_url=False)
-    ways = dict.fromkeys(re.sub(r"^\w+ should ", "", fault["msg"]) for fault in faults)
-    text = f"must {' or '.join(ways)}".replace("an instance of Sequence", "a list")
+    # Of a union, the member whose type the value has.
+    faults = [fault for fault in faults if not fault["type"].endswith("_type")] or faults
+    ways = dict.fromkeys(
+        # pydantic names the Python class here
+        "be a list"
+        if fault["type"] in ("is_instance_of", "sequence_str")
+        else re.sub(r"^\w+ should ", "", fault["msg"])
+        for fault in faults
+    )
     shown = repr(faults[0]["input"])
-    return f"{text}, got {shown if len(shown) <= 60 else shown[:57] + '…'}"
+    return f"must {' or '.join(ways)}, got {shown if len(shown) <= 60 else shown[:57] + '…'}"
 
 
 def parameters(cls: type) -> dict[str, inspect.Parameter]:
@@ -78,11 +87,12 @@ def checked(cls: type, settings: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises:
         SettingError: a value is out of its range or of another type (a bool or a text is no number),
-            or a setting without a default is missing.
+            a setting without a default is missing, or there is no setting of that name.
     """
-    result = dict(settings)
-    types = _types(cls)
-    for name, parameter in parameters(cls).items():
+    result, known, types = dict(settings), parameters(cls), _types(cls)
+    for name in settings.keys() - known.keys() - inspect.signature(cls.__init__).parameters.keys():  # type: ignore[misc]
+        raise SettingError(name, f"is unknown; must be {allowed(known)}", cls.__name__)
+    for name, parameter in known.items():
         if name in settings:
             try:
                 result[name] = types[name].validate_python(settings[name], strict=True)

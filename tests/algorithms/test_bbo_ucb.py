@@ -117,26 +117,9 @@ def test_a_new_object_proposes_the_same() -> None:
 def test_iterations_by_the_problem() -> None:
     assert made(iterations={"n_500": 500, "n_1000": 1000}).iterations == 1000
     with pytest.raises(
-        RepliboError, match=r"^iterations: none are given for n_1000; given: n_100 or n_500$"
+        RepliboError, match=r"^BboUcb: iterations must hold n_1000, got n_100 or n_500$"
     ):
         made(iterations={"n_500": 500, "n_100": 100})
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"iterations": 0}, "iterations: 0 is not allowed; an integer >= 1 is"),
-        ({"iterations": 2.5}, "iterations: 2.5 is not allowed; an integer >= 1 is"),
-        ({"iterations": {"n_1000": -1}}, "iterations: -1 is not allowed; an integer >= 1 is"),
-        ({"iterations": True}, "iterations: True is not allowed; an integer >= 1 is"),
-        ({"norm_bound": -1.0}, "norm_bound: -1.0 is not allowed; a finite number >= 0 is"),
-        ({"factor": math.nan}, "factor: nan is not allowed; a finite number >= 0 is"),
-    ],
-)
-def test_bad_settings(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(RepliboError) as error:
-        made(**settings)
-    assert str(error.value) == message
 
 
 def test_the_config_knows_its_settings() -> None:

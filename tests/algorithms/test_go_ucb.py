@@ -428,7 +428,7 @@ def test_a_criterion_that_overflows_is_an_error(cls: type[GoUcb]) -> None:
 )
 @pytest.mark.parametrize("cls", [GoUcb, ExplorationFirst, GoGreedy, GoUcbHessian])
 def test_other_domains_are_refused(cls: type[GoUcb], space: Space) -> None:
-    with pytest.raises(RepliboError, match="1-D continuous") as error:
+    with pytest.raises(RepliboError, match="must be 1-D and continuous") as error:
         cls(space, STREAMS)
     assert "\n" not in str(error.value)
 
@@ -436,31 +436,11 @@ def test_other_domains_are_refused(cls: type[GoUcb], space: Space) -> None:
 @pytest.mark.parametrize(
     ("algorithm", "setting"),
     [
-        ("go_ucb", {"U": -1.0}),
-        ("go_ucb", {"U": math.nan}),
-        ("go_ucb", {"U": "ten"}),
-        ("go_ucb", {"learning_rate": 0.0}),
-        ("go_ucb", {"learning_rate": -0.1}),
-        ("go_ucb", {"learning_rate": math.nan}),
-        ("go_ucb", {"gradient_steps": -1}),
-        ("go_ucb", {"gradient_steps": 2.5}),
-        ("go_ucb", {"grid_points": 0}),
-        ("go_ucb", {"grid_points": 1}),
-        ("go_ucb", {"grid_points": 20.5}),
         ("go_ucb", {"model_domain": [1.0, 1.0]}),
         ("go_ucb", {"model_domain": [2.0, -2.0]}),
         ("go_ucb", {"model_domain": [0.0, 1.0, 2.0]}),
         ("go_ucb", {"model_domain": [0.0, math.nan]}),
         ("go_ucb", {"bonus": 1.0}),
-        ("go_greedy", {"grid_points": 0}),
-        ("exploration_first", {"learning_rate": -0.1}),
-        ("go_ucb_hessian", {"B_L": 0.0}),
-        ("go_ucb_hessian", {"B_L": -1.0}),
-        ("go_ucb_hessian", {"B_L": math.nan}),
-        ("go_ucb_hessian", {"B_U": -1.0}),
-        ("go_ucb_hessian", {"B_U": math.nan}),
-        ("go_ucb_hessian", {"C": math.nan}),
-        ("go_ucb_hessian", {"C": -1.0}),
     ],
     ids=lambda value: str(value).replace(" ", ""),
 )

@@ -20,12 +20,12 @@ from replibo.algorithms.gp_ei import GpEi
 from replibo.algorithms.gp_ts import GpTs
 from replibo.algorithms.gp_ucb import GpUcb, srinivas_beta
 from replibo.algorithms.parts.candidates import Candidates
-from replibo.algorithms.parts.gp_sampled import _GpSampled
+from replibo.algorithms.parts.gp_sampled import GpSampled
 from replibo.config import registry
 from replibo.errors import RepliboError
 from replibo.streams import RunStreams
 
-ALGORITHMS: list[tuple[type[_GpSampled], dict[str, Any]]] = [
+ALGORITHMS: list[tuple[type[GpSampled], dict[str, Any]]] = [
     (GpUcb, {}),
     (GpUcb, {"beta": 1.96}),
     (GpTs, {}),
@@ -51,7 +51,7 @@ def started(d: int, n_initial: int, seed: int = 0) -> History:
     return history
 
 
-def go_on(algorithm: _GpSampled, history: History, queries: int) -> list[Proposal]:
+def go_on(algorithm: GpSampled, history: History, queries: int) -> list[Proposal]:
     """Run it for so many queries; the history grows."""
     proposals = []
     for t in range(1, queries + 1):
@@ -113,7 +113,7 @@ def posterior(
 @every_algorithm
 @pytest.mark.parametrize("d", [1, 3])
 def test_the_query_maximises_the_acquisition_function_over_the_shared_candidates(
-    algorithm: type[_GpSampled], settings: dict[str, Any], d: int
+    algorithm: type[GpSampled], settings: dict[str, Any], d: int
 ) -> None:
     run = streams(algorithm)
     space = Space(d)
@@ -154,7 +154,7 @@ def test_the_query_maximises_the_acquisition_function_over_the_shared_candidates
 
 
 @pytest.mark.parametrize("algorithm", [GpUcb, GpTs, GpEi])
-def test_it_finds_the_maximum_of_a_smooth_function(algorithm: type[_GpSampled]) -> None:
+def test_it_finds_the_maximum_of_a_smooth_function(algorithm: type[GpSampled]) -> None:
     history = started(1, 3)
     go_on(algorithm(Space(1), streams(algorithm)), history, 15)
     best = max(f(np.array([x])) for x in np.linspace(0, 1, 1001))
@@ -184,9 +184,9 @@ def test_thompson_samples_differ_from_seed_to_seed_and_query_to_query() -> None:
 @every_algorithm
 @pytest.mark.parametrize("growth", [0.0, 0.3])
 def test_a_new_object_proposes_the_very_same_query_at_any_time(
-    algorithm: type[_GpSampled], settings: dict[str, Any], growth: float
+    algorithm: type[GpSampled], settings: dict[str, Any], growth: float
 ) -> None:
-    def new() -> _GpSampled:
+    def new() -> GpSampled:
         return algorithm(Space(3), streams(algorithm), candidates=50, refit_growth=growth, **settings)  # fmt: skip
 
     history = started(3, 4)
@@ -199,9 +199,9 @@ def test_a_new_object_proposes_the_very_same_query_at_any_time(
 
 @every_algorithm
 def test_an_object_that_is_given_another_history_forgets_the_first(
-    algorithm: type[_GpSampled], settings: dict[str, Any]
+    algorithm: type[GpSampled], settings: dict[str, Any]
 ) -> None:
-    def new() -> _GpSampled:
+    def new() -> GpSampled:
         # growth 10: all these histories have their fit at 5 or 9 points, so that it is the data that tell
         return algorithm(Space(2), streams(algorithm), candidates=30, refit_growth=10.0, **settings)
 
@@ -247,7 +247,7 @@ def test_no_global_random_number_is_drawn() -> None:
 @every_algorithm
 @pytest.mark.parametrize("count", [10, 500])
 def test_on_a_finite_problem_a_row_of_the_pool_is_asked(
-    algorithm: type[_GpSampled], settings: dict[str, Any], count: int
+    algorithm: type[GpSampled], settings: dict[str, Any], count: int
 ) -> None:
     pool = np.random.default_rng(0).random((25, 3))
     history = History(3, 4)
@@ -261,7 +261,7 @@ def test_on_a_finite_problem_a_row_of_the_pool_is_asked(
 @every_algorithm
 @pytest.mark.parametrize("case", ["one", "constant", "the same point", "huge"])
 def test_it_goes_on_whatever_the_data(
-    algorithm: type[_GpSampled], settings: dict[str, Any], case: str
+    algorithm: type[GpSampled], settings: dict[str, Any], case: str
 ) -> None:
     n = 1 if case == "one" else 5
     history = History(1, n)
@@ -275,41 +275,15 @@ def test_it_goes_on_whatever_the_data(
 
 
 @every_algorithm
-def test_one_candidate_is_the_query(algorithm: type[_GpSampled], settings: dict[str, Any]) -> None:
+def test_one_candidate_is_the_query(algorithm: type[GpSampled], settings: dict[str, Any]) -> None:
     asked = algorithm(Space(2), streams(algorithm), candidates=1, **settings)
     history = started(2, 3)
     assert_array_equal(asked.ask(history, 1).x, asked.candidates.draw(history)[0][0])
 
 
 def test_without_data_it_says_so() -> None:
-    with pytest.raises(RepliboError, match="GpTs needs data"):
+    with pytest.raises(RepliboError, match="initial_points: must be at least 1, got 0"):
         GpTs(Space(2), streams(GpTs)).ask(History(2, 0), 1)
-
-
-@pytest.mark.parametrize(
-    ("algorithm", "name", "value"),
-    [
-        (GpUcb, "beta", -1.0),
-        (GpUcb, "beta", math.inf),
-        (GpUcb, "delta", 0.0),
-        (GpUcb, "delta", 1.0),
-        (GpEi, "xi", -0.1),
-        (GpEi, "xi", math.nan),
-        (GpEi, "incumbent", "best"),
-        (GpTs, "length_scale_start", "both"),
-        (GpTs, "device", "tpu"),
-        (GpTs, "candidates", 0),
-        (GpTs, "candidates", 100_000_000),
-        (GpTs, "local_fraction", 1.5),
-        (GpTs, "refit_growth", -0.1),
-    ],
-)
-def test_settings_that_are_not_allowed(
-    algorithm: type[_GpSampled], name: str, value: object
-) -> None:
-    with pytest.raises(RepliboError, match=rf"^{name}: .*(allowed|machine)") as error:
-        algorithm(Space(2), streams(algorithm), **{name: value})
-    assert "\n" not in str(error.value)
 
 
 def test_the_config_knows_the_settings_and_not_the_base() -> None:

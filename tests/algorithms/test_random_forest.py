@@ -3,8 +3,6 @@ test_sampled_contract.)"""
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -14,7 +12,6 @@ from replibo.algorithms.base import Space
 from replibo.algorithms.parts.candidates import Candidates
 from replibo.algorithms.parts.refit import RefitSchedule
 from replibo.algorithms.random_forest import RandomForest
-from replibo.errors import RepliboError
 from replibo.streams import RunStreams
 
 STREAMS = RunStreams("paper", "problem", "random_forest", 0)
@@ -62,16 +59,3 @@ def test_it_climbs(hill) -> None:
         history.append(proposal.x, hill.objective(proposal.x))
     assert history.y.max() > 0.5 * history.y[:5].max()
     assert history.y[-10:].mean() > history.y[:5].mean()
-
-
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ({"trees": 0}, "trees: 0 is not allowed; an integer >= 1 is"),
-        ({"jitter": -0.1}, "jitter: -0.1 is not allowed"),
-        ({"jitter": math.nan}, "jitter: nan is not allowed"),
-    ],
-)
-def test_bad_settings(setting: dict[str, object], message: str) -> None:
-    with pytest.raises(RepliboError, match=message):
-        RandomForest(Space(2), STREAMS, **setting)  # type: ignore[arg-type]

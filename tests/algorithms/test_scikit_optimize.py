@@ -265,14 +265,14 @@ def test_names_of_the_acquisitions() -> None:
     assert ACQUISITIONS == NAMES
     name = "scikit_optimize.ScikitOptimize"
     assert registry.parameters("algorithms", name) == ("acquisition", "avoid_duplicates")
-    with pytest.raises(RepliboError, match="EI, PI or UCB") as error:
+    with pytest.raises(RepliboError, match="must be 'EI', 'PI' or 'UCB', got 'LCB'") as error:
         ScikitOptimize(Space(1), STREAMS, acquisition="LCB")  # type: ignore[arg-type]
     assert "\n" not in str(error.value)
 
 
 def test_finite_problems_are_refused() -> None:
     pool = np.linspace(0, 1, 7)[:, None]
-    with pytest.raises(RepliboError, match="finite") as error:
+    with pytest.raises(RepliboError, match="must be continuous") as error:
         ScikitOptimize(Space(1, 0.1, pool), STREAMS, acquisition="EI")
     assert "\n" not in str(error.value)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -116,10 +118,8 @@ FAULTS = {
     "go_ucb: {scales: {quick: {only: [f9]}}}": r"scales\.quick\.only: no problem is called 'f9'",
     "go_ucb: {scales: {quick: {data: fake}}}": r"scales\.quick\.data: \"fake\" is not allowed",
     "go_ucb: {first_round: zero}": r"first_round: \"zero\" is not allowed .*'initial' or 'search'",
-    "go_ucb: {problems: {f1: {type: go_ucb.F9}}}": "no problem is called 'go_ucb.F9'; allowed: .*F1",
     "go_ucb: {problems: {f1: {colour: 9}}}": r"problems\.f1\.colour: unknown key; allowed: .*label",
     "go_ucb: {problems: {F1: {type: go_ucb.F1, label: f}}}": r"problems\.F1: \"F1\" is not allowed",
-    "go_ucb: {algorithms: {go_ucb: {parameters: {V: 3}}}}": "has no such parameter; allowed: U, grad",
     "go_ucb: {algorithms: {go_ucb: {color: pink}}}": r"color: \"pink\" is not allowed .*'blue'",
     "go_ucb: {figures: {figure_1: {problems: [f9]}}}": r"figures\.figure_1\.problems: no problem is",
     "go_ucb: {defaults: {algorithms: [go_ucb, go_ucb]}}": "'go_ucb' stands there twice",
@@ -141,6 +141,9 @@ PARAMETERS = {
     "learning_rate: must be a valid number, got 'fast'",
     "{algorithms: {go_ucb: {parameters: {model_domain: 3}}}}": "algorithms.go_ucb.parameters."
     "model_domain: must be a list, got 3",
+    "{algorithms: {go_ucb: {parameters: {V: 3}}}}": "algorithms.go_ucb.parameters."
+    "V: is unknown; must be U, gradient_steps",
+    "{problems: {f1: {type: go_ucb.F9}}}": "problems.f1.type: must be berkenkamp.Berkenkamp",
     "{problems: {f1: {parameters: {noise_std: -1}}}}": "problems.f1.parameters."
     "noise_std: must be greater than or equal to 0, got -1",
     "{problems: {f1: {parameters: {noise_std: .nan}}}}": "problems.f1.parameters."
@@ -149,12 +152,50 @@ PARAMETERS = {
 
 
 @pytest.mark.parametrize("overlay", PARAMETERS)
-def test_a_wrong_value_of_a_parameter_is_said_in_one_line(overlay: str, root: Path) -> None:
+def test_a_wrong_type_or_parameter_is_said_in_one_line(overlay: str, root: Path) -> None:
+    """By a run of the pair itself, and by the check of the whole config before a workflow."""
     config = parsed(f"go_ucb: {overlay}")
-    with pytest.raises(RepliboError) as caught:
-        job = build.experiment(config, "go_ucb", "quick", "f1", "go_ucb")
-        job.make_algorithm(None, None)  # type: ignore[arg-type]
-    assert str(caught.value) == f"go_ucb.{PARAMETERS[overlay]}"
+    for check in (
+        lambda: build.experiment(config, "go_ucb", "quick", "f1", "go_ucb").make_algorithm(
+            None,  # type: ignore[arg-type]
+            None,  # type: ignore[arg-type]
+        ),
+        lambda: registry.check_all(config),
+    ):
+        with pytest.raises(RepliboError) as caught:
+            check()
+        assert str(caught.value).startswith(f"go_ucb.{PARAMETERS[overlay]}")
+        assert "\n" not in str(caught.value)
+
+
+def test_all_types_and_parameters_of_the_config_are_known(root: Path) -> None:
+    registry.check_all(load.load())
+
+
+@pytest.mark.parametrize("name", ["base.Algorithm", "neural_bo", "parts.Seen", "gp_ts.GpSampled"])
+def test_what_is_no_algorithm_is_refused(name: str) -> None:
+    with pytest.raises(RepliboError, match=r"^type: must be a_gp_ucb\.AGpUcb, .*, got '"):
+        registry.load("algorithms", name)
+
+
+def test_all_classes_are_known_without_heavy_imports() -> None:
+    code = (
+        "import sys; from replibo.config import registry as r;"
+        "assert len(r.names('problems')) > 9 and len(r.names('algorithms')) > 19;"
+        "heavy = {'torch', 'botorch', 'scipy.stats', 'sklearn', 'skopt', 'pyro', 'pandas', 'cocoex'};"
+        "sys.exit(', '.join(heavy & sys.modules.keys()))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_one_class_is_loaded_without_the_others() -> None:
+    code = (
+        "import sys; from replibo.config import registry as r;"
+        "r.load('algorithms', 'random_search.RandomSearch');"
+        "found = [m for m in sys.modules if m.startswith('replibo.algorithms.')];"
+        "sys.exit(set(found) != {'replibo.algorithms.base', 'replibo.algorithms.random_search'})"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_a_file_that_is_no_yaml_is_named_with_its_line(tmp_path: Path) -> None:

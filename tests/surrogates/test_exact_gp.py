@@ -431,12 +431,3 @@ def test_fit_reports_no_convergence(monkeypatch: pytest.MonkeyPatch) -> None:
     fit = fit_length_scale(pairwise_distances(X, X), y, NOISE)
     assert not fit.converged
     assert math.isfinite(fit.log_marginal_likelihood)
-
-
-def test_fit_rejects() -> None:
-    D, y = np.zeros((1, 1)), np.zeros(1)
-    with pytest.raises(RepliboError, match="length_scale_start: 'many' is not allowed"):
-        fit_length_scale(D, y, NOISE, starts="many")  # type: ignore[arg-type]
-    for bound in (0.0, -1.0, 0.05, math.nan):
-        with pytest.raises(RepliboError, match="length_scale_lower_bound"):
-            fit_length_scale(D, y, NOISE, starts="multi", lower_bound=bound)

@@ -17,7 +17,6 @@ from pyro.infer.mcmc.util import initialize_model
 from scipy import stats
 from scipy.integrate import quad
 
-from replibo.errors import RepliboError
 from replibo.surrogates.exact_gp import ExactGP, standardise
 from replibo.surrogates.kernels import pairwise_distances
 from replibo.surrogates.length_scale_posterior import (
@@ -286,25 +285,6 @@ def test_nuts_is_bitwise_reproducible_and_leaves_torch_as_it_was() -> None:
     assert_array_equal(first.z, second.z)
     assert first.step_size == second.step_size
     assert not np.array_equal(first.z, nuts(target, seed=2, warmup=20, samples=20).z)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"warmup": 0, "samples": 9}, "warmup: 0 is not allowed; an integer >= 1 is"),
-        ({"warmup": 9, "samples": 3}, "samples: 3 is not allowed; an integer >= 4 is"),
-        ({"warmup": 9, "samples": 9.5}, "samples: 9.5 is not allowed; an integer >= 4 is"),
-    ],
-)
-def test_numbers_that_are_not_allowed(settings: dict[str, int], message: str) -> None:
-    with pytest.raises(RepliboError, match=message):
-        sample_nuts(log_prior, rng=np.random.default_rng(0), **settings)
-
-
-@pytest.mark.parametrize("noise", [0.0, 1e-7, -1.0, math.nan, math.inf])
-def test_noise_variance_that_is_not_allowed(noise: float) -> None:
-    with pytest.raises(RepliboError, match=r"^noise_variance: \S+ is not allowed; a finite number"):
-        posterior(4, 2, noise)
 
 
 # Expectations

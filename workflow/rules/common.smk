@@ -4,7 +4,7 @@ import re
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import validate
 
-from replibo.config import load, models
+from replibo.config import load, models, registry
 from replibo.data.manifest import load_manifest
 from replibo.errors import RepliboError
 from replibo.papers.neuralbo import coco_archive
@@ -27,6 +27,8 @@ def one_line(function):
 
 # The typed models first: they say what is allowed. The schema is generated from them.
 CONFIG = one_line(load.parse)(config)
+if workflow.is_main_process:  # a job checks its own problem and algorithm
+    one_line(registry.check_all)(CONFIG)
 validate(config, "../schemas/config.schema.json")
 targets.export(CONFIG, config)
 

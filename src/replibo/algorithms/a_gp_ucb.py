@@ -15,15 +15,13 @@ from replibo.algorithms.parts.length_scale_range import (
     THETA0_DIAGNOSTICS,
     CandidateRatio,
     Growth,
-    check_at_least_zero,
-    check_start,
     checked_length_scale,
     fit_theta0,
     theta0_diagnostics,
 )
-from replibo.errors import RepliboError
+from replibo.settings import NonNegative
 from replibo.streams import RunStreams
-from replibo.surrogates.exact_gp import LOWER_BOUND, LengthScaleFit
+from replibo.surrogates.exact_gp import LOWER_BOUND, LengthScaleFit, LowerBound
 
 
 class AGpUcb(Algorithm):
@@ -54,18 +52,15 @@ class AGpUcb(Algorithm):
         space: Space,
         streams: RunStreams,
         *,
-        beta: float = 1.0,
-        noise_variance: float = 1e-4,
-        growth_exponent: float = 0.5,
+        beta: NonNegative = 1.0,
+        noise_variance: NonNegative = 1e-4,
+        growth_exponent: NonNegative = 0.5,
         t0: CandidateRatio = "released",
         length_scale_start: Literal["single", "multi"] = "single",
-        length_scale_lower_bound: float = LOWER_BOUND,
+        length_scale_lower_bound: LowerBound = LOWER_BOUND,
     ) -> None:
         super().__init__(space, streams)
-        if t0 not in ("printed", "released"):
-            raise RepliboError(f"t0: {t0!r} is not allowed; printed or released is")
-        check_start(length_scale_start, length_scale_lower_bound)
-        self.beta = check_at_least_zero("beta", beta)
+        self.beta = beta
         self.noise_variance = noise_variance
         self.growth = Growth.for_candidates(t0, space.dim, growth_exponent)
         self.length_scale_start: Literal["single", "multi"] = length_scale_start

@@ -8,15 +8,15 @@ from typing import Any, ClassVar
 
 from replibo.algorithms.base import History, Space
 from replibo.algorithms.parts.acquisition_functions import upper_confidence_bound
-from replibo.algorithms.parts.gp_sampled import Scores, _GpSampled
-from replibo.algorithms.parts.settings import check_settings
-from replibo.errors import RepliboError, allowed
+from replibo.algorithms.parts.gp_sampled import GpSampled, Scores
+from replibo.errors import allowed
 from replibo.problems.base import Array
+from replibo.settings import Count, NonNegative, SettingError
 from replibo.streams import RunStreams
 from replibo.surrogates.gp_regression import GpRegression
 
 
-class BboUcb(_GpSampled):
+class BboUcb(GpSampled):
     """Algorithm 2 of Fu et al. (2024) with the β_t of its Theorem 4: the largest μ(x) + β_t σ(x).
 
     (The paper minimises the loss: -μ + β_t σ in eq. 3.2. Here μ is of minus the loss.) Theorem 4 has
@@ -41,11 +41,11 @@ class BboUcb(_GpSampled):
         settings: of `replibo.algorithms.parts.gp_sampled`.
 
     Raises:
-        RepliboError: a setting is not allowed.
+        SettingError: there are no iterations for the run's problem.
     """
 
     diagnostics: ClassVar[dict[str, str]] = {
-        **_GpSampled.diagnostics,
+        **GpSampled.diagnostics,
         "beta": "β_t, the factor of the standard deviation itself",
     }
 
@@ -54,22 +54,18 @@ class BboUcb(_GpSampled):
         space: Space,
         streams: RunStreams,
         *,
-        iterations: int | Mapping[str, int],
-        norm_bound: float = 1.96,
-        factor: float = 1.0,
+        iterations: Count | Mapping[str, Count],
+        norm_bound: NonNegative = 1.96,
+        factor: NonNegative = 1.0,
         **settings: Any,
     ) -> None:
         super().__init__(space, streams, **settings)
         if isinstance(iterations, Mapping):
             if streams.problem not in iterations:
-                raise RepliboError(
-                    f"iterations: none are given for {streams.problem}; given: {allowed(iterations)}"
+                raise SettingError(
+                    "iterations", f"must hold {streams.problem}, got {allowed(iterations)}"
                 )
             iterations = iterations[streams.problem]
-        check_settings(
-            not_negative={"norm_bound": norm_bound, "factor": factor},
-            counts={"iterations": iterations},
-        )
         self.iterations, self.norm_bound, self.factor = iterations, norm_bound, factor
 
     def beta_at(self, t: int) -> float:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
+from replibo.settings import Finite, Natural, NonNegative, Positive, SettingError
 from replibo.streams import RunStreams
 from replibo.surrogates import parametric
 
@@ -46,26 +48,17 @@ class GoUcb(Algorithm):
         space: Space,
         streams: RunStreams,
         *,
-        U: float = 10.0,
-        learning_rate: float = 0.1,
-        gradient_steps: int = 500,
-        grid_points: int = 2001,
-        model_domain: Sequence[float] = (-2 * np.pi, 2 * np.pi),
+        U: NonNegative = 10.0,
+        learning_rate: Positive = 0.1,
+        gradient_steps: Natural = 500,
+        grid_points: Annotated[int, Field(ge=2)] = 2001,
+        model_domain: Sequence[Finite] = (-2 * np.pi, 2 * np.pi),
     ) -> None:
         super().__init__(space, streams)
         if space.dim != 1 or space.candidates is not None:
-            raise RepliboError("GO-UCB's network has one input; allowed: 1-D continuous problems")
-        for name, value, smallest in (
-            ("U", U, 0.0),
-            ("learning_rate", learning_rate, np.finfo(float).tiny),
-            ("gradient_steps", gradient_steps, 0),
-            ("grid_points", grid_points, 2),
-        ):
-            check_setting(name, value, smallest)
-        if len(model_domain) != 2 or not -np.inf < model_domain[0] < model_domain[1] < np.inf:
-            raise RepliboError(
-                f"model_domain: {list(model_domain)} is not allowed; [LOWER, UPPER] is"
-            )
+            raise RepliboError("GO-UCB has one input: the problem must be 1-D and continuous")
+        if len(model_domain) != 2 or not model_domain[0] < model_domain[1]:
+            raise SettingError("model_domain", f"must be [LOWER, UPPER], got {list(model_domain)}")
         self.U = U
         self.learning_rate = learning_rate
         self.gradient_steps = gradient_steps
@@ -129,13 +122,6 @@ class GoUcb(Algorithm):
             self.grid[best : best + 1],
             diagnostics={"w1": w1, "b1": b1, "w2": w2, "b2": b2, "bonus": float(bonus[best])},
         )
-
-
-def check_setting(name: str, value: float, smallest: float) -> None:
-    """A `RepliboError` where a setting is not a finite number, or smaller than ``smallest``."""
-    if not smallest <= value < np.inf:
-        bound = "> 0" if 0 < smallest < 1 else f">= {smallest:g}"
-        raise RepliboError(f"{name}: {value} is not allowed; a finite number {bound} is")
 
 
 def _estimate(runs: Sequence[GoUcb], histories: Sequence[History]) -> None:

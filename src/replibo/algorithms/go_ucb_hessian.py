@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from replibo.algorithms.base import History, Space
-from replibo.algorithms.go_ucb import GoUcb, check_setting
+from replibo.algorithms.go_ucb import GoUcb
 from replibo.problems.base import Array
+from replibo.settings import NonNegative, Positive
 from replibo.streams import RunStreams
 from replibo.surrogates import parametric
 
@@ -34,14 +35,12 @@ class GoUcbHessian(GoUcb):
         space: Space,
         streams: RunStreams,
         *,
-        B_U: float = 0.5,
-        B_L: float = 0.01,
-        C: float = 1.0,
+        B_U: NonNegative = 0.5,
+        B_L: Positive = 0.01,
+        C: NonNegative = 1.0,
         **settings: Any,
     ) -> None:
         super().__init__(space, streams, **settings)
-        for name, value in (("B_U", B_U), ("B_L", B_L), ("C", C)):
-            check_setting(name, value, np.finfo(float).tiny if name == "B_L" else 0.0)
         self.B_U, self.B_L, self.C = B_U, B_L, C
 
     def bonus(self, w: Array, history: History, t: int) -> Array:

@@ -11,15 +11,14 @@ from replibo.algorithms.parts.acquisition_functions import (
     expected_improvement,
     log_expected_improvement,
 )
-from replibo.algorithms.parts.gp_sampled import Scores, _GpSampled
-from replibo.algorithms.parts.settings import check_settings
-from replibo.errors import RepliboError
+from replibo.algorithms.parts.gp_sampled import GpSampled, Scores
 from replibo.problems.base import Array
+from replibo.settings import NonNegative
 from replibo.streams import RunStreams
 from replibo.surrogates.gp_regression import GpRegression
 
 
-class GpEi(_GpSampled):
+class GpEi(GpSampled):
     """GP-EI (Jones et al. 1998): the candidate of largest expected improvement on the incumbent by ξ.
 
     Its logarithm is maximised, which has the same maximiser and does not underflow where no candidate
@@ -33,7 +32,7 @@ class GpEi(_GpSampled):
     """
 
     diagnostics: ClassVar[dict[str, str]] = {
-        **_GpSampled.diagnostics,
+        **GpSampled.diagnostics,
         "incumbent": "the value to improve on, in units of y",
         "expected_improvement": "at the query, over incumbent + ξ, in units of y",
     }
@@ -43,16 +42,11 @@ class GpEi(_GpSampled):
         space: Space,
         streams: RunStreams,
         *,
-        xi: float = 0.01,
+        xi: NonNegative = 0.01,
         incumbent: Literal["observed", "posterior_mean"] = "observed",
         **settings: Any,
     ) -> None:
         super().__init__(space, streams, **settings)
-        check_settings(not_negative={"xi": xi})
-        if incumbent not in ("observed", "posterior_mean"):
-            raise RepliboError(
-                f"incumbent: {incumbent!r} is not allowed; observed or posterior_mean is"
-            )
         self.xi, self.incumbent = xi, incumbent
 
     def scores(self, gp: GpRegression, X: Array, history: History, t: int) -> Scores:

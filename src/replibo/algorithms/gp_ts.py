@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from replibo.algorithms.base import History
-from replibo.algorithms.parts.gp_sampled import Scores, _GpSampled
+from replibo.algorithms.parts.gp_sampled import GpSampled, Scores
 from replibo.problems.base import Array
 from replibo.surrogates.gp_regression import GpRegression
 
 
-class GpTs(_GpSampled):
+class GpTs(GpSampled):
     """GP-TS (Chowdhury and Gopalan 2017, Algorithm 2): the candidate where a sample of f is largest.
 
     The sample is drawn from the *joint* posterior at the candidates, from the stream ``algorithm`` of

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 from replibo.algorithms.base import History, Space
 from replibo.algorithms.parts.acquisition_functions import upper_confidence_bound
-from replibo.algorithms.parts.gp_sampled import Scores, _GpSampled
-from replibo.errors import RepliboError
+from replibo.algorithms.parts.gp_sampled import GpSampled, Scores
 from replibo.problems.base import Array
+from replibo.settings import NonNegative, Probability
 from replibo.streams import RunStreams
 from replibo.surrogates.gp_regression import GpRegression
 
@@ -35,7 +35,7 @@ def srinivas_beta(t: int, dim: int, length_scale: float, delta: float) -> float:
     return 2 * math.log(2 * math.pi**2 * t**2 / (3 * delta)) + 2 * dim * max(math.log(points), 0.0)
 
 
-class GpUcb(_GpSampled):
+class GpUcb(GpSampled):
     """GP-UCB (Srinivas et al. 2010): the candidate of largest μ(x) + √β_t σ(x).
 
     Args:
@@ -48,7 +48,7 @@ class GpUcb(_GpSampled):
     """
 
     diagnostics: ClassVar[dict[str, str]] = {
-        **_GpSampled.diagnostics,
+        **GpSampled.diagnostics,
         "beta": "β_t; the standard deviation is multiplied by its root",
     }
 
@@ -57,15 +57,11 @@ class GpUcb(_GpSampled):
         space: Space,
         streams: RunStreams,
         *,
-        beta: float | None = None,
-        delta: float = 0.05,
+        beta: NonNegative | None = None,
+        delta: Probability = 0.05,
         **settings: Any,
     ) -> None:
         super().__init__(space, streams, **settings)
-        if beta is not None and not (math.isfinite(beta) and beta >= 0):
-            raise RepliboError(f"beta: {beta} is not allowed; a finite number >= 0 or null is")
-        if not 0 < delta < 1:
-            raise RepliboError(f"delta: {delta} is not allowed; a number between 0 and 1 is")
         self.beta, self.delta = beta, delta
 
     def scores(self, gp: GpRegression, X: Array, history: History, t: int) -> Scores:

@@ -12,14 +12,15 @@ from scipy.optimize import minimize
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
+from replibo.settings import Count, NonNegative
 from replibo.streams import RunStreams
 from replibo.surrogates.exact_gp import ExactGP, PosteriorGradient, standardise
 from replibo.surrogates.kernels import PointDistances, PoolDistances
 from replibo.surrogates.length_scale_posterior import (
     LengthScalePosterior,
+    NoiseVariance,
+    Samples,
     TabulatedPosterior,
-    check_noise_variance,
-    check_numbers,
     gauss_rule,
     nodes_needed,
     quadrature,
@@ -42,8 +43,8 @@ class GpUcbMcmc(Algorithm):
     - θ_1, …, θ_S ~ p(θ | X, y) by NUTS, with θ ~ Gamma(3, 6), isotropic Matérn-5/2, outputscale 1,
       fixed noise variance;
     - x_t = argmax_x 1/S Σ_s μ(x; θ_s) + β σ(x; θ_s), the expected acquisition function (De Ath,
-      Everson and Fieldsend 2021): over the whole pool, of equal ones the first (a point may be asked
-      again); over the cube by gradient ascent from several starts.
+      Everson and Fieldsend 2021): over the whole pool, where ties go to the first (a point may be
+      asked again); over the cube by gradient ascent from several starts.
 
     The sum over the S samples is taken by their Gauss quadrature, which costs a few Cholesky factors
     in place of S and differs from it by less than `TOLERANCE`.
@@ -77,19 +78,13 @@ class GpUcbMcmc(Algorithm):
         space: Space,
         streams: RunStreams,
         *,
-        beta: float = 1.0,
-        noise_variance: float = 0.05,
-        warmup: int = 100,
-        samples: int = 100,
+        beta: NonNegative = 1.0,
+        noise_variance: NoiseVariance = 0.05,
+        warmup: Count = 100,
+        samples: Samples = 100,
         average: Literal["ucb", "variance"] = "ucb",
     ) -> None:
         super().__init__(space, streams)
-        if not (math.isfinite(beta) and beta >= 0):
-            raise RepliboError(f"beta: {beta} is not allowed; a finite number >= 0 is")
-        check_noise_variance(noise_variance)
-        check_numbers(warmup, samples)
-        if average not in ("ucb", "variance"):
-            raise RepliboError(f"average: {average!r} is not allowed; ucb or variance is")
         self.beta = beta
         self.noise_variance = noise_variance
         self.warmup, self.samples = warmup, samples
@@ -100,9 +95,7 @@ class GpUcbMcmc(Algorithm):
 
     def ask(self, history: History, t: int) -> Proposal:
         if len(history) == 0:
-            raise RepliboError(
-                "gp_ucb_mcmc.GpUcbMcmc needs data; allowed: 1 or more initial points"
-            )
+            raise RepliboError("initial_points: must be at least 1, got 0")
         rng = self.streams.algorithm_at(len(history))
         y = standardise(history.y)
         if self._pool is None:
@@ -124,7 +117,7 @@ class GpUcbMcmc(Algorithm):
             x, candidate = self._maximise(models, weights, history.X, y, rng), -1
         else:
             acquisition = self._expectation(weights, (gp.posterior(y, to_pool) for gp in models))
-            candidate = int(np.argmax(acquisition))  # of equal ones the first
+            candidate = int(np.argmax(acquisition))  # ties go to the first
             x = self._pool.pool[candidate]
 
         theta, exact = np.exp(nuts.z), quadrature(posterior.log_density)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from typing import ClassVar, Literal
 
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
 from replibo.algorithms.parts.acquisition import BEST_OBSERVED, UcbMaximiser
 from replibo.errors import RepliboError
+from replibo.settings import Natural, NonNegative
 from replibo.streams import RunStreams
 from replibo.surrogates.exact_gp import (
     LOWER_BOUND,
-    check_lower_bound,
+    LowerBound,
     fit_length_scale,
     standardise,
 )
@@ -24,8 +24,8 @@ class GpUcbMle(Algorithm):
 
     - y is standardised (mean 0, standard deviation 1, divisor n - 1);
     - ℓ_t ← argmax_ℓ log p(y | X, ℓ), isotropic Matérn-5/2, outputscale 1, fixed noise variance;
-    - x_t = argmax_x μ(x; ℓ_t) + β σ(x; ℓ_t): over the whole pool, of equal ones the first (a point
-      may be asked again; no random number is drawn); over the cube by gradient ascent from several
+    - x_t = argmax_x μ(x; ℓ_t) + β σ(x; ℓ_t): over the whole pool, where ties go to the first (a
+      point may be asked again; no random number is drawn); over the cube by gradient ascent from several
       starts (`replibo.algorithms.parts.acquisition`).
 
     Args:
@@ -55,21 +55,13 @@ class GpUcbMle(Algorithm):
         space: Space,
         streams: RunStreams,
         *,
-        beta: float = 1.0,
-        noise_variance: float = 1e-4,
+        beta: NonNegative = 1.0,
+        noise_variance: NonNegative = 1e-4,
         length_scale_start: Literal["single", "multi"] = "single",
-        length_scale_lower_bound: float = LOWER_BOUND,
-        best_observed: int = BEST_OBSERVED,
+        length_scale_lower_bound: LowerBound = LOWER_BOUND,
+        best_observed: Natural = BEST_OBSERVED,
     ) -> None:
         super().__init__(space, streams)
-        for name, value in (("beta", beta), ("noise_variance", noise_variance)):
-            if not (math.isfinite(value) and value >= 0):
-                raise RepliboError(f"{name}: {value} is not allowed; a finite number >= 0 is")
-        if length_scale_start not in ("single", "multi"):
-            raise RepliboError(
-                f"length_scale_start: {length_scale_start!r} is not allowed; multi or single is"
-            )
-        check_lower_bound(length_scale_lower_bound)
         self.beta = beta
         self.noise_variance = noise_variance
         self.length_scale_start = length_scale_start
@@ -78,7 +70,7 @@ class GpUcbMle(Algorithm):
 
     def ask(self, history: History, t: int) -> Proposal:
         if len(history) == 0:
-            raise RepliboError("gp_ucb_mle.GpUcbMle needs data; allowed: 1 or more initial points")
+            raise RepliboError("initial_points: must be at least 1, got 0")
         fit = fit_length_scale(
             self._maximiser.distances(history),
             standardise(history.y),

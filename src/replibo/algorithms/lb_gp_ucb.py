@@ -21,7 +21,6 @@ from replibo.algorithms.parts.balancing import Hyperparameter, HyperparameterBal
 from replibo.algorithms.parts.information_gain import (
     MaximumInformationGain,
     Rate,
-    check_rate,
     log_information_gain_bound,
     log_suspected_regret,
     scaled_norm,
@@ -31,17 +30,16 @@ from replibo.algorithms.parts.length_scale_range import (
     THETA0_DIAGNOSTICS,
     CandidateRatio,
     Growth,
-    check_at_least_zero,
-    check_start,
     checked_length_scale,
     fit_theta0,
     log_candidate_ratio,
     theta0_diagnostics,
 )
-from replibo.errors import RepliboError, allowed
+from replibo.errors import RepliboError
 from replibo.problems.base import Array
+from replibo.settings import NonNegative, Positive, Probability
 from replibo.streams import RunStreams, generator
-from replibo.surrogates.exact_gp import LOWER_BOUND, LengthScaleFit, standardise
+from replibo.surrogates.exact_gp import LOWER_BOUND, LengthScaleFit, LowerBound, standardise
 
 DOMAIN_POINTS = 512
 """Points that stand for the cube where the information gain is maximised over the domain."""
@@ -129,49 +127,34 @@ class LbGpUcb(Algorithm):
         space: Space,
         streams: RunStreams,
         *,
-        noise_variance: float = 1e-4,
-        noise_std: float | None = None,
-        delta: float = 0.01,
-        norm: float = 1.0,
-        growth_exponent: float = 0.5,
+        noise_variance: NonNegative = 1e-4,
+        noise_std: NonNegative | None = None,
+        delta: Probability = 0.01,
+        norm: Positive = 1.0,
+        growth_exponent: NonNegative = 0.5,
         candidate_ratio: CandidateRatio = "printed",
         extension: Literal["printed", "released"] = "printed",
         gamma: Rate = "matern",
         norm_bound: Literal["printed", "released"] = "printed",
-        beta: float | None = None,
+        beta: NonNegative | None = None,
         information_gain: Literal["visited", "maximum"] = "visited",
-        width: float = 2.0,
+        width: NonNegative = 2.0,
         width_sd: Literal["posterior", "raw_x"] = "posterior",
         xi_sign: Literal["printed", "proof"] = "printed",
         length_scale_start: Literal["single", "multi"] = "single",
-        length_scale_lower_bound: float = LOWER_BOUND,
+        length_scale_lower_bound: LowerBound = LOWER_BOUND,
     ) -> None:
         super().__init__(space, streams)
-        _check_choice("extension", extension, ("printed", "released"))
-        _check_choice("norm_bound", norm_bound, ("printed", "released"))
-        _check_choice("information_gain", information_gain, ("visited", "maximum"))
-        _check_choice("width_sd", width_sd, ("posterior", "raw_x"))
-        _check_choice("xi_sign", xi_sign, ("printed", "proof"))
-        check_rate(gamma)
-        check_start(length_scale_start, length_scale_lower_bound)
-        if not 0 < delta < 1:
-            raise RepliboError(f"delta: {delta} is not allowed; a number between 0 and 1 is")
-        if not 0 < norm < math.inf:
-            raise RepliboError(f"norm: {norm} is not allowed; a finite number > 0 is")
         self._maximiser = UcbMaximiser(space, noise_variance)
         self.noise_variance = noise_variance
-        self.noise_std = (
-            math.sqrt(noise_variance)
-            if noise_std is None
-            else check_at_least_zero("noise_std", noise_std)
-        )
+        self.noise_std = math.sqrt(noise_variance) if noise_std is None else noise_std
         self.delta, self.norm = delta, norm
         self.log_ratio = log_candidate_ratio(candidate_ratio, space.dim)
         self.growth = Growth.for_candidates(candidate_ratio, space.dim, growth_exponent)
         self.extension, self.gamma, self.norm_bound = extension, gamma, norm_bound
-        self.beta = None if beta is None else check_at_least_zero("beta", beta)
+        self.beta = beta
         self.information_gain = information_gain
-        self.width, self.width_sd = check_at_least_zero("width", width), width_sd
+        self.width, self.width_sd = width, width_sd
         self.xi_sign = -1.0 if xi_sign == "printed" else 1.0
         self.length_scale_start: Literal["single", "multi"] = length_scale_start
         self.length_scale_lower_bound = length_scale_lower_bound
@@ -361,8 +344,3 @@ class LbGpUcb(Algorithm):
         if self._state is None:
             raise RepliboError("nothing is known before the initial points; call ask or tell first")
         return self._state
-
-
-def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise RepliboError(f"{name}: {value!r} is not allowed; {allowed(choices)} is")

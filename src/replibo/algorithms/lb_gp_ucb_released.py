@@ -8,6 +8,7 @@ from replibo.algorithms.base import Space
 from replibo.algorithms.lb_gp_ucb import LbGpUcb
 from replibo.algorithms.parts.information_gain import Rate
 from replibo.algorithms.parts.length_scale_range import CandidateRatio
+from replibo.settings import NonNegative
 from replibo.streams import RunStreams
 
 
@@ -25,13 +26,13 @@ class LbGpUcbReleased(LbGpUcb):
         space: Space,
         streams: RunStreams,
         *,
-        noise_std: float | None = 1e-4,
+        noise_std: NonNegative | None = 1e-4,
         candidate_ratio: CandidateRatio = "released",
         extension: Literal["printed", "released"] = "released",
         gamma: Rate = "rbf",
         norm_bound: Literal["printed", "released"] = "released",
-        beta: float | None = 1.0004,
-        width: float = 1.0,
+        beta: NonNegative | None = 1.0004,
+        width: NonNegative = 1.0,
         width_sd: Literal["posterior", "raw_x"] = "raw_x",
         xi_sign: Literal["printed", "proof"] = "proof",
         **settings: Any,

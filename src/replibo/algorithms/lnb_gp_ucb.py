@@ -9,7 +9,7 @@ from typing import Any
 from replibo.algorithms.base import Space
 from replibo.algorithms.lb_gp_ucb import LbGpUcb
 from replibo.algorithms.parts.balancing import Hyperparameter
-from replibo.algorithms.parts.length_scale_range import check_at_least_zero
+from replibo.settings import NonNegative
 from replibo.streams import RunStreams
 
 
@@ -31,13 +31,11 @@ class LnbGpUcb(LbGpUcb):
         space: Space,
         streams: RunStreams,
         *,
-        norm_growth_exponent: float = 0.5,
+        norm_growth_exponent: NonNegative = 0.5,
         **settings: Any,
     ) -> None:
         super().__init__(space, streams, **settings)
-        self.norm_growth_exponent = check_at_least_zero(
-            "norm_growth_exponent", norm_growth_exponent
-        )
+        self.norm_growth_exponent = norm_growth_exponent
 
     def norm_growth(self, t: int) -> float:
         """b(t)."""

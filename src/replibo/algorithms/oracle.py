@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import ClassVar
 
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
 from replibo.algorithms.parts.acquisition import UcbMaximiser
-from replibo.errors import RepliboError, allowed
+from replibo.errors import allowed
+from replibo.settings import NonNegative, SettingError
 from replibo.streams import RunStreams
-from replibo.surrogates.kernels import SMALLEST_LENGTH_SCALE
+from replibo.surrogates.kernels import LengthScale
 
 
 class Oracle(Algorithm):
@@ -37,25 +37,18 @@ class Oracle(Algorithm):
         space: Space,
         streams: RunStreams,
         *,
-        length_scale: float | Mapping[str, float],
-        beta: float = 1.0,
-        noise_variance: float = 1e-4,
+        length_scale: LengthScale | Mapping[str, LengthScale],
+        beta: NonNegative = 1.0,
+        noise_variance: NonNegative = 1e-4,
     ) -> None:
         super().__init__(space, streams)
         if isinstance(length_scale, Mapping):
             if streams.problem not in length_scale:
-                raise RepliboError(
-                    f"length_scale: none is given for {streams.problem}; "
-                    f"given: {allowed(length_scale)}"
+                raise SettingError(
+                    "length_scale", f"must hold {streams.problem}, got {allowed(length_scale)}"
                 )
             length_scale = length_scale[streams.problem]
-        if not SMALLEST_LENGTH_SCALE <= length_scale < float("inf"):
-            raise RepliboError(
-                f"length_scale: {length_scale} is not allowed; a finite number > 0 is"
-            )
-        if not (math.isfinite(beta) and beta >= 0):
-            raise RepliboError(f"beta: {beta} is not allowed; a finite number >= 0 is")
-        self.length_scale = float(length_scale)
+        self.length_scale = length_scale
         self.beta = beta
         self._maximiser = UcbMaximiser(space, noise_variance)
 

@@ -15,8 +15,8 @@ from replibo.algorithms.base import Algorithm, History, Proposal, Space
 from replibo.algorithms.parts.acquisition_functions import log_expected_improvement
 from replibo.algorithms.parts.candidates import Candidates
 from replibo.algorithms.parts.refit import RefitSchedule
-from replibo.algorithms.parts.settings import check_settings
 from replibo.errors import RepliboError
+from replibo.settings import Count, Fraction, NonNegative
 from replibo.streams import RunStreams
 from replibo.surrogates.standardise import standardise
 
@@ -32,8 +32,8 @@ class RandomForest(Algorithm):
     A forest cannot take in single observations: those since n' only move the incumbent, which is the
     best observation so far (GPyOpt's is the highest of the forest's means at the queried points).
 
-    x = argmax EI, of equal ones the first candidate. A forest is constant on boxes, so that equal
-    ones are common; where all trees agree everywhere (one observation, or equal ones), all are.
+    x = argmax EI; ties go to the first candidate. A forest is constant on boxes, so that ties are
+    common; where all trees agree everywhere (one observation, or equal ones), all candidates tie.
 
     Args:
         trees: number of trees.
@@ -43,7 +43,7 @@ class RandomForest(Algorithm):
         refit_growth: by what share the history grows between two fits (`replibo.algorithms.parts.refit`).
 
     Raises:
-        RepliboError: a setting is not allowed.
+        SettingError: the candidates would not fit in memory.
     """
 
     diagnostics: ClassVar[dict[str, str]] = {
@@ -57,14 +57,13 @@ class RandomForest(Algorithm):
         space: Space,
         streams: RunStreams,
         *,
-        trees: int = 500,
-        jitter: float = 0.01,
-        candidates: int = 512,
-        local_fraction: float = 0.5,
-        refit_growth: float = 0.05,
+        trees: Count = 500,
+        jitter: NonNegative = 0.01,
+        candidates: Count = 512,
+        local_fraction: Fraction = 0.5,
+        refit_growth: NonNegative = 0.05,
     ) -> None:
         super().__init__(space, streams)
-        check_settings(not_negative={"jitter": jitter}, counts={"trees": trees})
         self.trees, self.jitter = trees, jitter
         self.candidates = Candidates(
             space,

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
-from replibo.errors import RepliboError, allowed
+from replibo.errors import RepliboError
 from replibo.streams import RunStreams
 
 ACQUISITIONS = {"EI": "EI", "PI": "PI", "UCB": "LCB"}
@@ -38,12 +38,8 @@ class ScikitOptimize(Algorithm):
         avoid_duplicates: bool = False,
     ) -> None:
         super().__init__(space, streams)
-        if acquisition not in ACQUISITIONS:
-            raise RepliboError(
-                f"acquisition: {acquisition!r} is not allowed; {allowed(ACQUISITIONS)} is"
-            )
         if space.candidates is not None:
-            raise RepliboError("scikit-optimize: finite problems are not supported")
+            raise RepliboError("scikit-optimize: the problem must be continuous, got a finite pool")
         self.acquisition = acquisition
         self.avoid_duplicates = avoid_duplicates
 

@@ -15,7 +15,6 @@ from pydantic import (
     model_validator,
 )
 
-from replibo.config import registry
 from replibo.errors import RepliboError, allowed
 
 SCALES = ("smoke", "quick", "paper")
@@ -203,11 +202,6 @@ class PaperEntry(Model):
     def _names_exist(self) -> PaperEntry:
         for kind in ("problems", "algorithms"):
             known = getattr(self, kind)
-            for name, entry in known.items():
-                try:
-                    registry.check(kind, entry.type, entry.parameters)
-                except RepliboError as error:
-                    raise ValueError(f"{kind}.{name}.{error}") from None
             for where, wanted in self._references(kind):
                 for name in wanted:
                     if name not in known:

@@ -2,8 +2,7 @@
 
 The config names a class as ``module.Class``, looked up in ``replibo/problems`` or
 ``replibo/algorithms``: a new file is known as soon as it is there, and nothing has to be registered.
-Names and parameters are checked by reading the source, not by importing it, so that the workflow and
-``replibo list`` stay free of heavy imports.
+A run imports its own problem and algorithm only; `names` and `check_all` import them all.
 """
 
 from __future__ import annotations
@@ -11,10 +10,15 @@ from __future__ import annotations
 import ast
 import functools
 import importlib
+import inspect
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from replibo import settings
 from replibo.errors import RepliboError, allowed
+
+if TYPE_CHECKING:
+    from replibo.config.models import Config
 
 Kind = Literal["problems", "algorithms"]
 
@@ -40,103 +44,74 @@ def module_file(module: str) -> Path | None:
     return None
 
 
-def _class(module: str, name: str) -> tuple[str, ast.ClassDef] | None:
-    """Where the class ``name``, as seen from ``module``, is defined: (its module, its definition)."""
-    path = module_file(module)
-    if path is None:
-        return None
-    for node in syntax_tree(path).body:
-        if isinstance(node, ast.ClassDef) and node.name == name:
-            return module, node
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("replibo."):
-            for alias in node.names:
-                if (alias.asname or alias.name) == name:
-                    return _class(str(node.module), alias.name)
-    return None
+def _classes(kind: Kind, module: str) -> dict[str, type[Any]]:
+    """The public classes of ``kind`` that ``module`` defines, by name."""
+    root = getattr(importlib.import_module(f"replibo.{kind}.base"), _ROOTS[kind])
+    where = f"replibo.{kind}.{module}"
+    return {
+        name: cls
+        for name, cls in vars(importlib.import_module(where)).items()
+        if inspect.isclass(cls)
+        and issubclass(cls, root)
+        and cls.__module__ == where
+        and not name.startswith("_")
+        and not inspect.isabstract(cls)
+    }
 
 
-def _bases(module: str, node: ast.ClassDef) -> list[tuple[str, ast.ClassDef]]:
-    found = [_class(module, base.id) for base in node.bases if isinstance(base, ast.Name)]
-    return [item for item in found if item is not None]
-
-
-def _descends(module: str, node: ast.ClassDef, root: str) -> bool:
-    return any(
-        base.name == root or _descends(where, base, root) for where, base in _bases(module, node)
-    )
-
-
-def _is_abstract(node: ast.ClassDef) -> bool:
-    """Whether a class leaves methods of its own to its subclasses."""
-    return any(
-        isinstance(mark, ast.Name) and mark.id == "abstractmethod"
-        for item in node.body
-        if isinstance(item, ast.FunctionDef)
-        for mark in item.decorator_list
-    )
+def _modules(kind: Kind) -> list[str]:
+    return sorted(path.stem for path in (PACKAGE / kind).glob("*.py") if path.stem != "__init__")
 
 
 @functools.cache
 def names(kind: Kind) -> tuple[str, ...]:
     """All the ``module.Class`` names of ``kind`` that a config may use."""
-    found = []
-    for path in sorted((PACKAGE / kind).glob("*.py")):
-        module = f"replibo.{kind}.{path.stem}"
-        for node in syntax_tree(path).body:
-            if (
-                isinstance(node, ast.ClassDef)
-                and not node.name.startswith("_")
-                and not _is_abstract(node)
-                and _descends(module, node, _ROOTS[kind])
-            ):
-                found.append(f"{path.stem}.{node.name}")
-    return tuple(found)
+    return tuple(f"{module}.{name}" for module in _modules(kind) for name in _classes(kind, module))
+
+
+@functools.cache
+def load(kind: Kind, name: str) -> type[Any]:
+    """The class ``module.Class`` of ``kind``; nothing but its module is imported.
+
+    Raises:
+        RepliboError: there is no such class.
+    """
+    module, _, cls = name.partition(".")
+    found = _classes(kind, module).get(cls) if module in _modules(kind) else None
+    if found is None:
+        raise RepliboError(f"type: must be {allowed(names(kind))}, got {name!r}")
+    return found
 
 
 def summary(kind: Kind, name: str) -> str:
     """The first line of the class's docstring."""
-    _, node = _definition(kind, name)
-    return (ast.get_docstring(node) or "").partition("\n")[0]
+    return (inspect.getdoc(load(kind, name)) or "").partition("\n")[0]
 
 
 def parameters(kind: Kind, name: str) -> tuple[str, ...]:
     """The keyword-only arguments of the class: what its ``parameters`` in the config may hold."""
-    found: list[str] = []
-    queue = [_definition(kind, name)]
-    while queue:
-        module, node = queue.pop(0)
-        for item in node.body:
-            if isinstance(item, ast.FunctionDef) and item.name == "__init__":
-                found += [argument.arg for argument in item.args.kwonlyargs]
-                if item.args.kwarg is None:  # with **settings, the rest are the base's
-                    return tuple(found)
-        queue += _bases(module, node)
-    return tuple(found)
+    return tuple(settings.parameters(load(kind, name)))
 
 
-def _definition(kind: Kind, name: str) -> tuple[str, ast.ClassDef]:
-    module, _, cls = name.partition(".")
-    found = _class(f"replibo.{kind}.{module}", cls) if name in names(kind) else None
-    if found is None:
-        raise RepliboError(
-            f"type: no {kind[:-1]} is called {name!r}; allowed: {allowed(names(kind))}"
+def check_all(config: Config) -> None:
+    """Check the types and parameters of every problem and algorithm of the config.
+
+    Raises:
+        RepliboError: a line for each entry at fault: where it stands, and what it must be.
+    """
+    faults = []
+    for paper, entry in config.entries.items():
+        kinds: tuple[tuple[Kind, Any], ...] = (
+            ("problems", entry.problems),
+            ("algorithms", entry.algorithms),
         )
-    return found
-
-
-def check(kind: Kind, name: str, settings: dict[str, Any]) -> None:
-    """Raise a `RepliboError` where there is no such class or it takes no such parameter."""
-    known = parameters(kind, name)
-    for key in settings:
-        if key not in known:
-            raise RepliboError(
-                f"parameters.{key}: {name} has no such parameter; allowed: {allowed(known)}"
-            )
-
-
-def load(kind: Kind, name: str) -> type[Any]:
-    """Import the class ``module.Class`` of ``kind``."""
-    _definition(kind, name)
-    module, _, cls = name.partition(".")
-    loaded: type[Any] = getattr(importlib.import_module(f"replibo.{kind}.{module}"), cls)
-    return loaded
+        for kind, entries in kinds:
+            for name, item in entries.items():
+                try:
+                    settings.checked(load(kind, item.type), item.parameters)
+                except settings.SettingError as error:
+                    faults.append(f"{paper}.{kind}.{name}.parameters.{error.key}: {error.what}")
+                except RepliboError as error:
+                    faults.append(f"{paper}.{kind}.{name}.{error}")
+    if faults:
+        raise RepliboError("\n".join(faults))

@@ -58,9 +58,8 @@ def problem(config: Config, paper: str, scale: str, name: str) -> Problem:
     if entry.data_files:
         real = config.paper(paper).scales[scale].data == "real"  # type: ignore[index]
         settings["data"] = data_paths(config, entry) if real else None
-    made: Problem = _made(
-        f"{paper}.problems.{name}", registry.load("problems", entry.type), settings
-    )
+    where = f"{paper}.problems.{name}"
+    made: Problem = _made(where, _loaded(where, "problems", entry.type), settings)
     return made
 
 
@@ -123,12 +122,11 @@ def experiment(
     settings = run_settings(config, paper, scale, problem_name, algorithm)
     entry = config.paper(paper)
     algorithm_entry = entry.algorithms[algorithm]
-    cls = registry.load("algorithms", algorithm_entry.type)
+    where = f"{paper}.algorithms.{algorithm}"
+    cls = _loaded(where, "algorithms", algorithm_entry.type)
 
     def make_algorithm(space: Space, streams: RunStreams) -> Algorithm:
-        made: Algorithm = _made(
-            f"{paper}.algorithms.{algorithm}", cls, algorithm_entry.parameters, space, streams
-        )
+        made: Algorithm = _made(where, cls, algorithm_entry.parameters, space, streams)
         return made
 
     assert settings.horizon is not None and settings.initial_points is not None
@@ -145,6 +143,14 @@ def experiment(
         first_round=entry.first_round,
         given_points=given_points,
     )
+
+
+def _loaded(where: str, kind: registry.Kind, name: str) -> type[Any]:
+    """The class ``name``; where there is none, this is said with its place."""
+    try:
+        return registry.load(kind, name)
+    except RepliboError as error:
+        raise RepliboError(f"{where}.{error}") from None
 
 
 def _made(where: str, cls: type[Any], settings: dict[str, Any], *arguments: Any) -> Any:

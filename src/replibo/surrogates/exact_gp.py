@@ -20,15 +20,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 from scipy.linalg import blas, lapack
 from scipy.optimize import minimize
 
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.surrogates.kernels import (
+    JITTERS,
     SMALLEST_LENGTH_SCALE,
     matern52,
     matern52_and_derivative,
@@ -36,7 +38,6 @@ from replibo.surrogates.kernels import (
     pairwise_distances,
 )
 
-JITTERS = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)
 SMALLEST_PIVOT = 1e-12
 
 
@@ -356,6 +357,9 @@ FURTHER_STARTS = (0.05, 0.2, 2.0)
 """With ``starts="multi"``: these too, and the lower bound itself, where data read as white noise
 have their maximum."""
 
+LowerBound = Annotated[float, Field(ge=SMALLEST_LENGTH_SCALE, lt=min(FURTHER_STARTS))]
+"""Of the multi-start fit, in units of the cube."""
+
 LOWER_BOUND = 1e-3
 """The smallest length scale of ``starts="multi"``, in units of the cube (the smallest of the
 released code's optimal length scales is 4.4e-3, on Berkenkamp)."""
@@ -412,14 +416,12 @@ def fit_length_scale(
         noise_variance: σ² ≥ 0.
         starts: "single", from `RELEASED_START` only, without bounds (the released code); "multi",
             from `FURTHER_STARTS` and the lower bound as well, ℓ ≥ ``lower_bound`` (the paper says
-            multi-start and no more). The highest maximum is taken, of equal ones the first.
+            multi-start and no more). The highest maximum is taken; ties go to the first.
         lower_bound: only with ``starts="multi"``; below every start.
 
     Raises:
-        RepliboError: a setting is not allowed, or the kernel matrix is singular even with jitter.
+        RepliboError: the kernel matrix is singular even with jitter.
     """
-    if starts not in ("single", "multi"):
-        raise RepliboError(f"length_scale_start: {starts!r} is not allowed; single or multi is")
     distances = np.ascontiguousarray(distances)
     scale = 1.0 / max(len(y), 1)
     evaluated: dict[float, tuple[float, float]] = {}  # ℓ: value and jitter
@@ -435,7 +437,6 @@ def fit_length_scale(
 
     first = [RELEASED_START]
     if starts == "multi":
-        check_lower_bound(lower_bound)
         first += [lower_bound, *FURTHER_STARTS]
     bounds = None if starts == "single" else [(_inverse_softplus(lower_bound), None)]
     results = [
@@ -463,15 +464,6 @@ def fit_length_scale(
         jitter=jitter,
         from_released_start=_softplus(float(results[0].x[0])),
     )
-
-
-def check_lower_bound(lower_bound: float) -> None:
-    """Raise a `RepliboError` where ``lower_bound`` is not above 0 and below every start."""
-    if not SMALLEST_LENGTH_SCALE <= lower_bound < min(FURTHER_STARTS):
-        raise RepliboError(
-            f"length_scale_lower_bound: {lower_bound} is not allowed; "
-            f"a number above 0 and below {min(FURTHER_STARTS)} is"
-        )
 
 
 # Helpers

@@ -29,6 +29,7 @@ from scipy.special import expit
 
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
+from replibo.surrogates.kernels import JITTERS
 from replibo.surrogates.standardise import standardise
 
 if TYPE_CHECKING:
@@ -44,9 +45,6 @@ START = (0.0, math.log(2.0), math.log(2.0), math.exp(NOISE_PRIOR_LOG_MEAN - NOIS
 # Where s and ℓ are looked for. BoTorch sets no bounds; these are wide enough not to matter, and with
 # them and the noise's K + σ²I has a condition number below 1e12 with 10,000 points.
 OUTPUTSCALES, LENGTH_SCALES = (1e-8, 1e4), (1e-4, 1e3)
-
-# Added to the diagonal of a posterior covariance, in units of s, until it has a Cholesky factor.
-JITTERS = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,21 @@ round, these are computed once and kept.
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from replibo.problems.base import Array
 
 SMALLEST_LENGTH_SCALE = 1e-60
 """Below it the polynomials of kernel and derivative would overflow (distances up to 1e3)."""
+
+LengthScale = Annotated[float, Field(ge=SMALLEST_LENGTH_SCALE, allow_inf_nan=False)]
+
+JITTERS = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)
+"""Added to the diagonal of a kernel matrix that has no Cholesky factor: the first that helps."""
 
 
 def pairwise_distances(X1: Array, X2: Array) -> Array:

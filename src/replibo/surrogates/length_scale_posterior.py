@@ -20,13 +20,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.polynomial import chebyshev
+from pydantic import Field
 from scipy.linalg import eigh_tridiagonal
 
-from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.surrogates.exact_gp import ExactGP, log_marginal_likelihood
 from replibo.surrogates.kernels import SMALLEST_LENGTH_SCALE
@@ -38,6 +38,11 @@ SMALLEST_NOISE_VARIANCE = 1e-6
 """From here on K + σ²I can be factorised at every θ, repeated points or not, so that the density is
 smooth: no jitter comes and goes with θ."""
 
+NoiseVariance = Annotated[float, Field(ge=SMALLEST_NOISE_VARIANCE, allow_inf_nan=False)]
+
+Samples = Annotated[int, Field(ge=4)]
+"""Number of NUTS samples; Pyro's effective sample size needs four."""
+
 
 class LengthScalePosterior:
     """The unnormalised log density of z = log θ, in closed form.
@@ -46,13 +51,9 @@ class LengthScalePosterior:
         distances: ``n x n``, between the points, in units of the cube.
         y: ``n``, the standardised targets.
         noise_variance: σ² ≥ `SMALLEST_NOISE_VARIANCE`, in units of the standardised targets.
-
-    Raises:
-        RepliboError: the noise variance is not allowed.
     """
 
     def __init__(self, distances: Array, y: Array, noise_variance: float) -> None:
-        check_noise_variance(noise_variance)
         self.distances = np.ascontiguousarray(distances)
         self.y = y
         self.noise_variance = noise_variance
@@ -86,15 +87,6 @@ def log_prior(z: float) -> tuple[float, float]:
     theta = math.exp(z)
     normaliser = CONCENTRATION * math.log(RATE) - math.lgamma(CONCENTRATION)
     return normaliser + CONCENTRATION * z - RATE * theta, CONCENTRATION - RATE * theta
-
-
-def check_noise_variance(noise_variance: float) -> None:
-    """Raise a `RepliboError` where ``noise_variance`` is not a finite number that is large enough."""
-    if not (math.isfinite(noise_variance) and noise_variance >= SMALLEST_NOISE_VARIANCE):
-        raise RepliboError(
-            f"noise_variance: {noise_variance} is not allowed; "
-            f"a finite number >= {SMALLEST_NOISE_VARIANCE:g} is"
-        )
 
 
 class TabulatedPosterior:
@@ -195,11 +187,7 @@ def sample_nuts(
         log_density_and_derivative: of z, unnormalised.
         warmup: number of warm-up iterations, at least 1.
         samples: number of samples, at least 4.
-
-    Raises:
-        RepliboError: a number is not allowed.
     """
-    check_numbers(warmup, samples)
     # Imported here, because a run of any other algorithm must not pay for it.
     import pyro.infer.mcmc
     import pyro.ops.stats
@@ -248,13 +236,6 @@ def sample_nuts(
             effective_sample_size=float(stats.effective_sample_size(drawn[None])) if moved else 1.0,
             evaluations=evaluations,
         )
-
-
-def check_numbers(warmup: int, samples: int) -> None:
-    """Raise a `RepliboError` where ``warmup`` or ``samples`` is not allowed."""
-    for name, number, least in (("warmup", warmup, 1), ("samples", samples, 4)):
-        if isinstance(number, bool) or not isinstance(number, int) or number < least:
-            raise RepliboError(f"{name}: {number} is not allowed; an integer >= {least} is")
 
 
 # Quadrature

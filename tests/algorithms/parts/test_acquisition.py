@@ -27,7 +27,6 @@ from replibo.algorithms.parts.acquisition import (
     latin_hypercube,
     spread,
 )
-from replibo.errors import RepliboError
 from replibo.problems.berkenkamp import Berkenkamp
 from replibo.problems.michalewicz import Michalewicz5
 from replibo.surrogates.exact_gp import ExactGP, GrowingGP, PosteriorGradient, standardise
@@ -251,25 +250,6 @@ def test_point_distances_grow_with_the_same_bits() -> None:
     for n in (0, 1, 3, 70, 64, 150):
         assert_array_equal(grown.update(X[:n]), pairwise_distances(X[:n], X[:n]))
     assert_array_equal(grown.update(X[::-1]), pairwise_distances(X[::-1], X[::-1]))
-
-
-@pytest.mark.parametrize("noise", [-1e-4, float("nan"), float("inf")])
-def test_bad_noise_variance(noise: float) -> None:
-    with pytest.raises(RepliboError, match=r"noise_variance: .* is not allowed"):
-        UcbMaximiser(Space(2), noise)
-
-
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ({"restarts": 0}, "restarts: 0 is not allowed; an integer >= 1 is"),
-        ({"raw_samples": 0.5}, "raw_samples: 0.5 is not allowed"),
-        ({"best_observed": -1}, "best_observed: -1 is not allowed; an integer >= 0 is"),
-    ],
-)
-def test_bad_settings(setting: dict[str, int], message: str) -> None:
-    with pytest.raises(RepliboError, match=message):
-        UcbMaximiser(Space(2), NOISE, **setting)
 
 
 # The gradient

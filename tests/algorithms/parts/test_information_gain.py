@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 
 from replibo.algorithms.parts.information_gain import (
     MaximumInformationGain,
-    check_rate,
     log_information_gain_bound,
     log_suspected_regret,
     scaled_norm,
 )
-from replibo.errors import RepliboError
 from replibo.surrogates.kernels import matern52, pairwise_distances
 
 RATES = ("matern", "matern_appendix", "rbf")
@@ -92,11 +90,6 @@ def test_norm_grows_by_the_root_of_e_with_each_candidate(norm: float, d: int, i:
     assert scaled_norm(norm, 0.7, 0.7 * math.exp(-i / d), d) == pytest.approx(
         norm * math.exp(i / 2)
     )
-
-
-def test_unknown_rate() -> None:
-    with pytest.raises(RepliboError, match="gamma: 'rate' is not allowed; matern, matern_appendix"):
-        check_rate("rate")
 
 
 # The maximum information gain

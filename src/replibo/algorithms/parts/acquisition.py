@@ -15,7 +15,6 @@ import numpy as np
 from scipy.optimize import minimize
 
 from replibo.algorithms.base import History, Space
-from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.surrogates.exact_gp import ExactGP, GrowingGP, PosteriorGradient, standardise
 from replibo.surrogates.kernels import PointDistances, PoolDistances
@@ -58,15 +57,12 @@ class UcbMaximiser:
     given before: the same bits come out as from a new object.
 
     Args:
-        space: with candidates, the maximum over all of them is taken, of equal ones the first, and a
-            row may be asked again; without, the maximum over the cube is searched for.
+        space: with candidates, the maximum over all of them is taken (ties go to the first), and a row
+            may be asked again; without, the maximum over the cube is searched for.
         noise_variance: σ² ≥ 0, in units of the standardised y.
         restarts: number of ascents on a cube.
         raw_samples: number of points of the whole cube among which the starts are chosen.
         best_observed: number of the best points observed beside which starts are looked for too.
-
-    Raises:
-        RepliboError: a setting is not allowed.
     """
 
     def __init__(
@@ -78,17 +74,6 @@ class UcbMaximiser:
         raw_samples: int = RAW_SAMPLES,
         best_observed: int = BEST_OBSERVED,
     ) -> None:
-        if not (math.isfinite(noise_variance) and noise_variance >= 0):
-            raise RepliboError(
-                f"noise_variance: {noise_variance} is not allowed; a finite number >= 0 is"
-            )
-        for name, number, least in (
-            ("restarts", restarts, 1),
-            ("raw_samples", raw_samples, 1),
-            ("best_observed", best_observed, 0),
-        ):
-            if not (isinstance(number, int) and number >= least):
-                raise RepliboError(f"{name}: {number} is not allowed; an integer >= {least} is")
         self.space = space
         self.noise_variance = noise_variance
         self.restarts, self.raw_samples = restarts, raw_samples

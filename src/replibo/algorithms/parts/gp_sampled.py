@@ -10,10 +10,11 @@ import numpy as np
 
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
 from replibo.algorithms.parts.candidates import Candidates
-from replibo.algorithms.parts.devices import torch_device
+from replibo.algorithms.parts.devices import Device, torch_device
 from replibo.algorithms.parts.refit import RefitSchedule
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
+from replibo.settings import Count, Fraction, NonNegative
 from replibo.streams import RunStreams
 from replibo.surrogates.gp_regression import GpRegression
 
@@ -37,7 +38,7 @@ class Scores:
     shown: dict[str, float | Array] = field(default_factory=dict)
 
 
-class _GpSampled(Algorithm):
+class GpSampled(Algorithm):
     """An acquisition function of an exact GP, maximised over the run's shared candidates.
 
     The GP (`replibo.surrogates.gp_regression`) is fitted to the initial points and again whenever the
@@ -56,7 +57,7 @@ class _GpSampled(Algorithm):
         refit_growth: growth of the history from fit to fit (`RefitSchedule`).
 
     Raises:
-        RepliboError: a setting is not allowed.
+        SettingError: there is no GPU, or the candidates would not fit in memory.
     """
 
     diagnostics: ClassVar[dict[str, str]] = {
@@ -77,16 +78,12 @@ class _GpSampled(Algorithm):
         streams: RunStreams,
         *,
         length_scale_start: Literal["multi", "single"] = "multi",
-        device: Literal["cpu", "cuda"] = "cpu",
-        candidates: int = 512,
-        local_fraction: float = 0.5,
-        refit_growth: float = 0.05,
+        device: Device = "cpu",
+        candidates: Count = 512,
+        local_fraction: Fraction = 0.5,
+        refit_growth: NonNegative = 0.05,
     ) -> None:
         super().__init__(space, streams)
-        if length_scale_start not in ("multi", "single"):
-            raise RepliboError(
-                f"length_scale_start: {length_scale_start!r} is not allowed; multi or single is"
-            )
         torch_device(device)
         self.length_scale_start, self.device = length_scale_start, device
         self.candidates = Candidates(

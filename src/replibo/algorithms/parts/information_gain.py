@@ -9,11 +9,10 @@ candidates share (the O(·) of the paper, the factor 0.01 of the released code) 
 from __future__ import annotations
 
 import math
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
-from replibo.errors import RepliboError, allowed
 from replibo.problems.base import Array
 from replibo.surrogates.exact_gp import GrowingGP
 
@@ -21,12 +20,6 @@ TWO_NU = 5.0
 """2ν of the paper's kernel, Matérn-5/2."""
 
 Rate = Literal["matern", "matern_appendix", "rbf"]
-
-
-def check_rate(rate: str) -> None:
-    """Raise a `RepliboError` where ``rate`` is none of `Rate`."""
-    if rate not in get_args(Rate):
-        raise RepliboError(f"gamma: {rate!r} is not allowed; {allowed(get_args(Rate))} is")
 
 
 def log_information_gain_bound(rate: Rate, length_scale: float, dim: int, n: int) -> float:

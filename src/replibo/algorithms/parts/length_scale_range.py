@@ -15,7 +15,6 @@ from replibo.algorithms.parts.information_gain import TWO_NU
 from replibo.errors import RepliboError
 from replibo.surrogates.exact_gp import (
     LengthScaleFit,
-    check_lower_bound,
     fit_length_scale,
     standardise,
 )
@@ -29,8 +28,6 @@ CandidateRatio = Literal["printed", "released"]
 
 def log_candidate_ratio(ratio: CandidateRatio, dim: int) -> float:
     """-ln q(i+1)/q(i): 1/d as printed in Definition 3.1, 1/(d + 2ν) as released."""
-    if ratio not in ("printed", "released"):
-        raise RepliboError(f"candidate_ratio: {ratio!r} is not allowed; printed or released is")
     return 1.0 / dim if ratio == "printed" else 1.0 / (dim + TWO_NU)
 
 
@@ -50,10 +47,6 @@ class Growth:
     def for_candidates(cls, ratio: CandidateRatio, dim: int, exponent: float) -> Growth:
         """With t0 = θ0/q(5): e^(5/d) for the printed q (148, 3.5, 2.7 for d = 1, 4, 5), e^(5/(d+5))
         for the released one (2.30, 1.74, 1.65)."""
-        if not (math.isfinite(exponent) and exponent >= 0):
-            raise RepliboError(
-                f"growth_exponent: {exponent} is not allowed; a finite number >= 0 is"
-            )
         return cls(math.exp(CANDIDATES_AT_START * log_candidate_ratio(ratio, dim)), exponent)
 
     def __call__(self, t: int) -> float:
@@ -74,7 +67,7 @@ def fit_theta0(
     (section 5)."""
     n = history.n_initial
     if n == 0:
-        raise RepliboError("θ0 is fitted to the initial points; allowed: 1 or more initial points")
+        raise RepliboError("initial_points: must be at least 1, got 0 (θ0 is fitted to them)")
     X = history.X[:n]
     return fit_length_scale(
         pairwise_distances(X, X),
@@ -89,25 +82,11 @@ def checked_length_scale(length_scale: float, theta0: float) -> float:
     """``length_scale``, or a `RepliboError` where it has left the range of the kernel."""
     if not SMALLEST_LENGTH_SCALE <= length_scale < math.inf:
         raise RepliboError(
-            f"the length scale {length_scale:g} (θ0 = {theta0:g}, by maximum likelihood on the "
-            f"initial points) is out of range; allowed: {SMALLEST_LENGTH_SCALE:g} and more, which "
-            "other initial points or length_scale_start: multi give"
+            f"length scale: must be at least {SMALLEST_LENGTH_SCALE:g} and finite, got "
+            f"{length_scale:g} (θ0 = {theta0:g}, by maximum likelihood on the initial points); try "
+            "length_scale_start: multi, or other initial points"
         )
     return length_scale
-
-
-def check_start(starts: str, lower_bound: float) -> None:
-    """Raise a `RepliboError` where the settings of θ0's fit are not allowed."""
-    if starts not in ("single", "multi"):
-        raise RepliboError(f"length_scale_start: {starts!r} is not allowed; multi or single is")
-    check_lower_bound(lower_bound)
-
-
-def check_at_least_zero(name: str, value: float) -> float:
-    """``value``, or a `RepliboError` where it is not a finite number ≥ 0."""
-    if not (math.isfinite(value) and value >= 0):
-        raise RepliboError(f"{name}: {value} is not allowed; a finite number >= 0 is")
-    return value
 
 
 THETA0_DIAGNOSTICS = {
