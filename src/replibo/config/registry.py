@@ -32,18 +32,6 @@ def syntax_tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
 
-def module_file(module: str) -> Path | None:
-    """The source of ``replibo.…``, or None where there is no such module."""
-    parts = module.split(".")[1:]
-    for path in (
-        PACKAGE.joinpath(*parts).with_suffix(".py"),
-        PACKAGE.joinpath(*parts, "__init__.py"),
-    ):
-        if path.is_file():
-            return path
-    return None
-
-
 def _classes(kind: Kind, module: str) -> dict[str, type[Any]]:
     """The public classes of ``kind`` that ``module`` defines, by name."""
     root = getattr(importlib.import_module(f"replibo.{kind}.base"), _ROOTS[kind])

@@ -8,9 +8,9 @@ reference that leads to no definition counts as one to the whole module. Module-
 do something when a module is imported belong to every definition of that module and of those that
 import it.
 
-Comments, docstrings, formatting and the messages of a `RepliboError` change no digest. Modules that
-are looked up by a name put together while the program runs are not seen (``importlib``): whoever does
-so names them to `digest`.
+Comments, docstrings, formatting and the messages of a `RepliboError` or a `SettingError` change no
+digest. Modules that are looked up by a name put together while the program runs are not seen
+(``importlib``): whoever does so names them to `digest`.
 """
 
 from __future__ import annotations
@@ -265,7 +265,7 @@ def _walk(node: ast.AST, bound: frozenset[str], text: list[str], used: set[str])
         return
     text.append(f"({type(node).__name__}")
     raised = node.exc if isinstance(node, ast.Raise) else None
-    if isinstance(raised, ast.Call) and _dotted(raised.func) == "RepliboError":
+    if isinstance(raised, ast.Call) and _dotted(raised.func) in ("RepliboError", "SettingError"):
         text.append(" RepliboError)")  # without its message
         return
     dotted = _dotted(node)

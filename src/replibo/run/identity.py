@@ -19,7 +19,13 @@ from replibo.run import code
 LOOP = "replibo.run.loop.run_block"
 # What the loop calls that changes no number: messages; how queries are kept and written; a measurement.
 NO_NUMBERS = frozenset(
-    {"replibo.errors", "replibo.run.journal", "replibo.run.traces", "replibo.run.memory"}
+    {
+        "replibo.errors",
+        "replibo.settings",
+        "replibo.run.journal",
+        "replibo.run.traces",
+        "replibo.run.memory",
+    }
 )
 
 
