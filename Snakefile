@@ -57,6 +57,17 @@ rule published:
         targets.outputs(CONFIG, "published"),
 
 
+# A paper's runs, figures and tables at paper scale: snakemake --cores 2 go_ucb
+for paper in CONFIG.papers:
+
+    rule:
+        name:
+            paper
+        localrule: True
+        input:
+            targets.of_paper(CONFIG, paper, "paper"),
+
+
 rule data:
     input:
         [f"{CONFIG.data_dir}/{file.path}" for file in MANIFEST.values()],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from replibo import cli
+from replibo.config import load
+from replibo.run import pairs
 
 COMMANDS = ("run", "fetch", "collect", "figure", "table", "claims", "publish", "estimate", "list")
 
@@ -22,7 +25,7 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]
 def test_list_names_everything_and_imports_nothing_heavy(root: Path) -> None:
     code = (
         "import sys; from replibo.cli import main; main(['list']); "
-        "heavy = {'torch', 'numpy', 'scipy', 'pandas', 'matplotlib', 'sklearn', 'pyarrow', 'pooch'}; "
+        "heavy = {'torch', 'pandas', 'matplotlib', 'sklearn', 'pyarrow', 'pooch'}; "
         "print('HEAVY', sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -44,6 +47,13 @@ def test_help_teaches(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert caught.value.code == 0
     text = capsys.readouterr().out
     assert f"example:\n  replibo {command}" in text
+
+
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["--version"])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == f"replibo {importlib.metadata.version('replibo')}\n"
 
 
 RUN = ("run", "go_ucb", "f1", "random_search", "--scale", "quick")
@@ -107,46 +117,71 @@ def test_a_damaged_journal_is_refused_and_kept(
     assert journal.read_bytes() == b"garbage\nmore\n"
 
 
-def test_figures_and_tables_refuse_what_they_cannot_read_or_write(
-    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.fixture
+def elsewhere(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the config and nothing else."""
+    (tmp_path / "config").symlink_to(root / "config")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+FIGURE = ("figure", "go_ucb", "figure_1", "--scale", "quick", "--output", "a.png")
+TABLE = ("table", "go_ucb", "final_regret", "--scale", "quick", "--output", "a.md")
+
+
+def test_what_misses_runs_names_the_target_that_makes_them(
+    elsewhere: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    runs = tmp_path / "runs.parquet"
-    runs.write_bytes(b"PAR1 and then nothing")
-    status, error = said(
-        capsys,
-        "figure",
-        "go_ucb",
-        "figure_1",
-        "--runs",
-        str(runs),
-        "--output",
-        str(tmp_path / "a.png"),
-    )
-    assert status == 2 and "runs.parquet: not a whole parquet file" in error
-    status, error = said(
-        capsys, "table", "go_ucb", "final_regret", "--runs", str(runs), "--output", "a.docx"
-    )
-    assert status == 2 and "allowed: files that end in csv, html, md or tex" in error
-    status, error = said(
-        capsys, "figure", "go_ucb", "figure_9", "--runs", str(runs), "--output", "a.png"
-    )
-    assert status == 2 and "no figure called 'figure_9'; allowed: figure_1" in error
-    assert [path.name for path in tmp_path.iterdir()] == ["runs.parquet"]
+    for arguments, first, target in (
+        (FIGURE, "f1/go_ucb/seeds_0-9.parquet and 7 more", "figures/quick/go_ucb/figure_1.pdf"),
+        (TABLE, "f1/go_ucb/seeds_0-9.parquet and 41 more", "results/quick/go_ucb/final_regret.csv"),
+        (
+            ("claims", "--scale", "quick"),
+            "f1/go_ucb/seeds_0-9.parquet and 7 more",
+            "results/quick/claims",
+        ),
+        (
+            ("publish", "go_ucb", "--scale", "quick"),
+            "f1/go_ucb/seeds_0-9.parquet and 41 more",
+            "quick",
+        ),
+    ):
+        status, error = said(capsys, *arguments)
+        assert status == 2 and error.count("\n") == 1
+        assert f"results/quick/go_ucb/{first}: not found" in error
+        assert f"'snakemake --cores 2 {target}" in error
+    assert [path.name for path in elsewhere.iterdir()] == ["config"]
+
+
+def test_figures_and_tables_refuse_what_they_cannot_read_or_write(
+    elsewhere: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wanted = load.load().paper("go_ucb").pairs("quick", ["f1", "f2"])
+    for pair in wanted:
+        path = Path(pairs.file(load.load().paper("go_ucb"), "go_ucb", "quick", *pair))
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"PAR1 and then nothing")
+    for arguments, line in (
+        (FIGURE, "f1/go_ucb/seeds_0-9.parquet: not a whole parquet file"),
+        ((*TABLE[:-1], "a.docx"), "must end in csv, html, md or tex"),
+        ((*FIGURE[:-1], "a.md"), "must end in pdf, png or svg"),
+        (("figure", "go_ucb", "figure_9", *FIGURE[3:]), "called 'figure_9'; allowed: figure_1"),
+        ((*FIGURE[:4], "huge", *FIGURE[5:]), "no scale is called 'huge'"),
+    ):
+        status, error = said(capsys, *arguments)
+        assert status == 2 and line in error, error
+    assert not list(elsewhere.glob("a.*"))
 
 
 def test_collect_names_each_missing_or_damaged_file(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    elsewhere: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    config = tmp_path / "config"
-    config.symlink_to(root / "config")
-    monkeypatch.chdir(tmp_path)
-    status, error = said(
-        capsys, "collect", "lb_gp_ucb", "--scale", "smoke", "--output", "runs.parquet"
-    )
+    pair = ("lb_gp_ucb", "agnp", "mle")
+    status, error = said(capsys, "collect", *pair, "--scale", "paper", "--output", "runs.parquet")
     assert status == 2
     lines = error.splitlines()
-    assert len(lines) >= 4 and all(".parquet: cannot be read" in line for line in lines)
-    assert not (tmp_path / "runs.parquet").exists()
+    assert len(lines) == 4 and all(".parquet: cannot be read" in line for line in lines)
+    assert not Path("runs.parquet").exists()
 
 
 def test_outside_the_project_it_says_where_to_go(
@@ -230,7 +265,7 @@ def test_collect_refuses_a_file_of_another_run(
         output = folder / name / "seeds_0-1.parquet"
         run = ["run", "go_ucb", "f1", name, "--seeds", "0-1", "--output", str(output), *common]
         assert cli.main(run) == 0
-    collect = ["collect", "go_ucb", "--output", "runs.parquet", *common]
+    collect = ["collect", "go_ucb", "f1", "go_greedy", "--output", "runs.parquet", *common]
     assert cli.main(collect) == 0
     (folder / "go_greedy/seeds_0-1.parquet").write_bytes(
         (folder / "random_search/seeds_0-1.parquet").read_bytes()
@@ -249,25 +284,6 @@ def test_runs_that_share_a_folder_do_not_share_journals(root: Path, tmp_path: Pa
     before = journal.read_bytes()
     assert cli.main([*RUN, "--seeds", "0", "--output", str(tmp_path / "a.parquet")]) == 0
     assert journal.read_bytes() == before
-
-
-def test_a_blocks_own_file_is_no_papers_table(
-    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    output = tmp_path / "a.parquet"
-    assert cli.main([*RUN, "--seeds", "0", "--output", str(output)]) == 0
-    capsys.readouterr()
-    status, error = said(
-        capsys,
-        "figure",
-        "go_ucb",
-        "figure_1",
-        "--runs",
-        str(output),
-        "--output",
-        str(tmp_path / "a.png"),
-    )
-    assert status == 2 and "holds one block of runs; allowed: a paper's runs.parquet" in error
 
 
 @pytest.mark.parametrize(

@@ -185,10 +185,10 @@ def test_the_other_commands_end_as_well(
             temporary.write_text("half")
             os.kill(os.getpid(), signal.SIGTERM)
 
-    monkeypatch.setattr(cli, f"_{name}", half)
+    monkeypatch.setattr(cli, {"figure": "_output"}.get(name, f"_{name}"), half)
     arguments = {
-        "figure": ["figure", "go_ucb", "figure_1", "--runs", "r"],
-        "collect": ["collect", "go_ucb", "--scale", "quick"],
+        "figure": ["figure", "go_ucb", "figure_1", "--scale", "quick"],
+        "collect": ["collect", "go_ucb", "f1", "go_ucb", "--scale", "quick"],
     }[name]
     assert cli.main([*arguments, "--output", str(tmp_path / "a.png")]) == 143
     assert capsys.readouterr().err == LINE.format("SIGTERM")

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 
 from replibo import verdicts
-from replibo.config import load, models
+from replibo.config import claims, load, models
+from replibo.config.claims import Claim
 from replibo.errors import RepliboError
-from replibo.papers import go_ucb
+from replibo.papers import go_ucb, lookup
 from replibo.results.comparisons import Comparison, judge
 from replibo.results.runs import Runs
-from replibo.verdicts import Claim
 
 NAMES = ("go_ucb", "gp_ei", "gp_pi", "gp_ucb")
 
@@ -51,7 +51,7 @@ def constant(mean: float, seeds: int = 100, sd: float = 0.01, key: int = 0) -> n
 
 
 def claim(name: str) -> Claim:
-    return verdicts.load(Path("config/claims.yaml"))[name]
+    return claims.load(load.load(), "go_ucb")[name]
 
 
 def regrets(**means: float) -> dict[str, np.ndarray]:
@@ -76,38 +76,38 @@ def test_below_each_baseline(own: float, expected: str, root: Path) -> None:
     runs = made_runs({"f1": regrets(go_ucb=own, gp_ei=0.2, gp_pi=0.1, gp_ucb=0.1)})
     if expected == "inconclusive":
         runs = made_runs({"f1": {name: constant(0.1, sd=0.1, key=7) for name in NAMES}})
-    found = verdicts.verdict("c", claim("go_ucb_1_f1"), runs)
+    found = verdicts.verdict("c", "go_ucb", claim("go_ucb_1_f1"), runs)
     assert found.verdict == expected
-    assert found.seeds == 100 and "±" in found.ours
+    assert found.seeds == 100 and all("±" in text for text in found.ours)
 
 
 def test_closest_baseline(root: Path) -> None:
     close = {"go_ucb": 0.0, "gp_ei": 0.3, "gp_pi": 0.3, "gp_ucb": 0.1}
     swapped = {**close, "gp_ei": 0.1, "gp_pi": 0.1, "gp_ucb": 0.3}
     runs = made_runs({"f1": regrets(**close), "f2": regrets(**close)})
-    assert verdicts.verdict("c", claim("go_ucb_2"), runs).verdict == "replicated"
+    assert verdicts.verdict("c", "go_ucb", claim("go_ucb_2"), runs).verdict == "replicated"
     runs = made_runs({"f1": regrets(**close), "f2": regrets(**swapped)})
-    assert verdicts.verdict("c", claim("go_ucb_2"), runs).verdict == "partly"
+    assert verdicts.verdict("c", "go_ucb", claim("go_ucb_2"), runs).verdict == "partly"
     runs = made_runs({"f1": regrets(**swapped), "f2": regrets(**swapped)})
-    assert verdicts.verdict("c", claim("go_ucb_2"), runs).verdict == "not replicated"
+    assert verdicts.verdict("c", "go_ucb", claim("go_ucb_2"), runs).verdict == "not replicated"
 
 
 def test_shrinking_error_bars(root: Path) -> None:
     # independent noise: the running average's spread shrinks as 1/sqrt(t - n)
     shrinking = {name: constant(0.1, key=i) for i, name in enumerate(NAMES)}
     runs = made_runs({"f1": shrinking, "f2": shrinking})
-    assert verdicts.verdict("c", claim("go_ucb_3"), runs).verdict == "replicated"
+    assert verdicts.verdict("c", "go_ucb", claim("go_ucb_3"), runs).verdict == "replicated"
     growing = {name: value * np.arange(1, 21) ** 2 for name, value in shrinking.items()}
     runs = made_runs({"f1": growing, "f2": growing})
-    assert verdicts.verdict("c", claim("go_ucb_3"), runs).verdict == "not replicated"
+    assert verdicts.verdict("c", "go_ucb", claim("go_ucb_3"), runs).verdict == "not replicated"
     # methods that had a spread at first, and none in the end
     spread = np.random.default_rng(0).uniform(size=(100, 1))
     vanished = {name: np.where(np.arange(20) == 5, 1.0, -1 / 14) * spread for name in NAMES}
     runs = made_runs({"f1": vanished, "f2": vanished})
-    assert verdicts.verdict("c", claim("go_ucb_3"), runs).verdict == "replicated"
+    assert verdicts.verdict("c", "go_ucb", claim("go_ucb_3"), runs).verdict == "replicated"
     # no spread at any round shows nothing
     runs = made_runs({p: {name: np.zeros((100, 20)) for name in NAMES} for p in ("f1", "f2")})
-    assert verdicts.verdict("c", claim("go_ucb_3"), runs).verdict == "inconclusive"
+    assert verdicts.verdict("c", "go_ucb", claim("go_ucb_3"), runs).verdict == "inconclusive"
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_a_smaller_run_never_says_replicated(
 ) -> None:
     means = {"go_ucb": 0.0, "gp_ei": 0.2, "gp_pi": 0.2, "gp_ucb": 0.1}
     found = verdicts.verdict(
-        "c", claim("go_ucb_1_f1"), made_runs({"f1": regrets(**means)}, **changes)
+        "c", "go_ucb", claim("go_ucb_1_f1"), made_runs({"f1": regrets(**means)}, **changes)
     )
     assert found.verdict == f"holds ({reason})"
 
@@ -131,7 +131,7 @@ def test_a_smaller_run_never_says_replicated(
 def test_fewer_seeds_are_said(root: Path) -> None:
     means = {"go_ucb": 0.0, "gp_ei": 0.2, "gp_pi": 0.2, "gp_ucb": 0.1}
     few = {name: value[:30] for name, value in regrets(**means).items()}
-    found = verdicts.verdict("c", claim("go_ucb_1_f1"), made_runs({"f1": few}))
+    found = verdicts.verdict("c", "go_ucb", claim("go_ucb_1_f1"), made_runs({"f1": few}))
     assert found.verdict == "holds (30 of 100 seeds)"
 
 
@@ -140,41 +140,95 @@ def test_a_baseline_of_few_seeds_is_said(root: Path) -> None:
     own = claim("go_ucb_1_f1").model_copy(update={"algorithms": ("go_ucb",)})
     runs = regrets(go_ucb=0.0, gp_ei=0.2, gp_pi=0.2, gp_ucb=0.1)
     runs["gp_pi"] = runs["gp_pi"][:30]
-    found = verdicts.verdict("c", own, made_runs({"f1": runs}))
+    found = verdicts.verdict("c", "go_ucb", own, made_runs({"f1": runs}))
     assert (found.verdict, found.seeds) == ("holds (30 of 100 seeds)", 30)
 
 
 def test_missing_runs_are_not_run(root: Path) -> None:
     runs = made_runs({"f1": {"go_ucb": constant(0.0), "gp_ei": constant(0.2)}})
-    found = verdicts.verdict("c", claim("go_ucb_1_f1"), runs)
-    assert found.verdict == "not run" and "no runs of gp_pi on f1, gp_ucb on f1" in found.ours
-    assert verdicts.verdict("c", claim("go_ucb_1_f2"), runs).verdict == "not run"
-    assert verdicts.verdict("c", claim("go_ucb_1_f2"), None).verdict == "not run"
+    found = verdicts.verdict("c", "go_ucb", claim("go_ucb_1_f1"), runs)
+    assert found.verdict == "not run" and "no runs of gp_pi on f1, gp_ucb on f1" in found.ours[0]
+    assert verdicts.verdict("c", "go_ucb", claim("go_ucb_1_f2"), runs).verdict == "not run"
+    assert verdicts.verdict("c", "go_ucb", claim("go_ucb_1_f2"), None).verdict == "not run"
 
 
-def test_every_claim_names_a_measure_problems_and_runs_that_exist(root: Path) -> None:
-    import importlib
-
+@pytest.mark.parametrize("paper", load.load(Path(__file__).parents[1] / "config").papers)
+def test_every_claim_names_a_measure_and_runs_that_exist(paper: str, root: Path) -> None:
     config = load.load()
-    for name, found in verdicts.load(Path("config/claims.yaml")).items():
-        entry = config.paper(found.paper)
-        assert set(found.problems) <= set(entry.problems), name
-        assert set(found.algorithms) <= set(entry.algorithms), name
-        assert hasattr(importlib.import_module(f"replibo.papers.{found.paper}"), found.measure), (
-            name
-        )
-        for problem in found.problems:
+    entry, found = config.paper(paper), claims.load(config, paper)
+    assert found
+    for name, own in found.items():
+        lookup.load("claims", paper, own.measure, own.options, name)
+        for problem in own.problems:
             settings = entry.settings("paper", problem)
-            full = found.seeds if isinstance(found.seeds, int) else found.seeds[problem]
+            full = own.seeds if isinstance(own.seeds, int) else own.seeds[problem]
             assert len(models.seed_list(str(settings.seeds))) >= full, name
-            assert (settings.horizon or 0) >= found.horizon, name
+            assert (settings.horizon or 0) >= own.horizon, name
 
 
-def test_a_fault_in_the_claims_file_is_said(tmp_path: Path) -> None:
-    path = tmp_path / "claims.yaml"
-    path.write_text("a: {paper: go_ucb, wher: x}\n")
-    with pytest.raises(RepliboError, match=r"claims\.yaml: a\.where: Field required"):
-        verdicts.load(path)
+def test_a_claim_reads_what_its_options_name(root: Path) -> None:
+    entry = load.load().paper("neuralbo")
+    own = claims.load(load.load(), "neuralbo")["neuralbo_7"]
+    problems, algorithms = own.reads(entry)
+    assert problems == {"robot_pushing", "robot_memory"}
+    assert algorithms == {"gp_ucb", "neural_bo", "neural_bo_printed", "neural_greedy"}
+
+
+CLAIM = """
+a: {where: w, statement: s, paper_value: v, measure: final_regret, problems: [f1], algorithms: [go_ucb],
+    seeds: 1, horizon: 1, rule: r}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("where: w", "wher: w", r"go_ucb\.yaml: a\.where: Field required"),
+        ("[f1]", "[f9]", r"go_ucb\.yaml: a\.problems: must be f1, .*, got 'f9'"),
+        ("[go_ucb]", "[sgd]", r"go_ucb\.yaml: a\.algorithms: must be .*, got 'sgd'"),
+    ],
+)
+def test_a_fault_in_the_claims_file_is_said(
+    old: str, new: str, line: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = load.load()
+    (tmp_path / "config/claims").mkdir(parents=True)
+    (tmp_path / "config/claims/go_ucb.yaml").write_text(CLAIM.replace(old, new))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RepliboError, match=line):
+        claims.load(config, "go_ucb")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "line"),
+    [
+        (
+            "figures",
+            "nope",
+            "must be final_regret or regret_panels of replibo.papers.go_ucb, got 'nope'",
+        ),
+        ("figures", "Runs", "got 'Runs'"),  # a class, imported
+        ("figures", "allowed", "got 'allowed'"),  # a function, imported
+        (
+            "claims",
+            "_interval",
+            "must be below_each_baseline, closest_baseline or shrinking_error_bars",
+        ),
+        ("claims", "final_regret", "got 'final_regret'"),  # makes a table
+        ("tables", "tables.final_regret", "must be a function of replibo.papers.go_ucb"),
+    ],
+)
+def test_only_a_modules_own_public_functions_are_offered(kind: Any, name: str, line: str) -> None:
+    with pytest.raises(RepliboError) as caught:
+        lookup.load(kind, "go_ucb", name, {}, "here")
+    assert line in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_wrong_options_are_said() -> None:
+    with pytest.raises(RepliboError, match=r"here\.options: must be regret, got 'regrets'"):
+        lookup.load("figures", "go_ucb", "regret_panels", {"regrets": "average"}, "here")
+    with pytest.raises(RepliboError, match=r"here\.options: algorithm is missing"):
+        lookup.load("claims", "go_ucb", "below_each_baseline", {"problem": "f1"}, "here")
 
 
 def test_average_regret_is_of_phase_two_only(root: Path) -> None:
@@ -191,7 +245,10 @@ def test_a_changed_config_never_says_replicated(root: Path) -> None:
     means = {"go_ucb": 0.0, "gp_ei": 0.2, "gp_pi": 0.2, "gp_ucb": 0.1}
     runs = made_runs({"f1": regrets(**means)})
     runs.metadata["changed_config"] = True
-    assert verdicts.verdict("c", claim("go_ucb_1_f1"), runs).verdict == "holds (a changed config)"
+    assert (
+        verdicts.verdict("c", "go_ucb", claim("go_ucb_1_f1"), runs).verdict
+        == "holds (a changed config)"
+    )
 
 
 def test_paired_tests_use_the_seeds_that_all_have(root: Path) -> None:
@@ -199,7 +256,7 @@ def test_paired_tests_use_the_seeds_that_all_have(root: Path) -> None:
     some = regrets(**close)
     some["gp_ei"] = some["gp_ei"][:50]
     runs = made_runs({"f1": some, "f2": regrets(**close)})
-    found = verdicts.verdict("c", claim("go_ucb_2"), runs)
+    found = verdicts.verdict("c", "go_ucb", claim("go_ucb_2"), runs)
     assert found.verdict == "holds (50 of 100 seeds)" and found.seeds == 50
     own, other = go_ucb.paired_final_regret(runs, "f1", ["go_ucb", "gp_ei"])
     assert len(own) == len(other) == 50
@@ -208,8 +265,10 @@ def test_paired_tests_use_the_seeds_that_all_have(root: Path) -> None:
 def test_wrong_options_of_a_claim_are_said_in_one_line(root: Path) -> None:
     means = {"go_ucb": 0.0, "gp_ei": 0.2, "gp_pi": 0.2, "gp_ucb": 0.1}
     wrong = claim("go_ucb_1_f1").model_copy(update={"options": {"problme": "f1"}})
-    with pytest.raises(RepliboError, match=r"claims: c\.options: .*problem"):
-        verdicts.verdict("c", wrong, made_runs({"f1": regrets(**means)}))
+    with pytest.raises(
+        RepliboError, match=r"go_ucb\.yaml: c\.options: must be .*problem, got 'problme'"
+    ):
+        verdicts.verdict("c", "go_ucb", wrong, made_runs({"f1": regrets(**means)}))
 
 
 def test_captions_say_in_what_the_runs_are_less_than_the_papers(root: Path) -> None:

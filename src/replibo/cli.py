@@ -5,24 +5,24 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.metadata
 import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from replibo import files
-from replibo.errors import EXTRAS, RepliboError, allowed
+from replibo.errors import EXTRAS, RepliboError
 
 if TYPE_CHECKING:
     from replibo.config.models import Config
 
-CONFIG_VARIABLE = "REPLIBO_CONFIG"
-
+LISTED = ("papers", "problems", "algorithms", "figures", "tables", "scales", "data")
+"""What `replibo list` knows."""
 
 STOPPED = "stopped by {}; the same command goes on from here"
 
@@ -108,6 +108,8 @@ def _parser() -> argparse.ArgumentParser:
         epilog="'replibo list' shows what there is; 'replibo COMMAND --help' explains a command.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    version = importlib.metadata.version("replibo")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {version}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
     def command(name: str, function: Any, text: str, example: str) -> argparse.ArgumentParser:
@@ -169,33 +171,24 @@ def _parser() -> argparse.ArgumentParser:
     sub = command(
         "collect",
         _collect,
-        "Put all the traces of a paper into one table.",
-        "replibo collect go_ucb --scale quick --output results/quick/go_ucb/runs.parquet",
+        "Put the blocks of runs of one problem and algorithm into one table.",
+        "replibo collect go_ucb f1 gp_ei --scale quick --output /tmp/runs.parquet",
     )
-    sub.add_argument("paper")
-    scale(sub, "published", required=True)
+    for name in ("paper", "problem", "algorithm"):
+        sub.add_argument(name)
+    scale(sub, required=True)
     sub.add_argument("--output", required=True, type=Path, help="parquet file")
 
-    for name, function, text, example in (
-        (
-            "figure",
-            _figure,
-            "Draw one figure from a paper's table of traces.",
-            "replibo figure go_ucb figure_1 --runs results/quick/go_ucb/runs.parquet "
-            "--output /tmp/figure_1.png",
-        ),
-        (
-            "table",
-            _table,
-            "Make one table from a paper's table of traces.",
-            "replibo table go_ucb final_regret --runs results/quick/go_ucb/runs.parquet "
-            "--output /tmp/final_regret.md",
-        ),
+    for kind, verb, example in (
+        ("figure", "Draw", "go_ucb figure_1 --scale published --output /tmp/figure_1.png"),
+        ("table", "Make", "go_ucb final_regret --scale published --output /tmp/final_regret.md"),
     ):
-        sub = command(name, function, text, example)
+        text = f"{verb} one {kind} from the runs of its problems and algorithms."
+        sub = command(kind, _output, text, f"replibo {kind} {example}")
+        sub.set_defaults(kind=kind)
         sub.add_argument("paper")
-        sub.add_argument("name", help=f"see 'replibo list {name}s'")
-        sub.add_argument("--runs", required=True, type=Path, help="the paper's runs.parquet")
+        sub.add_argument("name", help=f"see 'replibo list {kind}s'")
+        scale(sub, "published", required=True)
         sub.add_argument(
             "--output", required=True, type=Path, nargs="+", help="one file for each format"
         )
@@ -206,11 +199,11 @@ def _parser() -> argparse.ArgumentParser:
         "Judge the papers' claims by the runs of a scale.",
         "replibo claims --scale published",
     )
-    sub.add_argument(
-        "papers", nargs="*", metavar="PAPER", help="all that were run where none is named"
-    )
+    sub.add_argument("papers", nargs="*", metavar="PAPER", help="all where none is named")
     scale(sub, "published", default="published")
-    sub.add_argument("--output", type=Path, nargs="+", help="files (csv, md, tex, html)")
+    sub.add_argument(
+        "--output", type=Path, nargs="+", default=[], help="files (csv, md, tex, html)"
+    )
 
     sub = command(
         "publish",
@@ -256,7 +249,7 @@ def _parser() -> argparse.ArgumentParser:
         "Show what there is: papers, problems, algorithms, figures, tables, scales, data.",
         "replibo list algorithms",
     )
-    sub.add_argument("what", nargs="?", choices=sorted(_LISTS), help="all where it is left out")
+    sub.add_argument("what", nargs="?", choices=LISTED, help="all where it is left out")
     return parser
 
 
@@ -268,109 +261,26 @@ def _load(options: argparse.Namespace) -> Config:
 
 def _overlays(options: argparse.Namespace) -> list[Path]:
     """The files laid over the config: those given, or the one that the workflow names."""
-    if options.config:
-        return [Path(name) for name in options.config]
-    named = os.environ.get(CONFIG_VARIABLE)
-    return [Path(named)] if named else []
+    from replibo.config import load
+
+    return [Path(name) for name in options.config] or load.overlays_of_workflow()
 
 
 def _run(options: argparse.Namespace) -> None:
-    started = time.process_time()
-    from replibo.config import load, models
-    from replibo.errors import RepliboError
-    from replibo.run import identity
+    from replibo.run import block
 
-    config = _load(options)
-    paper, problem, algorithm = options.paper, options.problem, options.algorithm
-    try:
-        seeds = models.seed_list(options.seeds)
-    except ValueError as error:
-        raise RepliboError(f"--seeds: {error}") from None
-    settings = load.run_settings(config, paper, options.scale, problem, algorithm)
-    entry = config.paper(paper)
-    own = identity.run_identity(entry, options.scale, problem, algorithm)
-    # A run that could not write its result must say so before it works for hours.
-    files.check_writable(options.output)
-
-    from replibo.run import build, loop, traces
-
-    versions = identity.library_versions()
-    folder = options.output.parent / f"journal_{paper}_{problem}_{algorithm}_{options.scale}"
-    given = build.read_points(options.initial_points) if options.initial_points else None
-    if given is not None:
-        own["given_points"] = given.tolist()
-    journal = identity.identity_digest({**own, "paper": paper, "versions": versions})
-    job = build.experiment(config, paper, options.scale, problem, algorithm, given)
-    overhead = time.process_time() - started
-    name = f"{paper} {problem} {algorithm} seeds {options.seeds} at scale {options.scale}"
-    with _on_signals(_exit_at_once):
-        done = loop.run_block(
-            job, seeds, journal_folder=folder, identity=journal, report=_progress(name)
-        )
-    metadata = {
-        "paper": paper,
-        "problem": problem,
-        "algorithm": algorithm,
-        "scale": options.scale,
-        "identity": own,
-        "problem_facts": {
-            "optimal_value": job.problem.optimal_value,
-            "noise_std": job.problem.noise_std,
-            "dim": job.problem.dim,
-            "stand_in": job.problem.stand_in,
-            "kept_queries": job.problem.kept_queries,
-            "recorded": job.problem.recorded(),
-            "initial_points": job.initial_points,
-            "horizon": settings.horizon,
-        },
-        "digests": {str(trace.seed): trace.digest() for trace in done},
-        "versions": versions,
-        "overhead_seconds": overhead,
-        "changed_config": bool(_overlays(options)),
-        **_machine(),
-    }
-    traces.write(options.output, traces.table(done, metadata))
-    for seed in seeds:
-        loop.journal_path(folder, seed).unlink(missing_ok=True)
-    from replibo.run.journal import remove_folder_if_empty
-
-    remove_folder_if_empty(folder)
-
-
-def _progress(name: str) -> Any:
-    """Report progress on standard error (the rule's log), at most every ten seconds."""
-    last = time.monotonic()
-
-    def report(done: int, total: int) -> None:
-        nonlocal last
-        if done == total or time.monotonic() - last > 10:
-            last = time.monotonic()
-            print(f"{name}: {done} of {total} queries", file=sys.stderr, flush=True)
-
-    return report
-
-
-def _machine() -> dict[str, Any]:
-    """Machine, memory and commit, for the metadata."""
-    import platform
-    import subprocess
-
-    from replibo.run.memory import peak_mib
-
-    try:
-        commit = subprocess.run(
-            ["git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty"],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        commit = "unknown"
-    return {
-        "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
-        "peak_mb": round(peak_mib(), 1),
-        "commit": commit,
-    }
+    block.run(
+        _load(options),
+        options.paper,
+        options.problem,
+        options.algorithm,
+        seeds=options.seeds,
+        scale=options.scale,
+        output=options.output,
+        initial_points=options.initial_points,
+        changed_config=bool(_overlays(options)),
+        while_querying=_on_signals(_exit_at_once),
+    )
 
 
 def _fetch(options: argparse.Namespace) -> None:
@@ -378,226 +288,63 @@ def _fetch(options: argparse.Namespace) -> None:
     from replibo.data.manifest import load_manifest
 
     config = _load(options)
-    mirror = options.mirror if options.mirror is not None else config.data_mirror
     paths = fetch_all(
         options.files or list(load_manifest()),
         data_dir=options.data_dir or Path(config.data_dir),
-        mirror=mirror,
+        mirror=options.mirror if options.mirror is not None else config.data_mirror,
     )
     for path in paths:
         print(path)
 
 
 def _collect(options: argparse.Namespace) -> None:
-    from replibo.config.load import scale_name
-    from replibo.results import publish
-    from replibo.results.runs import collect
-    from replibo.run import traces
+    from replibo.run import collect, traces
 
-    config = _load(options)
-    if options.scale == "published":
-        config.paper(options.paper)
-        content = publish.read(Path("published", options.paper))
-    else:
-        content = collect(config, options.paper, scale_name(options.scale))
-    traces.write(options.output, content)
+    pair = (options.paper, options.scale, options.problem, options.algorithm)
+    traces.write(options.output, collect.collect(_load(options), *pair))
 
 
-def _output(options: argparse.Namespace, kind: str) -> Any:
-    """Call the function that makes a figure or table; returns what it made."""
-    import importlib
+def _output(options: argparse.Namespace) -> None:
+    from replibo.workflow import outputs
 
-    from replibo.results.runs import Runs
-
-    entry = _load(options).paper(options.paper)
-    known = getattr(entry, f"{kind}s")
-    if options.name not in known:
-        raise RepliboError(
-            f"{options.paper} has no {kind} called {options.name!r}; allowed: {allowed(known)}"
-        )
-    output = known[options.name]
-    module = importlib.import_module(f"replibo.papers.{options.paper}")
-    function = getattr(module, output.function or options.name, None)
-    if function is None:
-        raise RepliboError(
-            f"config: {options.paper}.{kind}s.{options.name}.function: {module.__name__} has no "
-            f"{output.function or options.name!r}"
-        )
-    runs = Runs.read(options.runs, entry)
-    if not runs.problems(output.problems):
-        raise RepliboError(
-            f"{options.runs}: no runs of {allowed(output.problems or entry.problems)}"
-        )
-    try:
-        return function(runs, output, **output.options)
-    except TypeError as error:
-        if "argument" not in str(error):
-            raise
-        raise RepliboError(
-            f"config: {options.paper}.{kind}s.{options.name}.options: {error}"
-        ) from None
-
-
-def _check_formats(paths: Sequence[Path], formats: Sequence[str]) -> None:
-    for path in paths:
-        if path.suffix[1:] not in formats:
-            raise RepliboError(f"--output {path}: allowed: files that end in {allowed(formats)}")
-
-
-def _figure(options: argparse.Namespace) -> None:
-    _check_formats(options.output, ("pdf", "png", "svg"))
-    from replibo.results import plotting
-
-    plotting.save(_output(options, "figure"), options.output)
-
-
-def _table(options: argparse.Namespace) -> None:
-    _check_formats(options.output, ("csv", "md", "tex", "html"))
-    from replibo.results import tables
-
-    tables.save(_output(options, "table"), options.output)
+    make = outputs.figure if options.kind == "figure" else outputs.table
+    make(_load(options), options.paper, options.name, options.scale, options.output)
 
 
 def _claims(options: argparse.Namespace) -> None:
-    _check_formats(options.output or [], ("csv", "md", "tex", "html"))
-    from replibo import verdicts
-    from replibo.config.load import scale_name
-    from replibo.results import publish, tables
-    from replibo.results.runs import Runs
-    from replibo.run import traces
-    from replibo.workflow.targets import published_files
+    from replibo.workflow import outputs
 
-    config = _load(options)
-    if options.scale != "published":
-        scale_name(options.scale)
-    folder = Path("results", options.scale)
-    runs = {}
-    for paper in options.papers or config.papers:
-        entry, path = config.paper(paper), folder / paper / "runs.parquet"
-        if (
-            options.scale == "published"
-        ):  # what is in the repository now, not what was rebuilt from it
-            if not published_files(paper) and not options.papers:
-                continue
-            content = publish.read(Path("published", paper))
-            runs[paper] = Runs(entry, traces.read_metadata(content), content)
-        elif path.exists():
-            runs[paper] = Runs.read(path, entry)
-        elif options.papers:
-            raise RepliboError(f"{path}: not found; 'snakemake --cores 2 {path}' makes it")
-    if not runs:
-        raise RepliboError(
-            f"{folder}: no paper was run at this scale; 'snakemake --cores 2 {folder}/claims.md' does it"
-        )
-    table = verdicts.table(
-        verdicts.judge_all(config, verdicts.load(Path("config/claims.yaml")), runs)
-    )
-    if options.output:
-        tables.save(table, options.output)
-    else:
-        print(table.md())
+    made = outputs.claims(_load(options), options.papers, options.scale, options.output)
+    if not options.output:
+        print(made)
 
 
 def _publish(options: argparse.Namespace) -> None:
-    from replibo.config.load import scale_name
-    from replibo.results.publish import publish
+    from replibo.workflow import outputs
 
-    _load(options).paper(options.paper)
-    source = Path("results", scale_name(options.scale), options.paper, "runs.parquet")
-    for path in publish(source, Path("published", options.paper), replace=options.replace):
+    config = _load(options)
+    for path in outputs.publish(config, options.paper, options.scale, replace=options.replace):
         print(path)
 
 
 def _estimate(options: argparse.Namespace) -> None:
-    from replibo.config.load import scale_name
-    from replibo.workflow import estimate
+    from replibo.workflow.estimate import report
 
     config = _load(options)
-    scale = scale_name(options.scale or "paper")
-    targets = options.targets or ["all" if scale == "paper" else scale]
-    others = [target for target in targets if target not in config.papers]
-    if options.scale and options.targets and others:
-        raise RepliboError(
-            f"--scale: not allowed with {others[0]}, which has a scale of its own; with papers it is"
+    print(
+        report.text(
+            report.estimate(config, options.targets, options.scale, options.cores, options.by)
         )
-    print(estimate.text(estimate.estimate(config, targets, scale, options.cores, options.by)))
+    )
 
 
 def _list(options: argparse.Namespace) -> None:
     from replibo.config import registry
+    from replibo.workflow import listing
 
     config = _load(options)
     registry.check_all(config)
-    for what in [options.what] if options.what else _LISTS:
-        if not options.what:
-            print(f"{what}:")
-        indent = "" if options.what else "  "
-        for name, text in _LISTS[what](config):
-            print(f"{indent}{name:<34} {text}")
-
-
-def _list_papers(config: Config) -> list[tuple[str, str]]:
-    return [(name, f"{e.title} ({e.reference})") for name, e in config.entries.items()]
-
-
-def _list_problems(config: Config) -> list[tuple[str, str]]:
-    from replibo.config.registry import summary
-
-    return [
-        (f"{paper} {name}", f"{entry.label}: {summary('problems', entry.type)}")
-        for paper, e in config.entries.items()
-        for name, entry in e.problems.items()
-    ]
-
-
-def _list_algorithms(config: Config) -> list[tuple[str, str]]:
-    from replibo.config.registry import summary
-
-    return [
-        (f"{paper} {name}", f"{entry.label}: {summary('algorithms', entry.type)}")
-        for paper, e in config.entries.items()
-        for name, entry in e.algorithms.items()
-    ]
-
-
-def _list_outputs(kind: str) -> Any:
-    def rows(config: Config) -> list[tuple[str, str]]:
-        return [
-            (f"{paper} {name}", entry.caption)
-            for paper, e in config.entries.items()
-            for name, entry in getattr(e, kind).items()
-        ]
-
-    return rows
-
-
-def _list_scales(config: Config) -> list[tuple[str, str]]:
-    return [
-        ("smoke", "every rule once, about a minute, no network"),
-        ("quick", "minutes on two cores, no network; stand-ins where data are needed"),
-        ("paper", "every number as the paper states it, real data"),
-        ("published", "figures, tables and verdicts from the traces in published/"),
-    ]
-
-
-def _list_data(config: Config) -> list[tuple[str, str]]:
-    from replibo.data.manifest import load_manifest
-
-    return [
-        (name, f"{config.data_dir}/{file.path} ({file.licence})")
-        for name, file in load_manifest().items()
-    ]
-
-
-_LISTS: dict[str, Any] = {
-    "papers": _list_papers,
-    "problems": _list_problems,
-    "algorithms": _list_algorithms,
-    "figures": _list_outputs("figures"),
-    "tables": _list_outputs("tables"),
-    "scales": _list_scales,
-    "data": _list_data,
-}
+    print(listing.text(config, options.what))
 
 
 if __name__ == "__main__":

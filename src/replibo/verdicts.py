@@ -1,16 +1,10 @@
 """The verdicts: what our runs say about each claim of the papers.
 
-A claim (``config/claims.yaml``) names a *measure*, a function in ``replibo/papers/PAPER.py`` which
-splits the claim into elementary comparisons and says of each whether the runs support it, contradict
-it or leave it open. The rule for the verdict is the same for all claims:
-
-=================== =================================================================================
-replicated          every comparison is supported
-partly              some are supported, others contradicted or left open
-not replicated      none is supported and at least one is contradicted
-inconclusive        none is supported and none is contradicted
-not run             runs that the claim needs are missing
-=================== =================================================================================
+A claim (``config/claims/PAPER.yaml``) names a *measure*, a function of the paper's module which splits
+the claim into elementary comparisons and says of each whether the runs support it, contradict it or leave
+it open. The rule for the verdict is the same for all claims (`replibo.results.comparisons.judge`):
+replicated, partly, not replicated or inconclusive; and not run, where runs that the claim needs are
+missing.
 
 "replicated" is only ever said of runs with real data, and at least the seeds and the horizon that
 the claim's paper has. Of smaller runs it says what they show, and that they are smaller.
@@ -18,101 +12,61 @@ the claim's paper has. Of smaller runs it says what they show, and that they are
 
 from __future__ import annotations
 
-import importlib
-import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-from pydantic import Field, TypeAdapter, ValidationError
-
-from replibo.config.load import read_yaml
-from replibo.config.models import Config, Model, Name
-from replibo.errors import RepliboError, allowed
+from replibo import paths
+from replibo.config.claims import Claim, load
+from replibo.config.models import Config
+from replibo.papers import lookup
 from replibo.results.comparisons import Comparison, MissingRunsError, judge, qualified
-from replibo.results.runs import Runs
+from replibo.results.runs import Runs, read
 from replibo.results.tables import Table
-
-
-class Claim(Model):
-    """One statement of a paper that runs can support or contradict."""
-
-    paper: Name
-    """The paper that makes it."""
-    where: str
-    """Section, figure or table."""
-    statement: str
-    """What is claimed, in the paper's words or close to them."""
-    paper_value: str
-    """The paper's own number, or that it gives none."""
-    measure: Name
-    """The function in ``replibo/papers/PAPER.py`` that compares."""
-    options: dict[str, Any] = Field(default_factory=dict)
-    """Its keyword arguments."""
-    problems: list[Name]
-    """The problems whose runs it needs."""
-    algorithms: list[Name]
-    """The algorithms whose runs it needs."""
-    seeds: int | dict[Name, int]
-    """The number of seeds behind the paper's statement, of each problem where they differ."""
-    horizon: int
-    """The horizon behind the paper's statement."""
-    rule: str
-    """When an elementary comparison counts as supported, contradicted or open."""
+from replibo.run import pairs
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What our runs say about a claim."""
+    """What our runs say about a claim.
+
+    Attributes:
+        paper: that makes the claim.
+        verdict: in the words of the rule above.
+        ours: our numbers in words, one text for each comparison; or why there are none.
+        seeds: that all the claim's algorithms have.
+        scale: of the runs.
+    """
 
     name: str
+    paper: str
     claim: Claim
     verdict: str
-    ours: str
+    ours: tuple[str, ...]
     seeds: int
     scale: str
 
 
-def load(path: Path) -> dict[str, Claim]:
-    """The claims by name.
-
-    Raises:
-        RepliboError: one line for each fault.
-    """
-    try:
-        return TypeAdapter(dict[Name, Claim]).validate_python(read_yaml(path))
-    except ValidationError as error:
-        lines = [
-            f"{path}: {'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}"
-            for fault in error.errors(include_url=False)
-        ]
-        raise RepliboError("\n".join(lines)) from None
-
-
-def verdict(name: str, claim: Claim, runs: Runs | None) -> Verdict:
+def verdict(name: str, paper: str, claim: Claim, runs: Runs | None) -> Verdict:
     """Judge one claim; ``runs`` are its paper's, or None where it was not run at all."""
+
+    def not_run(reason: str, scale: str) -> Verdict:
+        return Verdict(name, paper, claim, "not run", (reason,), 0, scale)
+
     if runs is None:
-        return Verdict(name, claim, "not run", "–", 0, "–")
+        return not_run("–", "–")
     needed = [(p, a) for p in claim.problems for a in claim.algorithms]
     if missing := [f"{a} on {p}" for p, a in needed if not runs.has(p, a)]:
-        return Verdict(name, claim, "not run", f"no runs of {', '.join(missing)}", 0, runs.scale)
-    module = importlib.import_module(f"replibo.papers.{claim.paper}")
-    function = getattr(module, claim.measure, None)
-    if function is None:
-        raise RepliboError(f"claims: {name}.measure: {module.__name__} has no {claim.measure!r}")
+        return not_run(f"no runs of {', '.join(missing)}", runs.scale)
+    where = f"{paths.claims_config(paper)}: {name}"
+    measure = lookup.load("claims", paper, claim.measure, claim.options, where)
     try:
-        inspect.signature(function).bind(runs, **claim.options)
-    except TypeError as error:
-        raise RepliboError(f"claims: {name}.options: {error}") from None
-    try:
-        comparisons: list[Comparison] = function(runs, **claim.options)
+        comparisons: list[Comparison] = measure(runs, **claim.options)
     except MissingRunsError as error:
-        return Verdict(name, claim, "not run", str(error), 0, runs.scale)
+        return not_run(str(error), runs.scale)
     seeds = {p: _common_seeds(claim, runs, p) for p in claim.problems}
     word = qualified(judge(comparisons), reduced(claim, runs, seeds))
-    ours = "; ".join(comparison.ours for comparison in comparisons)
-    return Verdict(name, claim, word, ours, min(seeds.values()), runs.scale)
+    ours = tuple(comparison.ours for comparison in comparisons)
+    return Verdict(name, paper, claim, word, ours, min(seeds.values()), runs.scale)
 
 
 def _common_seeds(claim: Claim, runs: Runs, problem: str) -> int:
@@ -140,22 +94,27 @@ def reduced(claim: Claim, runs: Runs, seeds: Mapping[str, int]) -> str:
     return ", ".join(dict.fromkeys(reasons))
 
 
-def judge_all(
-    config: Config, claims: Mapping[str, Claim], runs: Mapping[str, Runs]
-) -> list[Verdict]:
-    """The verdicts on all claims, in the order of the claims' file; "not run" where a paper has no
-    runs."""
-    for name, claim in claims.items():
-        config.paper(claim.paper)
-        for kind in ("problems", "algorithms"):
-            known = getattr(config.entries[claim.paper], kind)
-            for wanted in getattr(claim, kind):
-                if wanted not in known:
-                    raise RepliboError(
-                        f"claims: {name}.{kind}: {claim.paper} has no {kind[:-1]} called {wanted!r}; "
-                        f"allowed: {allowed(known)}"
-                    )
-    return [verdict(name, claim, runs.get(claim.paper)) for name, claim in claims.items()]
+def judge_all(config: Config, papers: Sequence[str], scale: str) -> list[Verdict]:
+    """The verdicts on all claims of ``papers``, each from its own runs.
+
+    Raises:
+        RepliboError: files of runs are missing or damaged; a fault in the claims.
+    """
+    found = []
+    target = paths.claims(scale)[0]
+    for paper in papers:
+        claims, entry = load(config, paper), config.paper(paper)
+        own = {
+            name: pairs.at(config, paper, scale, *claim.reads(entry))
+            for name, claim in claims.items()
+        }
+        wanted = list(dict.fromkeys(pair for needed in own.values() for pair in needed))
+        runs = read(config, paper, scale, wanted, target) if wanted else None
+        found += [
+            verdict(name, paper, claim, runs.only(own[name]) if runs else None)
+            for name, claim in claims.items()
+        ]
+    return found
 
 
 def table(verdicts: Sequence[Verdict]) -> Table:
@@ -164,11 +123,11 @@ def table(verdicts: Sequence[Verdict]) -> Table:
     rows = [
         (
             v.name,
-            v.claim.paper,
+            v.paper,
             v.claim.where,
             v.claim.statement,
             v.claim.paper_value,
-            v.ours,
+            "; ".join(v.ours),
             v.seeds,
             v.verdict,
         )

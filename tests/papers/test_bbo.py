@@ -20,9 +20,9 @@ from scipy import stats
 from replibo.config import load
 from replibo.config.models import FigureEntry, PaperEntry
 from replibo.errors import RepliboError
-from replibo.papers import bbo
 from replibo.papers.bbo import claims as measures
-from replibo.papers.bbo import printed, traces
+from replibo.papers.bbo import figures, printed, traces
+from replibo.papers.bbo import tables as bbo_tables
 from replibo.papers.bbo.tables import READINGS
 from replibo.papers.bbo.traces import REPORTED, Reading
 from replibo.results import plotting, publish, statistics, tables
@@ -207,7 +207,7 @@ INPUTS = {
 
 
 def output(**options: Any) -> FigureEntry:
-    return FigureEntry(caption="Made up.", **options)
+    return FigureEntry(caption="Made up.", function="f", **options)
 
 
 def rows(table: Table, **wanted: Any) -> list[dict[str, Any]]:
@@ -473,7 +473,7 @@ def test_a_problem_of_another_n_than_its_name() -> None:
     with pytest.raises(RepliboError, match=message):
         REPORTED.cell(runs, "gp_ucb", 20, 1000)
     with pytest.raises(RepliboError, match=message):
-        bbo.performance_table(runs, output(), algorithm="gp_ucb", steps=20)
+        bbo_tables.performance_table(runs, output(), algorithm="gp_ucb", steps=20)
 
 
 # Claims
@@ -748,12 +748,12 @@ def test_advised_horizon() -> None:
 
 
 MEASURES: dict[str, Callable[..., list[Comparison]]] = {
-    "improves_at_first": bbo.improves_at_first,
-    "turns_up": bbo.turns_up,
-    "levels_off": bbo.levels_off,
-    "ucb_at_least_as_good": bbo.ucb_at_least_as_good,
-    "spread_shrinks": bbo.spread_shrinks,
-    "advised_horizon": bbo.advised_horizon,
+    "improves_at_first": measures.improves_at_first,
+    "turns_up": measures.turns_up,
+    "levels_off": measures.levels_off,
+    "ucb_at_least_as_good": measures.ucb_at_least_as_good,
+    "spread_shrinks": measures.spread_shrinks,
+    "advised_horizon": measures.advised_horizon,
 }
 
 
@@ -783,11 +783,11 @@ def test_bad_options() -> None:
     with pytest.raises(RepliboError, match=r"^options\.margin: must be a number > 0, got 0$"):
         measures.levels_off(runs, margin=0)
     with pytest.raises(RepliboError, match=r"^options\.algorithm: must be gp_ei or"):
-        bbo.performance_table(runs, output(), algorithm="mle")
+        bbo_tables.performance_table(runs, output(), algorithm="mle")
     with pytest.raises(RepliboError, match=r"^options\.steps: must be 20, 40 or 60, got 30$"):
-        bbo.performance_table(runs, output(), steps=30)
+        bbo_tables.performance_table(runs, output(), steps=30)
     with pytest.raises(RepliboError, match=r"^options\.metric: must be test_cross"):
-        bbo.frontier(runs, output(), metric="f")  # type: ignore[arg-type]
+        figures.frontier(runs, output(), metric="f")  # type: ignore[arg-type]
 
 
 # Tables
@@ -799,7 +799,7 @@ def test_every_table_is_written(runs_of: Callable[[], Runs], tmp_path: Path) -> 
     for i, (algorithm, steps) in enumerate(AS_PRINTED):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            table = bbo.performance_table(made, output(), algorithm=algorithm, steps=steps)
+            table = bbo_tables.performance_table(made, output(), algorithm=algorithm, steps=steps)
             tables.save(table, [tmp_path / f"{i}.{s}" for s in ("csv", "md", "tex", "html")])
         assert "nan" not in (tmp_path / f"{i}.csv").read_text()
         assert len(table.frame) == 5 and "Scale: " in table.caption
@@ -808,7 +808,7 @@ def test_every_table_is_written(runs_of: Callable[[], Runs], tmp_path: Path) -> 
 
 def test_a_table_by_hand() -> None:
     runs = cells_of({500: {"gp_ucb": [1.0, 3.0]}, 1000: {"gp_ucb": [0.5]}})
-    table = bbo.performance_table(runs, output(), algorithm="gp_ucb", steps=40)
+    table = bbo_tables.performance_table(runs, output(), algorithm="gp_ucb", steps=40)
     assert [row[:5] for row in tuples(table)] == [
         (500, 20_000, 2.56, 0.53, 2),
         (1000, 40_000, 2.34, 0.45, 1),
@@ -829,11 +829,11 @@ def test_a_table_is_whole_where_its_prefix_is() -> None:
     """Runs to T = 40 of 60: reduced for the figure, not for the tables of T = 20 and 40."""
     made = first_two_tables()
     for steps in (20, 40):
-        caption = bbo.performance_table(made, output(), steps=steps).caption
+        caption = bbo_tables.performance_table(made, output(), steps=steps).caption
         assert "3 of 5 seeds" in caption and "T = 40 of 60" not in caption
         assert ("Read from runs to T = " in caption) == (steps == 20)
-    assert "T = 40 of 60" in bbo.sensitivity(made, output()).caption
-    caption = bbo.performance_table(single_seed_runs(), output(), algorithm="gp_ucb").caption
+    assert "T = 40 of 60" in bbo_tables.sensitivity(made, output()).caption
+    caption = bbo_tables.performance_table(single_seed_runs(), output(), algorithm="gp_ucb").caption
     assert "quick scale, 1 of 5 seeds" in caption and "Read from" not in caption
 
 
@@ -841,7 +841,7 @@ def test_a_table_is_whole_where_its_prefix_is() -> None:
 def test_sensitivity_is_written(runs_of: Callable[[], Runs], tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        table = bbo.sensitivity(runs_of(), output())
+        table = bbo_tables.sensitivity(runs_of(), output())
         tables.save(table, [tmp_path / f"s.{s}" for s in ("csv", "md", "tex", "html")])
     assert [row[0] for row in tuples(table)] == [reading.label for reading in (REPORTED, *READINGS)]
     assert "nan" not in (tmp_path / "s.csv").read_text()
@@ -851,7 +851,7 @@ def test_sensitivity_says_what_changes() -> None:
     """UCB's last query is bad and what its mean would return is good: claim 3 turns round."""
     losses = {n: {"gp_ei": 2 + SPREAD, "gp_ucb": 1 + SPREAD} for n in HORIZONS}
     runs = cells_of(losses)
-    (same,) = rows(bbo.sensitivity(runs, output()), reading="UCB returns the smallest mean")
+    (same,) = rows(bbo_tables.sensitivity(runs, output()), reading="UCB returns the smallest mean")
     assert same["changes"] == "none" and same["3: UCB at least as good"] == "holds (3/0/0)"
     values: dict[str, dict[str, Rows]] = {}
     for n in HORIZONS:
@@ -859,7 +859,7 @@ def test_sensitivity_says_what_changes() -> None:
         for steps in printed.STEPS:
             values[f"n_{n}"]["gp_ucb"]["test_cross_entropy"][:, steps - 1 : steps] = 5.0
     runs = made_runs(values)
-    table = bbo.sensitivity(runs, output())
+    table = bbo_tables.sensitivity(runs, output())
     (reported,) = rows(table, reading="as reported")
     (smallest,) = rows(table, reading="UCB returns the smallest mean")
     assert reported["changes"] is None and reported["UCB at N = 1000"] == 5.0
@@ -879,12 +879,12 @@ def test_a_reading_is_compared_on_its_own_cells() -> None:
     losses = {n: {"gp_ei": 2 + SPREAD, "gp_ucb": 1 + SPREAD} for n in HORIZONS}
     for n in (500, 1000):
         losses[n]["gp_ucb_paper_beta"] = 1 + SPREAD
-    table = bbo.sensitivity(cells_of(losses), output())
+    table = bbo_tables.sensitivity(cells_of(losses), output())
     (beta,) = rows(table, reading="β of Theorem 4")
     assert beta["3: UCB at least as good"] == "holds in part (3/0/1)"
     assert beta["changes"] == "none"
     losses[500]["gp_ucb_paper_beta"] = losses[1000]["gp_ucb_paper_beta"] = 3 + SPREAD
-    (beta,) = rows(bbo.sensitivity(cells_of(losses), output()), reading="β of Theorem 4")
+    (beta,) = rows(bbo_tables.sensitivity(cells_of(losses), output()), reading="β of Theorem 4")
     assert beta["changes"] == "3: UCB at least as good (was: holds in part)"
 
 
@@ -907,7 +907,7 @@ def test_every_figure_is_drawn(runs_of: Callable[[], Runs], tmp_path: Path) -> N
     made = runs_of()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for figure in (bbo.performance(made, output()), bbo.frontier(made, output())):
+        for figure in (figures.performance(made, output()), figures.frontier(made, output())):
             drawn(figure, tmp_path)
             caption = caption_of(figure)
             assert caption.startswith("Made up.") and "Scale: " in caption
@@ -919,7 +919,7 @@ def test_every_figure_is_drawn(runs_of: Callable[[], Runs], tmp_path: Path) -> N
 
 def test_performance_shows_ours_and_the_printed_numbers(tmp_path: Path) -> None:
     runs = cells_of({n: {"gp_ucb": [1.0 / n, 3.0 / n]} for n in HORIZONS})
-    figure = drawn(bbo.performance(runs, output(algorithms=["gp_ucb"])), tmp_path)
+    figure = drawn(figures.performance(runs, output(algorithms=["gp_ucb"])), tmp_path)
     ours, error, paper = figure.axes
     lines = [container.lines[0] for container in ours.containers]  # type: ignore[attr-defined]
     assert [line.get_linestyle() for line in lines] == ["-", "--", ":"]
@@ -933,7 +933,7 @@ def test_the_frontier_is_the_best_of_each_budget(tmp_path: Path) -> None:
     """20,000 steps buy 0.4 or 0.3; 40,000 nothing better; 60,000 0.2."""
     losses = {500: [0.3], 1000: [0.4], 3000: [0.2]}
     runs = cells_of({n: {"gp_ei": values} for n, values in losses.items()})
-    figure = drawn(bbo.frontier(runs, output(algorithms=["gp_ei"])), tmp_path)
+    figure = drawn(figures.frontier(runs, output(algorithms=["gp_ei"])), tmp_path)
     ours = figure.axes[0]
     (steps,) = [line for line in ours.lines if line.get_drawstyle() == "steps-post"]
     np.testing.assert_array_equal(steps.get_xdata()[:4], [10_000, 20_000, 40_000, 60_000])
@@ -946,7 +946,7 @@ def test_the_frontier_is_the_best_of_each_budget(tmp_path: Path) -> None:
 def test_of_equal_posterior_means_the_first_query_is_returned(root: Path) -> None:
     """A published run whose fit reads all observations as noise: the largest mean is a matter of rounding,
     which other kernels of linear algebra do otherwise."""
-    table = publish.read(root / "published" / "bbo")
+    table = publish.read("bbo", [("n_2000", "gp_ei")])
     runs = Runs(load.load().paper("bbo"), files.read_metadata(table), table)
     for steps in (20, 40, 60):
         found = traces.returned_queries(runs, "n_2000", "gp_ei", steps, "smallest_mean")

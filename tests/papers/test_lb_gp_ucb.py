@@ -15,16 +15,25 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from replibo import verdicts
-from replibo.config import load
+from replibo.config import claims, load
 from replibo.config.models import FigureEntry, PaperEntry
 from replibo.errors import RepliboError
-from replibo.papers import lb_gp_ucb as paper
-from replibo.papers.lb_gp_ucb.traces import compare, cpu_time, final_losses
-from replibo.results import plotting, runs, tables
+from replibo.papers import lookup
+from replibo.papers.lb_gp_ucb import claims as measures
+from replibo.papers.lb_gp_ucb import extra_tables, figures
+from replibo.papers.lb_gp_ucb import tables as printed_tables
+from replibo.papers.lb_gp_ucb.traces import (
+    best_regret,
+    compare,
+    cpu_time,
+    cumulative_regret,
+    final_losses,
+)
+from replibo.results import plotting, tables
 from replibo.results.comparisons import Comparison, MissingRunsError
 from replibo.results.runs import Runs
 from replibo.results.tables import Table
-from replibo.run import traces
+from replibo.run import collect, traces
 
 from .conftest import records, tuples
 
@@ -209,7 +218,7 @@ INPUTS = {"full": full_runs, "partial": partial_runs, "other problem": other_pro
 
 
 def output(**options: Any) -> FigureEntry:
-    return FigureEntry(caption="Made up.", **options)
+    return FigureEntry(caption="Made up.", function="f", **options)
 
 
 def column(table: Table, name: str) -> list[Any]:
@@ -232,10 +241,10 @@ def test_regrets_by_hand() -> None:
     regret = np.full((2, INITIAL + 3), 5.0)
     regret[0] = [9, 1, 9, 9, 4, 2, 0.5]
     found = made_runs({"agnp": {"mle": regret}})
-    t, cumulative = paper.cumulative_regret(found, "agnp", "mle")
+    t, cumulative = cumulative_regret(found, "agnp", "mle")
     np.testing.assert_array_equal(t, [1, 2, 3])  # initial points stand at t <= 0
     np.testing.assert_allclose(cumulative, [[4, 6, 6.5], [5, 10, 15]])
-    _, best = paper.best_regret(found, "agnp", "mle")
+    _, best = best_regret(found, "agnp", "mle")
     np.testing.assert_allclose(best, [[1, 1, 0.5], [5, 5, 5]])  # the initial 1 counts
 
 
@@ -262,11 +271,11 @@ def test_equal_runs_show_nothing_in_spite_of_round_off() -> None:
 # Figures
 
 FIGURES: dict[str, tuple[Callable[..., Figure], dict[str, Any]]] = {
-    "figure_1": (paper.figure_1, {}),
-    "figure_2": (paper.figure_2, {}),
-    "figure_3": (paper.figure_3, {}),
-    "figure_3_log": (paper.figure_3, {"log_best": True}),
-    "figure_4": (paper.figure_4, {}),
+    "figure_1": (figures.figure_1, {}),
+    "figure_2": (figures.figure_2, {}),
+    "figure_3": (figures.figure_3, {}),
+    "figure_3_log": (figures.figure_3, {"log_best": True}),
+    "figure_4": (figures.figure_4, {}),
 }
 
 
@@ -298,7 +307,7 @@ def test_figure_1_has_the_fits_of_scikit_learn() -> None:
     from sklearn.gaussian_process.kernels import Matern
 
     points = [0.0, 0.4, 0.6, 0.8, 1.0]
-    figure = paper.figure_1(full_runs(1), output(), points=points, optimal_length_scale=0.1)
+    figure = figures.figure_1(full_runs(1), output(), points=points, optimal_length_scale=0.1)
     left, right = figure.axes
     assert left.get_title() == r"optimal length scale, $\theta$ = 0.1"
     x = np.array(points)[:, None]
@@ -329,14 +338,14 @@ def test_figure_1_has_the_fits_of_scikit_learn() -> None:
 
 def test_figure_1_refuses_points_outside() -> None:
     with pytest.raises(RepliboError, match=r"options\.points: must be a list of at least two"):
-        paper.figure_1(full_runs(1), output(), points=[0.0, 1.5])
+        figures.figure_1(full_runs(1), output(), points=[0.0, 1.5])
 
 
 def test_figure_2_shows_shares_of_rounds() -> None:
     wanted = ["mle", "a_gp_ucb"]
     limits = (0.001, 10.0)
     found = full_runs()
-    figure = paper.figure_2(found, output(algorithms=wanted), limits=limits, bins=4)
+    figure = figures.figure_2(found, output(algorithms=wanted), limits=limits, bins=4)
     (ax,) = figure.axes
     # outlines (after the areas): bins of a decade; MLE's are all 0.4, A-GP's θ0/30 in two decades
     outlines = [patch for patch in ax.patches if not patch.get_fill()]
@@ -348,12 +357,12 @@ def test_figure_2_shows_shares_of_rounds() -> None:
     (line,) = ax.lines
     assert line.get_xdata()[0] == 0.0354 and "0.0354" in str(line.get_label())
     assert ax.get_xscale() == "log" and "outermost" not in figure._supxlabel.get_text()  # type: ignore[attr-defined]
-    narrow = paper.figure_2(found, output(algorithms=wanted), limits=(0.001, 0.1))
+    narrow = figures.figure_2(found, output(algorithms=wanted), limits=(0.001, 0.1))
     assert "outermost bins, being outside of 0.001 to 0.1: MLE 100.0%" in " ".join(
         narrow._supxlabel.get_text().split()  # type: ignore[attr-defined]
     )
     with pytest.raises(RepliboError, match="0 < low < high"):
-        paper.figure_2(found, output(), limits=(1.0, 0.1))
+        figures.figure_2(found, output(), limits=(1.0, 0.1))
     plt.close("all")
 
 
@@ -361,7 +370,7 @@ def test_figure_3_shows_the_known_regret(tmp_path: Path) -> None:
     regret = np.full((2, INITIAL + 3), 5.0)
     regret[0] = [9, 1, 9, 9, 4, 2, 0.5]
     found = made_runs({"agnp": {"mle": regret, "oracle": regret + 1}})
-    figure = drawn(paper.figure_3(found, output(algorithms=["mle"])), tmp_path)
+    figure = drawn(figures.figure_3(found, output(algorithms=["mle"])), tmp_path)
     cumulative, best = figure.axes
     assert cumulative.get_title() == "Agnp, 2 seeds"
     (line,) = cumulative.lines  # the oracle is not asked for
@@ -381,22 +390,22 @@ def test_figure_3_shows_the_known_regret(tmp_path: Path) -> None:
 
 def test_figure_3_has_two_rows_of_four_and_one_legend() -> None:
     wanted = ["mle", "mcmc", "a_gp_ucb", "lb_gp_ucb"]
-    figure = paper.figure_3(full_runs(), output(algorithms=wanted))
+    figure = figures.figure_3(full_runs(), output(algorithms=wanted))
     assert len(figure.axes) == 8
     (legend,) = figure.legends
     labels = [text.get_text() for text in legend.get_texts()]
     assert labels == ["MLE", "MCMC", "A-GP-UCB", "LB-GP-UCB"]
     with pytest.raises(RepliboError, match="no runs of the algorithms"):
-        paper.figure_3(partial_runs(), output(algorithms=["oracle"]))
+        figures.figure_3(partial_runs(), output(algorithms=["oracle"]))
     plt.close("all")
 
 
 def test_figure_4_shows_the_regret_over_a() -> None:
     found = full_runs()
-    figure = paper.figure_4(found, output())
+    figure = figures.figure_4(found, output())
     best, cumulative, boxes = figure.axes
     assert [tick.get_text() for tick in best.get_xticklabels()] == ["0.25", "0.5", "0.75"]
-    for ax, metric in ((best, paper.best_regret), (cumulative, paper.cumulative_regret)):
+    for ax, metric in ((best, best_regret), (cumulative, cumulative_regret)):
         shown = [container.lines[0].get_ydata() for container in ax.containers]  # type: ignore[attr-defined]
         for method, values in zip(("a_gp_ucb", "lb_gp_ucb"), shown, strict=True):
             names = (f"{method}_a025", method, f"{method}_a075")
@@ -409,13 +418,13 @@ def test_figure_4_shows_the_regret_over_a() -> None:
 # Tables
 
 TABLES: dict[str, Callable[..., Table]] = {
-    "table_1": paper.table_1,
-    "table_2": paper.table_2,
-    "final_regret": paper.final_regret,
-    "theta0": paper.theta0,
-    "theta0_correlation": paper.theta0_correlation,
-    "sensitivity": paper.sensitivity,
-    "mle_starts": paper.mle_starts,
+    "table_1": printed_tables.table_1,
+    "table_2": printed_tables.table_2,
+    "final_regret": printed_tables.final_regret,
+    "theta0": extra_tables.theta0,
+    "theta0_correlation": extra_tables.theta0_correlation,
+    "sensitivity": extra_tables.sensitivity,
+    "mle_starts": extra_tables.mle_starts,
 }
 
 
@@ -432,7 +441,7 @@ def test_every_table_is_written(name: str, runs_of: Callable[[], Runs], tmp_path
 
 
 def test_table_1_by_hand() -> None:
-    table = paper.table_1(full_runs(1), output())
+    table = printed_tables.table_1(full_runs(1), output())
     agp, agp_printed, lb, lb_released = rows(table, problem="Michalewicz5")
     root = 250**0.5  # 15.81, larger than either t0 = e^(1/2) or e
     assert (agp["t0"], lb["t0"]) == (pytest.approx(np.e**0.5), pytest.approx(np.e))
@@ -446,11 +455,11 @@ def test_table_1_by_hand() -> None:
     assert agp["its value"] == pytest.approx(root) and lb["its value"] == pytest.approx(5)
     assert agp_printed["its value"] == pytest.approx(148.413, rel=1e-5)
     with pytest.raises(RepliboError, match=r"options\.horizon: must be a whole number >= 1, got 0"):
-        paper.table_1(full_runs(1), output(), horizon=0)
+        printed_tables.table_1(full_runs(1), output(), horizon=0)
 
 
 def test_table_2_has_ours_beside_the_papers() -> None:
-    table = paper.table_2(full_runs(), output())
+    table = printed_tables.table_2(full_runs(), output())
     (row,) = rows(table, problem="Crossed_Barrel", method="MCMC")
     assert (row["paper, wall s a run"], row["paper, standard error"]) == (471, 25)
     assert row["ours, CPU s a run"] == pytest.approx(90)
@@ -458,7 +467,7 @@ def test_table_2_has_ours_beside_the_papers() -> None:
     assert row["ours, CPU ms a query"] == pytest.approx(90e3 / (INITIAL + HORIZON))
     assert len(rows(table, problem="Agnp")) == 4
     # what was not run stands there with the paper's number
-    table = paper.table_2(partial_runs(), output())
+    table = printed_tables.table_2(partial_runs(), output())
     assert [(row[1], row[2], row[4], row[7]) for row in tuples(table)] == [
         ("MLE", 0, None, 53),
         ("MCMC", 0, None, 246),
@@ -486,9 +495,10 @@ def test_the_spread_of_cpu_times_comes_from_the_traces() -> None:
             for seed in block
         ]
         metadata = {"digests": {str(s): "" for s in block}, "overhead_seconds": 1.0, "peak_mb": 2.0}
-        runs._add_timings(timings, "agnp/mle", traces.table(found, metadata), metadata)
+        own = collect.timings(traces.table(found, metadata), metadata)
+        timings = collect.added(timings, own) if timings else own
     made = made_runs({"agnp": {"mle": falling(0.1, 5)}})
-    made.metadata["timings"] = timings
+    made.metadata["timings"] = {"agnp/mle": timings}
     time = cpu_time(made, "agnp", "mle")
     totals = seconds.astype(float).sum(axis=(1, 2))
     assert time is not None and time.runs == 5 and time.queries == 35
@@ -504,15 +514,15 @@ def test_the_spread_of_cpu_times_comes_from_the_traces() -> None:
 def test_final_regret_and_its_tests() -> None:
     found = full_runs()
     wanted = ["mle", "mcmc", "a_gp_ucb", "lb_gp_ucb"]
-    table = paper.final_regret(found, output(algorithms=wanted))
+    table = printed_tables.final_regret(found, output(algorithms=wanted))
     (own,) = rows(table, problem="Agnp", algorithm="LB-GP-UCB")
     assert own["p (best)"] is None and own["seeds"] == 10 and own["T"] == HORIZON
-    lb = paper.best_regret(found, "agnp", "lb_gp_ucb")[1][:, -1]
+    lb = best_regret(found, "agnp", "lb_gp_ucb")[1][:, -1]
     assert own["best regret"] == pytest.approx(lb.mean())
     assert own["standard error (best)"] == pytest.approx(stats.sem(lb))
     expected = {}
     for name in wanted[:3]:
-        other = paper.best_regret(found, "agnp", name)[1][:, -1]
+        other = best_regret(found, "agnp", name)[1][:, -1]
         expected[ALGORITHMS[name][1]] = stats.ttest_rel(lb, other, alternative="less").pvalue
     adjusted = stats.false_discovery_control(list(expected.values()))
     for (label, p), q in zip(expected.items(), adjusted, strict=True):
@@ -520,7 +530,7 @@ def test_final_regret_and_its_tests() -> None:
         assert row["p (best)"] == pytest.approx(p)
         assert row["adjusted p (best)"] == pytest.approx(q)
     # without LB-GP-UCB there are no tests, and the rest stands
-    table = paper.final_regret(partial_runs(), output())
+    table = printed_tables.final_regret(partial_runs(), output())
     (row,) = rows(table)
     assert row["p (cumulative)"] is None and row["standard error (best)"] is None
 
@@ -528,7 +538,7 @@ def test_final_regret_and_its_tests() -> None:
 def test_optimum_found() -> None:
     regret = falling(1.0, 4)
     regret[:3, -1] = [0.0, 0.0001, 0.0004]  # agnp's optimum is -0.148: found below 0.000148
-    table = paper.final_regret(made_runs({"agnp": {"mle": regret}}), output())
+    table = printed_tables.final_regret(made_runs({"agnp": {"mle": regret}}), output())
     assert column(table, "optimum found (share of seeds)") == [0.5]
 
 
@@ -543,7 +553,7 @@ def test_theta0_and_its_correlation() -> None:
             {"length_scale": 0.1} if name == "mle" else {"theta0": theta[seed], "length_scale": 0.1}
         ),
     )
-    table = paper.theta0(found, output())
+    table = extra_tables.theta0(found, output())
     assert tuple(table.frame.columns[3:]) == (
         "A-GP-UCB, cumulative",
         "A-GP-UCB, best",
@@ -552,7 +562,7 @@ def test_theta0_and_its_correlation() -> None:
     )
     assert column(table, "seed") == list(range(10)) and column(table, "θ0") == theta.tolist()
     np.testing.assert_allclose(column(table, "A-GP-UCB, best"), 6 + np.log(theta))
-    table = paper.theta0_correlation(found, output())
+    table = extra_tables.theta0_correlation(found, output())
     (row,) = rows(table, algorithm="A-GP-UCB", metric="best")
     assert row["Spearman"] == pytest.approx(1) and row["Pearson (log θ0)"] == pytest.approx(1)
     assert row["p (Pearson)"] < 1e-6 and row["read as white noise (share of seeds)"] is None
@@ -568,7 +578,7 @@ def test_methods_with_another_theta0_have_a_row_of_their_own() -> None:
         {"agnp": {"a_gp_ucb": falling(0.1, 2), "lb_gp_ucb": falling(0.2, 2)}},
         lambda problem, name, seed: {"theta0": 0.5 if seed or name == "lb_gp_ucb" else 0.1},
     )
-    table = paper.theta0(found, output())
+    table = extra_tables.theta0(found, output())
     assert [(row[1], row[2], row[3] is None) for row in tuples(table)] == [
         (0, 0.1, False),
         (0, 0.5, True),
@@ -588,7 +598,7 @@ def test_sensitivity_of_claim_3() -> None:
         "a_gp_ucb_printed_t0": 0.05,  # a rival that beats LB as printed
     }
     regrets = {name: falling(final, key=i) for i, (name, final) in enumerate(finals.items())}
-    table = paper.sensitivity(made_runs({"agnp": regrets}), output())
+    table = extra_tables.sensitivity(made_runs({"agnp": regrets}), output())
     found = {
         row["reading"]: (
             row["LB-GP-UCB is lowest"],
@@ -607,22 +617,22 @@ def test_sensitivity_of_claim_3() -> None:
     }
     # a baseline that was not run is not counted
     del regrets["mcmc"]
-    table = paper.sensitivity(made_runs({"agnp": regrets}), output())
+    table = extra_tables.sensitivity(made_runs({"agnp": regrets}), output())
     assert rows(table, metric="best", reading="LB-GP-UCB")[0]["baselines"] == 2
     # over the common seeds: LB-GP-UCB's bad seed 9 is one that MLE was not run on
     bad = regrets["lb_gp_ucb"] + 10.0 * (np.arange(10) == 9)[:, None]
-    table = paper.sensitivity(
+    table = extra_tables.sensitivity(
         made_runs({"agnp": {"lb_gp_ucb": bad, "mle": regrets["mle"][:9]}}), output()
     )
     assert rows(table, metric="best")[0]["LB-GP-UCB is lowest"] == "yes"
     # equal but for round-off is not lower
     regrets["mle"] = regrets["lb_gp_ucb"] + 1e-17
-    table = paper.sensitivity(made_runs({"agnp": regrets}), output())
+    table = extra_tables.sensitivity(made_runs({"agnp": regrets}), output())
     assert rows(table, metric="best", reading="LB-GP-UCB")[0]["LB-GP-UCB is lowest"] == "no"
 
 
 def test_starts_of_the_maximum_likelihood_fit() -> None:
-    table = paper.mle_starts(full_runs(), output(problems=["agnp"]))
+    table = extra_tables.mle_starts(full_runs(), output(problems=["agnp"]))
     single, multi = rows(table)
     assert single["algorithm"] == "MLE" and single["rounds"] == 10 * HORIZON
     assert single["read as white noise"] == multi["read as white noise"] == pytest.approx(0.1)
@@ -654,7 +664,7 @@ def stuck(count: int, seeds: int = 20) -> np.ndarray:
 )
 def test_claim_1_counts_the_seeds_that_are_stuck(mle: int, lb: int, expected: str) -> None:
     found = made_runs({"berkenkamp": {"mle": stuck(mle), "lb_gp_ucb": stuck(lb)}})
-    (comparison,) = paper.escapes_local_optimum(
+    (comparison,) = measures.escapes_local_optimum(
         found, problem="berkenkamp", stuck="mle", others=["lb_gp_ucb"]
     )
     # McNemar's exact p, by hand: the discordant seeds all speak for one side
@@ -668,7 +678,7 @@ def test_claim_1_counts_the_seeds_that_are_stuck(mle: int, lb: int, expected: st
 def test_claim_1_needs_its_runs() -> None:
     options = {"problem": "berkenkamp", "stuck": "mle", "others": ["lb_gp_ucb"]}
     with pytest.raises(MissingRunsError, match="mle was not run on berkenkamp"):
-        paper.escapes_local_optimum(other_problem_runs(), **options)
+        measures.escapes_local_optimum(other_problem_runs(), **options)
 
 
 @pytest.mark.parametrize(
@@ -685,7 +695,7 @@ def test_claim_2_compares_distances_in_log(lb: float, mle: float, expected: str)
     runs_of = {name: falling(0.1, key=i) for i, name in enumerate(centre)}
     found = made_runs({"michalewicz5": runs_of}, chosen)
     options = {"problem": "michalewicz5", "algorithm": "lb_gp_ucb", "others": ["mle", "a_gp_ucb"]}
-    comparisons = paper.length_scale_closer(found, **options)
+    comparisons = measures.length_scale_closer(found, **options)
     assert outcomes(comparisons)[0] == expected
     if lb == mle:  # equal distances on either side, but for round-off in the logarithm
         assert outcomes(comparisons) == ["open", "open"]
@@ -693,7 +703,7 @@ def test_claim_2_compares_distances_in_log(lb: float, mle: float, expected: str)
         assert "closer in 10 of 10 seeds, p 0.0010" in comparisons[0].ours  # 1/1024
         assert outcomes(comparisons) == ["supported", "supported"]
         # with another θ̂* it is the other way round
-        other = paper.length_scale_closer(found, **options, optimal_length_scale=0.4)
+        other = measures.length_scale_closer(found, **options, optimal_length_scale=0.4)
         assert outcomes(other)[0] == "contradicted"
 
 
@@ -701,13 +711,13 @@ def test_claim_2_without_length_scales_is_not_run() -> None:
     found = made_runs({"michalewicz5": {"mle": falling(0.1), "lb_gp_ucb": falling(0.1)}})
     options = {"problem": "michalewicz5", "algorithm": "lb_gp_ucb", "others": ["mle"]}
     with pytest.raises(MissingRunsError, match="hold no length_scale"):
-        paper.length_scale_closer(found, **options)
+        measures.length_scale_closer(found, **options)
     entry = ENTRY.model_copy(
         update={"algorithms": {k: v for k, v in ENTRY.algorithms.items() if k != "oracle"}}
     )
     without = made_runs({"michalewicz5": {"mle": falling(0.1)}}, scales, entry=entry)
     with pytest.raises(MissingRunsError, match="the config has no oracle"):
-        paper.length_scale_closer(without, **options)
+        measures.length_scale_closer(without, **options)
 
 
 @pytest.mark.parametrize("metric", ["best", "cumulative"])
@@ -716,16 +726,16 @@ def test_claim_3_in_all_outcomes(metric: Any) -> None:
     regrets = {name: falling(final, key=i) for i, (name, final) in enumerate(finals.items())}
     found = made_runs({"agnp": regrets})
     options = {"problem": "agnp", "metric": metric, "algorithm": "lb_gp_ucb"}
-    comparisons = paper.lowest_regret(found, **options, others=["mle", "mcmc", "a_gp_ucb"])
+    comparisons = measures.lowest_regret(found, **options, others=["mle", "mcmc", "a_gp_ucb"])
     assert outcomes(comparisons) == ["supported", "contradicted", "open"]
     assert comparisons[0].ours.startswith("LB-GP-UCB ") and "±" in comparisons[2].ours
     fewer = made_runs({"agnp": {**regrets, "mle": regrets["mle"][:4]}})
-    (comparison,) = paper.lowest_regret(fewer, **options, others=["mle"])
+    (comparison,) = measures.lowest_regret(fewer, **options, others=["mle"])
     assert comparison.ours.endswith("(of 4 common seeds)")
     single = made_runs({"agnp": {name: regret[:1] for name, regret in regrets.items()}})
-    assert outcomes(paper.lowest_regret(single, **options, others=["mle"])) == ["open"]
+    assert outcomes(measures.lowest_regret(single, **options, others=["mle"])) == ["open"]
     with pytest.raises(MissingRunsError):
-        paper.lowest_regret(found, **options, others=["oracle"])
+        measures.lowest_regret(found, **options, others=["oracle"])
 
 
 FAMILIES = {
@@ -749,7 +759,7 @@ def ablation(lb: list[float], agp: list[float], seeds: int = 10, sd: float = 0.0
 @pytest.mark.parametrize("metric", ["best", "cumulative"])
 def test_claim_4_in_all_outcomes(metric: Any) -> None:
     def outcome(*arguments: Any, **settings: Any) -> str:
-        (comparison,) = paper.varies_less(
+        (comparison,) = measures.varies_less(
             ablation(*arguments, **settings), problem="michalewicz5", metric=metric, **FAMILIES
         )
         return comparison.outcome
@@ -764,7 +774,7 @@ def test_claim_4_in_all_outcomes(metric: Any) -> None:
 
 def test_claim_4_shows_the_deviation_of_the_means() -> None:
     found = ablation([1.0, 1.0, 1.0], [1.0, 2.0, 3.0], sd=0.0)
-    (comparison,) = paper.varies_less(found, problem="michalewicz5", **FAMILIES)
+    (comparison,) = measures.varies_less(found, problem="michalewicz5", **FAMILIES)
     last = 1 + 3 * np.exp(-(INITIAL + HORIZON - 1) / 3)  # of `falling`
     assert f"regret: 0 (LB, 0.25 {last:.4g}" in comparison.ours
     assert f"against {last:.4g} (A, 0.25 {last:.4g}, A-GP-UCB {2 * last:.4g}" in comparison.ours
@@ -778,7 +788,7 @@ def test_claim_5_compares_the_ratio_of_times(lb: tuple[float, float], expected: 
     times = {**TIMES, "mle": (10.0, 0.1), "lb_gp_ucb": lb}
     found = made_runs({"agnp": {name: falling(0.1) for name in times}}, timings=times)
     options = {"problems": ["agnp"], "algorithm": "lb_gp_ucb", "others": ["mle"]}
-    (comparison,) = paper.time_at_most(found, factor=1.1, **options)
+    (comparison,) = measures.time_at_most(found, factor=1.1, **options)
     assert comparison.outcome == expected
     # delta method by hand
     half = 1.959964 * np.hypot(lb[1] / lb[0], 0.1 / 10) / 10**0.5
@@ -791,14 +801,14 @@ def test_claim_5_compares_the_ratio_of_times(lb: tuple[float, float], expected: 
 def test_claim_5_mcmc_costs_several_times_as_much() -> None:
     found = made_runs({"agnp": {name: falling(0.1) for name in TIMES}}, timings=TIMES)
     options = {"problems": ["agnp"], "algorithm": "mcmc", "others": ["mle", "a_gp_ucb"]}
-    assert outcomes(paper.time_at_least(found, factor=3, **options)) == ["supported"] * 2
-    assert outcomes(paper.time_at_least(found, factor=9, **options)) == ["open", "supported"]
-    assert outcomes(paper.time_at_least(found, factor=20, **options)) == ["contradicted"] * 2
+    assert outcomes(measures.time_at_least(found, factor=3, **options)) == ["supported"] * 2
+    assert outcomes(measures.time_at_least(found, factor=9, **options)) == ["open", "supported"]
+    assert outcomes(measures.time_at_least(found, factor=20, **options)) == ["contradicted"] * 2
     single = made_runs({"agnp": {name: falling(0.1, 1) for name in TIMES}}, timings=TIMES)
-    assert outcomes(paper.time_at_least(single, factor=3, **options)) == ["open"] * 2
+    assert outcomes(measures.time_at_least(single, factor=3, **options)) == ["open"] * 2
     without = made_runs({"agnp": {name: falling(0.1) for name in TIMES}})
     with pytest.raises(MissingRunsError, match="no CPU times of mcmc on agnp"):
-        paper.time_at_least(without, factor=3, **options)
+        measures.time_at_least(without, factor=3, **options)
 
 
 # The config and the claims that go with it
@@ -810,14 +820,16 @@ def configured_outputs() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("kind", "name"), configured_outputs())
-def test_every_configured_output_is_made(kind: str, name: str, root: Path, tmp_path: Path) -> None:
+def test_every_configured_output_is_made(kind: Any, name: str, root: Path, tmp_path: Path) -> None:
     entry = load.load().paper("lb_gp_ucb")
     found = full_runs()
     made = Runs(entry, found.metadata, found.table)  # the config's labels and colours
     out = getattr(entry, kind)[name]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        result = getattr(paper, out.function or name)(made, out, **out.options)
+        result = lookup.load(kind, "lb_gp_ucb", out.function, out.options, name)(
+            made, out, **out.options
+        )
         if kind == "figures":
             drawn(result, tmp_path)
         else:
@@ -828,8 +840,7 @@ def test_the_claims_of_the_config(root: Path) -> None:
     """Runs made to the paper's liking replicate every claim; made against it, none."""
     found = {
         name: claim.model_copy(update={"horizon": 10})  # the runs made here are short
-        for name, claim in verdicts.load(Path("config/claims.yaml")).items()
-        if claim.paper == "lb_gp_ucb"
+        for name, claim in claims.load(load.load(), "lb_gp_ucb").items()
     }
     # 1, 2, 3 for each problem and metric, 4, 5 for LB-GP-UCB and for MCMC
     assert len(found) == 1 + 1 + 8 + 1 + 2
@@ -849,7 +860,10 @@ def test_the_claims_of_the_config(root: Path) -> None:
         liked["michalewicz5"][name] = falling(0.01, 20, key=i)
     liked["berkenkamp"] |= stuck_mle
     made = made_runs(liked, scales, TIMES)
-    words = {name: verdicts.verdict(name, claim, made).verdict for name, claim in found.items()}
+    words = {
+        name: verdicts.verdict(name, "lb_gp_ucb", claim, made).verdict
+        for name, claim in found.items()
+    }
     assert words == dict.fromkeys(found, "replicated")
 
     swapped = {"mle": "lb_gp_ucb", "lb_gp_ucb": "mle", "a_gp_ucb": "a_gp_ucb", "mcmc": "mcmc"}
@@ -876,9 +890,15 @@ def test_the_claims_of_the_config(root: Path) -> None:
     for name in FAMILIES["other_variants"]:
         against["michalewicz5"][name] = falling(0.01, 20)
     made = made_runs(against, far, times)
-    words = {name: verdicts.verdict(name, claim, made).verdict for name, claim in found.items()}
+    words = {
+        name: verdicts.verdict(name, "lb_gp_ucb", claim, made).verdict
+        for name, claim in found.items()
+    }
     assert words == dict.fromkeys(found, "not replicated")
     # and with no runs of LB-GP-UCB at all, none can be judged
     made = made_runs({"agnp": {"mle": falling(0.1)}})
-    words = {name: verdicts.verdict(name, claim, made).verdict for name, claim in found.items()}
+    words = {
+        name: verdicts.verdict(name, "lb_gp_ucb", claim, made).verdict
+        for name, claim in found.items()
+    }
     assert words == dict.fromkeys(found, "not run")

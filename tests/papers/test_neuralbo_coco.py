@@ -31,7 +31,7 @@ ENTRY = made_paper(
     {**SETTINGS},
     "initial",
 )
-FIGURE = FigureEntry(caption="The caption.")
+FIGURE = FigureEntry(caption="The caption.", function="f")
 SEEDS = list(range(24))
 
 

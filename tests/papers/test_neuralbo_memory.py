@@ -39,7 +39,7 @@ ENTRY = made_paper(
         "seeds_per_job": 1,
     },
 )
-FIGURE = FigureEntry(caption="The caption.")
+FIGURE = FigureEntry(caption="The caption.", function="f")
 INITIAL = 15
 
 

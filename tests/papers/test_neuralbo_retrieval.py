@@ -39,7 +39,7 @@ ENTRY = made_paper(
         "seeds_per_job": 1,
     },
 )
-FIGURE = FigureEntry(caption="The caption.")
+FIGURE = FigureEntry(caption="The caption.", function="f")
 FACTS = Retrieval().recorded()
 STAND_IN = "Made numbers stand in for the reviews."
 
@@ -165,7 +165,7 @@ def test_without_runs_a_line_says_so():
             make(runs, FIGURE)
     runs = made_runs({("retrieval", "gp_ucb"): some()})
     with pytest.raises(RepliboError, match="no runs of the retrieval task"):
-        paper.figure_4(runs, FigureEntry(caption="c", algorithms=["dngo"]))
+        paper.figure_4(runs, FigureEntry(caption="c", function="f", algorithms=["dngo"]))
 
 
 # The table

@@ -38,7 +38,7 @@ ENTRY = made_paper(
     ALGORITHMS,
     {**SETTINGS},
 )
-FIGURE = FigureEntry(caption="The caption.")
+FIGURE = FigureEntry(caption="The caption.", function="f")
 OWN, GP, RANDOM = (("robot_pushing", name) for name in ALGORITHMS)
 
 # Hand 1 pushes the box to the right, hand 2 stays away: a push for the strip.

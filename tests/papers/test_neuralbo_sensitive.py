@@ -44,7 +44,7 @@ ENTRY = made_paper(
         "seeds_per_job": 1,
     },
 )
-FIGURE = FigureEntry(caption="The caption.")
+FIGURE = FigureEntry(caption="The caption.", function="f")
 CLASSIFIER = DigitClassifier(0.05 * generator("test", "network").standard_normal(PARAMETERS))
 SD = 0.01
 FACTS = {

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from replibo import verdicts
+from replibo.config.claims import Claim
 from replibo.config.models import AlgorithmEntry, FigureEntry, PaperEntry
 from replibo.errors import RepliboError
 from replibo.papers.neuralbo import claims as measures
@@ -28,7 +29,6 @@ from replibo.results.comparisons import Comparison, MissingRunsError
 from replibo.results.runs import Runs
 from replibo.results.statistics import benjamini_hochberg
 from replibo.results.tables import Table
-from replibo.verdicts import Claim
 
 from .conftest import records, tuples
 
@@ -204,7 +204,7 @@ INPUTS = {"full": full_runs, "partial": partial_runs, "none": no_synthetic_runs}
 
 
 def output(**options: Any) -> FigureEntry:
-    return FigureEntry(caption="Made up.", **options)
+    return FigureEntry(caption="Made up.", function="f", **options)
 
 
 def rows(table: Table, **wanted: Any) -> list[dict[str, Any]]:
@@ -657,11 +657,10 @@ def test_the_share_of_diverged_rounds() -> None:
 
 def claim(measure: str, problems: list[str], **options: Any) -> Claim:
     return Claim(
-        paper="neuralbo",
         where="w",
         statement="s",
         paper_value="v",
-        measure=measure,
+        measure=f"claims.{measure}",
         options={"problems": problems, **options},
         problems=problems,
         algorithms=list(SEVEN),
@@ -735,21 +734,26 @@ def test_normally_distributed() -> None:
     assert found["open"] == "1 of 3 cells open: Levy (20): DNGO no test"
 
 
-def test_the_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
-    monkeypatch.setitem(sys.modules, "replibo.papers.neuralbo", measures)
+def test_the_verdicts() -> None:
     ackley = [f"ackley_{d}" for d in DIMS]
     pattern = claim("pattern_of_table_2", ackley)
-    assert verdicts.verdict("c", pattern, study_runs(problems=ackley)).verdict == "replicated"
-    found = verdicts.verdict("c", pattern, study_runs(6, problems=ackley))
+    assert (
+        verdicts.verdict("c", "neuralbo", pattern, study_runs(problems=ackley)).verdict
+        == "replicated"
+    )
+    found = verdicts.verdict("c", "neuralbo", pattern, study_runs(6, problems=ackley))
     assert found.verdict == "holds (6 of 10 seeds)" and found.seeds == 6
-    found = verdicts.verdict("c", pattern, study_runs(10, ackley, **dict.fromkeys(BASELINES, -1.0)))
+    found = verdicts.verdict(
+        "c", "neuralbo", pattern, study_runs(10, ackley, **dict.fromkeys(BASELINES, -1.0))
+    )
     assert found.verdict == "not replicated"
-    found = verdicts.verdict("c", pattern, study_runs(problems=ackley[:2]))
-    assert found.verdict == "not run" and "neural_bo on ackley_50" in found.ours
+    found = verdicts.verdict("c", "neuralbo", pattern, study_runs(problems=ackley[:2]))
+    assert found.verdict == "not run" and "neural_bo on ackley_50" in found.ours[0]
     normal = claim("normally_distributed", ackley, algorithms=list(SEVEN))
-    assert verdicts.verdict("c", normal, study_runs(problems=ackley)).verdict == "replicated"
+    assert (
+        verdicts.verdict("c", "neuralbo", normal, study_runs(problems=ackley)).verdict
+        == "replicated"
+    )
 
 
 def test_missing_runs_are_no_verdict() -> None:

@@ -9,16 +9,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from replibo import verdicts
+from replibo import paths, verdicts
 from replibo.config import load
 from replibo.errors import RepliboError
 from replibo.results import publish
-from replibo.results.runs import Runs
-from replibo.run import traces
-from replibo.workflow import gallery, targets
+from replibo.results.runs import read
+from replibo.run import pairs, traces
+from replibo.workflow import gallery
 
 
-def source(path: Path, rows: int = 40, *, noise: bool = False) -> Path:
+def source(rows: int = 40, *, noise: bool = False) -> pa.Table:
     rng = np.random.default_rng(0)
     content = pa.table(
         {
@@ -35,32 +35,42 @@ def source(path: Path, rows: int = 40, *, noise: bool = False) -> Path:
             "w1": np.zeros(rows),
         }
     )
-    metadata = {"paper": "go_ucb", "scale": "paper", "problems": {}, "timings": {}}
-    traces.write(path, content.replace_schema_metadata({traces.METADATA_KEY: json.dumps(metadata)}))
-    return path
+    timings = {"f1/go_ucb": {}, "f1/gp_ei": {}}
+    metadata = {"paper": "go_ucb", "scale": "paper", "problems": {}, "timings": timings}
+    return content.replace_schema_metadata({traces.METADATA_KEY: json.dumps(metadata)})
 
 
-def test_what_is_published_is_thin_exact_and_says_what_it_is(tmp_path: Path) -> None:
-    publish.publish(source(tmp_path / "runs.parquet"), tmp_path / "published")
-    content = publish.read(tmp_path / "published")
+BOTH = [("f1", "go_ucb"), ("f1", "gp_ei")]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the paper is published, in a working folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    return Path("published/go_ucb")
+
+
+def test_what_is_published_is_thin_exact_and_says_what_it_is(folder: Path) -> None:
+    publish.publish(source(), folder)
+    content = publish.read("go_ucb", BOTH)
     assert content.column_names == [*publish.KEPT, *publish.KEPT_OF_BEST, "length_scale"]
     assert content["f"].to_pylist() == [1 / 3] * 40
-    summary = json.loads((tmp_path / "published" / "metadata.json").read_text())
+    summary = json.loads((folder / "metadata.json").read_text())
     assert summary["scale"] == "paper" and summary["rows"] == 40
     assert traces.read_metadata(content)["scale"] == "paper"
 
 
-def test_too_large_a_file_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
-    runs = source(tmp_path / "runs.parquet", 400_000, noise=True)
+def test_too_large_a_file_is_refused_and_leaves_nothing(folder: Path) -> None:
+    runs = source(400_000, noise=True)
     with pytest.raises(RepliboError, match="bytes; allowed: 1500000"):
-        publish.publish(runs, tmp_path / "published")
-    assert not (tmp_path / "published").exists()
+        publish.publish(runs, folder)
+    assert not folder.exists()
 
 
 def test_a_large_problem_has_a_file_for_each_algorithm(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs = traces.read(source(tmp_path / "runs.parquet", 2000, noise=True))
+    runs = source(2000, noise=True)
     others = runs.set_column(1, "algorithm", pa.array(["gp_ei"] * len(runs)))
     others = others.set_column(
         others.column_names.index("f"),
@@ -68,43 +78,49 @@ def test_a_large_problem_has_a_file_for_each_algorithm(
         pa.array(np.random.default_rng(1).uniform(size=len(runs))),
     )
     both = pa.concat_tables([runs, others]).replace_schema_metadata(runs.schema.metadata)
-    traces.write(tmp_path / "both.parquet", both)
     monkeypatch.setattr(publish, "MAXIMAL_BYTES", 30_000)
-    files = publish.publish(tmp_path / "both.parquet", tmp_path / "published")
+    files = publish.publish(both, folder)
     assert [path.name for path in files] == [
         "f1.go_ucb.parquet",
         "f1.gp_ei.parquet",
         "metadata.json",
     ]
-    content = publish.read(tmp_path / "published")
+    content = publish.read("go_ucb", BOTH)
     assert content["f"].to_pylist() == both["f"].to_pylist()
     assert content["algorithm"].to_pylist() == both["algorithm"].to_pylist()
+    alone = publish.read("go_ucb", BOTH[1:])
+    assert alone["f"].to_pylist() == others["f"].to_pylist()
+    assert pairs.published_files("go_ucb", BOTH[1:]) == [
+        "published/go_ucb/metadata.json",
+        "published/go_ucb/f1.gp_ei.parquet",
+    ]
 
 
-def test_fewer_runs_do_not_replace_more_unless_told(tmp_path: Path) -> None:
-    folder = tmp_path / "published"
-    publish.publish(source(tmp_path / "many.parquet"), folder)
+def test_fewer_runs_do_not_replace_more_unless_told(folder: Path) -> None:
+    publish.publish(source(), folder)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    few = source(tmp_path / "few.parquet", 20)
+    few = source(20)
     with pytest.raises(RepliboError, match="40 queries of scale paper are published, more than"):
         publish.publish(few, folder)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     publish.publish(few, folder, replace=True)
-    assert len(publish.read(folder)) == 20
+    assert len(publish.read("go_ucb", BOTH)) == 20
 
 
 def published_papers() -> list[str]:
     config = load.load(Path(__file__).parents[2] / "config")
     root = Path(__file__).parents[2] / "published"
-    return [paper for paper in config.papers if (root / paper / publish.METADATA).exists()]
+    return [paper for paper in config.papers if (root / paper / paths.METADATA).exists()]
 
 
 @pytest.mark.parametrize("paper", published_papers())
 def test_the_published_traces_are_whole(paper: str, root: Path) -> None:
     folder = Path("published", paper)
     assert all(path.stat().st_size <= publish.MAXIMAL_BYTES for path in folder.iterdir())
-    table = publish.read(folder)
-    runs = Runs(load.load().paper(paper), traces.read_metadata(table), table)
+    config = load.load()
+    wanted = pairs.at(config, paper, "published")
+    runs = read(config, paper, "published", wanted, "published")
+    assert sum(map(len, runs._groups.values())) == runs.metadata["rows"]
     for problem in runs.problems():
         for algorithm in runs.algorithms(problem):
             f = runs.f(problem, algorithm)
@@ -116,15 +132,9 @@ def test_the_published_traces_are_whole(paper: str, root: Path) -> None:
 
 def test_the_readme_shows_the_verdicts_of_the_published_traces(root: Path) -> None:
     config = load.load()
-    runs = {}
-    for paper in targets.papers_at(config, "published"):
-        table = publish.read(Path("published", paper))
-        runs[paper] = Runs(config.paper(paper), traces.read_metadata(table), table)
-    table = verdicts.table(
-        verdicts.judge_all(config, verdicts.load(Path("config/claims.yaml")), runs)
-    )
+    found = verdicts.judge_all(config, config.papers, "published")
     readme = (root / "README.md").read_text(encoding="utf-8")
-    assert gallery.with_verdicts(readme, gallery.verdict_table(table.csv())) == readme, (
+    assert gallery.with_verdicts(readme, gallery.verdict_table(found)) == readme, (
         "run 'make gallery'"
     )
 

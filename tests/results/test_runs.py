@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,9 +16,9 @@ from replibo import cli
 from replibo.config import load
 from replibo.errors import RepliboError
 from replibo.problems.base import Array, Problem
-from replibo.results import publish, runs
-from replibo.results.runs import Runs
-from replibo.run import traces
+from replibo.results import publish
+from replibo.results.runs import Runs, read
+from replibo.run import collect, traces
 
 ENTRY = load.load().paper("go_ucb")
 
@@ -58,20 +59,23 @@ def test_the_best_queries_are_those_of_largest_y_the_earliest_of_equal_ones(
     values: list[list[int]], kept: int
 ) -> None:
     y = np.array(values, dtype=float)
-    found = of_table(runs._best_queries(block(y), kept)).best_queries("f1", "go_ucb")
+    found = of_table(collect.best_queries(block(y), kept)).best_queries("f1", "go_ucb")
     for seed, (row, own) in enumerate(zip(y, found, strict=True)):
         wanted = sorted(range(len(row)), key=lambda t: (-row[t], t))[:kept]
         assert own.tolist() == [[seed, t] for t in wanted]
 
 
-def test_they_are_the_same_in_published_traces(tmp_path: Path) -> None:
+def test_they_are_the_same_in_published_traces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     y = np.random.default_rng(0).standard_normal((3, 20))
-    table = runs._best_queries(block(y), 4)
-    metadata = {"paper": "go_ucb", "scale": "paper", "problems": {"f1": {}}, "timings": {}}
-    path = tmp_path / "runs.parquet"
-    traces.write(path, table.replace_schema_metadata({traces.METADATA_KEY: json.dumps(metadata)}))
-    publish.publish(path, tmp_path / "published")
-    published = publish.read(tmp_path / "published")
+    table = collect.best_queries(block(y), 4)
+    timings: dict[str, Any] = {"f1/go_ucb": {}}
+    metadata = {"paper": "go_ucb", "scale": "paper", "problems": {"f1": {}}, "timings": timings}
+    table = table.replace_schema_metadata({traces.METADATA_KEY: json.dumps(metadata)})
+    monkeypatch.chdir(tmp_path)
+    publish.publish(table, Path("published/go_ucb"))
+    published = publish.read("go_ucb", [("f1", "go_ucb")])
     assert published["y"].null_count == published["x"].null_count == 3 * 16
     assert np.array_equal(
         of_table(published).best_queries("f1", "go_ucb"),
@@ -81,7 +85,7 @@ def test_they_are_the_same_in_published_traces(tmp_path: Path) -> None:
 
 def test_traces_without_them_say_so() -> None:
     table = block(np.zeros((1, 3)))
-    for content in (table.drop_columns(["x"]), runs._best_queries(table, 0)):
+    for content in (table.drop_columns(["x"]), collect.best_queries(table, 0)):
         with pytest.raises(RepliboError, match="f1, go_ucb: the traces hold no x"):
             of_table(content).best_queries("f1", "go_ucb")
 
@@ -102,8 +106,9 @@ def test_what_a_problem_records_reaches_the_figures(
     output = "results/smoke/go_ucb/f1/random_search/seeds_0-1.parquet"
     name = ["run", "go_ucb", "f1", "random_search"]
     assert cli.main([*name, "--seeds", "0-1", "--output", output, *common]) == 0
-    assert cli.main(["collect", "go_ucb", "--output", "runs.parquet", *common]) == 0
-    collected = Runs.read(Path("runs.parquet"), ENTRY)
+    config = load.load(overlays=[overlay])
+    wanted = [("f1", "random_search")]
+    collected = read(config, "go_ucb", "smoke", wanted, "target")
     dim = int(collected.metadata["problems"]["f1"]["dim"])
     assert collected.recorded("f1") == {"weights": [1.5, dim]}
     best = collected.best_queries("f1", "random_search")
@@ -132,7 +137,8 @@ def test_runs_on_problems_that_recorded_something_else_are_not_put_together(
         name = ["run", "go_ucb", "f1", "random_search", "--seeds", str(seed)]
         assert cli.main([*name, "--output", output, *common]) == 0
     capsys.readouterr()
-    assert cli.main(["collect", "go_ucb", "--output", "runs.parquet", *common]) == 2
+    pair = ["go_ucb", "f1", "random_search"]
+    assert cli.main(["collect", *pair, "--output", "runs.parquet", *common]) == 2
     error = capsys.readouterr().err
     assert "seeds_1.parquet: was run on another f1" in error and error.count("\n") == 1
     assert not Path("runs.parquet").exists()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from replibo import paths
 from replibo.config import load
-from replibo.config.models import SCALES
+from replibo.config.models import SCALES, Config
 from replibo.workflow import targets
+from replibo.workflow.estimate.plan import Plan
 
 from .conftest import ROOT, Project
 
@@ -60,6 +63,14 @@ def test_a_scale_leaves_out_what_would_show_nothing(project: Project) -> None:
         assert f"figures/smoke/neuralbo/{name}.pdf" not in made
 
 
+def test_a_paper_is_a_target(project: Project) -> None:
+    config = load.load(ROOT / "config")
+    planned = project.planned("bbo")
+    assert set(targets.run_files(config, "bbo", "paper")) <= planned
+    assert "figures/paper/bbo/frontier.pdf" in planned
+    assert not [name for name in planned if "/go_ucb/" in name]
+
+
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_output_is_a_target_of_its_own(scale: str, project: Project) -> None:
     config = load.load(ROOT / "config")
@@ -67,19 +78,53 @@ def test_every_output_is_a_target_of_its_own(scale: str, project: Project) -> No
     assert set(outputs) <= project.planned(*outputs)
 
 
-@pytest.mark.parametrize("paper", load.load(ROOT / "config").papers)
-def test_one_figure_needs_the_runs_of_its_paper_and_nothing_else(
-    paper: str, project: Project
+@pytest.mark.parametrize(
+    ("scale", "paper", "figure", "runs"),
+    [
+        ("paper", "neuralbo", "figure_6", 31),
+        ("paper", "lb_gp_ucb", "figure_3", 96),
+        ("quick", "go_ucb", "figure_1", 14),
+        ("smoke", "lb_gp_ucb", "figure_1", 0),
+    ],
+)
+def test_one_figure_needs_its_own_runs_and_nothing_else(
+    scale: str, paper: str, figure: str, runs: int, project: Project
 ) -> None:
-    config = load.load(ROOT / "config")
-    name = next(iter(config.paper(paper).figures))
-    planned = project.planned(f"figures/paper/{paper}/{name}.pdf")
-    runs = {item for item in planned if "seeds_" in item}
-    assert runs == set(targets.run_files(config, paper, "paper"))
+    planned = project.planned(f"figures/{scale}/{paper}/{figure}.pdf")
+    own = own_blocks(load.load(ROOT / "config"), "figures", paper, figure, scale)
+    assert {item for item in planned if "/seeds_" in item} == own and len(own) == runs
     figures = {item for item in planned if item.startswith("figures/")}
-    assert figures == {f"figures/paper/{paper}/{name}.{s}" for s in ("pdf", "png")}
-    others = [other for other in config.papers if other != paper]
-    assert not [item for item in planned if any(f"/{other}/" in item for other in others)]
+    assert figures == {f"figures/{scale}/{paper}/{figure}.{s}" for s in ("pdf", "png")}
+
+
+def own_blocks(config: Config, kind: str, paper: str, name: str, scale: str) -> set[str]:
+    """The blocks of the problems and algorithms that an output's entry names, from the config alone."""
+    entry = config.paper(paper)
+    own = getattr(entry, kind)[name]
+    return {
+        f"results/{scale}/{paper}/{problem}/{algorithm}/seeds_{block}.parquet"
+        for problem in (entry.problems if own.problems is None else own.problems)
+        if problem in entry.problems_at(scale)
+        for algorithm in entry.settings(scale, problem).algorithms or []
+        if own.algorithms is None or algorithm in own.algorithms
+        for block in entry.blocks(scale, problem, algorithm)
+    }
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("paper", load.load(ROOT / "config").papers)
+def test_every_output_plans_the_runs_of_its_own_problems_and_algorithms(
+    paper: str, scale: str, root: Path
+) -> None:
+    config = load.load()
+    for kind, files in (("figures", paths.figure), ("tables", paths.table)):
+        for name in targets.names_at(config, kind, paper, scale):  # type: ignore[arg-type]
+            plan = Plan(config)
+            plan.add(files(scale, paper, name)[0])
+            planned = {
+                paths.block(scale, paper, *job.names) for job in plan.needs if job.kind == "run"
+            }
+            assert planned == own_blocks(config, kind, paper, name, scale), name
 
 
 def test_cocos_own_tools_are_a_target_of_their_own(project: Project) -> None:
@@ -145,10 +190,9 @@ def test_a_config_given_on_the_command_line_reaches_the_jobs(project: Project) -
         "go_ucb: {scales: {quick: {problems: {f1: {seeds: 0-1, horizon: 7, "
         "algorithms: [random_search]}}, only: [f1]}}}\n"
     )
-    target = "results/quick/go_ucb/runs.parquet"
+    target = "results/quick/go_ucb/f1/random_search/seeds_0-1.parquet"
     planned = project.planned(target, "--configfile", overlay.name)
-    run = "results/quick/go_ucb/f1/random_search/seeds_0-1.parquet"
-    assert planned == {run, target}
+    assert planned == {target}
     project.snakemake("--cores", "1", target, "--configfile", overlay.name)
     from replibo.run import traces
 

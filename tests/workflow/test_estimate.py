@@ -20,10 +20,13 @@ from hypothesis import strategies as st
 from replibo import cli
 from replibo.config import load
 from replibo.errors import RepliboError
-from replibo.results import runs
-from replibo.run import traces
-from replibo.workflow import estimate, targets
-from replibo.workflow.estimate import Job, Profile, Seconds, makespan
+from replibo.run import collect, traces
+from replibo.workflow import targets
+from replibo.workflow.estimate import plan as plans
+from replibo.workflow.estimate import report
+from replibo.workflow.estimate import timings as measurements
+from replibo.workflow.estimate.plan import Job, makespan
+from replibo.workflow.estimate.profile import Profile, Seconds
 
 Law = Callable[[np.ndarray], np.ndarray]
 
@@ -62,15 +65,15 @@ def entry(
             "overhead_seconds": 1.5,
             "peak_mb": 100.0 + int(block[0]),
         }
-        runs._add_timings(timings, "p/a", traces.table(found, metadata), metadata)
-    made: dict[str, Any] = timings["p/a"]
-    return made
+        own = collect.timings(traces.table(found, metadata), metadata)
+        timings = collect.added(timings, own) if timings else own
+    return timings
 
 
-def timing(found: dict[str, Any], origin: str = "x", here: bool = True) -> estimate.Timing:
+def timing(found: dict[str, Any], origin: str = "x", here: bool = True) -> measurements.Timing:
     # as it comes back from a file
     metadata = json.loads(json.dumps({"timings": {"p/a": found}}))
-    return estimate.timings(metadata, origin, here)["p/a"]
+    return measurements.timings(metadata, origin, here)["p/a"]
 
 
 def constant(n: np.ndarray) -> np.ndarray:
@@ -101,9 +104,8 @@ def test_the_number_of_a_query_does_not_depend_on_how_rounds_are_counted(first_t
         diagnostics=[{}] * 8,
     )
     metadata = {"digests": {"0": ""}, "overhead_seconds": 0.0, "peak_mb": 1.0}
-    timings: dict[str, Any] = {}
-    runs._add_timings(timings, "p/a", traces.table([trace], metadata), metadata)
-    assert timings["p/a"]["profile"] == {"1": 3.0, "4": 7.0, "6": 11.0, "8": 7.0}
+    found = collect.timings(traces.table([trace], metadata), metadata)
+    assert found["profile"] == {"1": 3.0, "4": 7.0, "6": 11.0, "8": 7.0}
 
 
 @settings(max_examples=60, deadline=None)
@@ -180,7 +182,7 @@ def test_memory_of_a_longer_run() -> None:
 
 
 def test_which_timing_is_used() -> None:
-    def of(queries: int, profile: bool, here: bool, name: str) -> estimate.Timing:
+    def of(queries: int, profile: bool, here: bool, name: str) -> measurements.Timing:
         found = entry(constant, queries=queries)
         if not profile:
             del found["profile"]
@@ -189,8 +191,8 @@ def test_which_timing_is_used() -> None:
     published = of(250, False, False, "published")
     quick, paper = of(60, True, True, "quick"), of(250, True, True, "paper")
 
-    def best(queries: int, *entries: estimate.Timing) -> str:
-        found = estimate._best(entries, queries)
+    def best(queries: int, *entries: measurements.Timing) -> str:
+        found = measurements._best(entries, queries)
         return found.origin if found else ""
 
     assert best(60, published, quick, paper) == "quick"  # the same length
@@ -205,17 +207,21 @@ def test_a_job_and_what_was_measured_on_another_problem_only() -> None:
     cheap = timing(entry(constant, queries=25))
     dear = timing(entry(constant, queries=25, scale=10.0))
     known = {"q/a": [cheap], "r/a": [dear], "p/b": [timing(entry(constant, queries=25, scale=0.1))]}
-    own = estimate.cost_of_job(known, "q", "a", 25, 3)
+    own = measurements.cost_of_job(known, "q", "a", 25, 3)
     assert own and own.own and own.how == "x"
-    overhead = 1.5 + estimate.PROCESS_SECONDS
+    overhead = 1.5 + measurements.PROCESS_SECONDS
     assert own.seconds.expected == pytest.approx(3 * 20 * 0.5 + overhead, rel=1e-4)
     assert own.memory_mb == 102.0
-    borrowed = estimate.cost_of_job(known, "p", "a", 25, 3)
+    borrowed = measurements.cost_of_job(known, "p", "a", 25, 3)
     assert borrowed and not borrowed.own and borrowed.how == "as on r: x"
-    # the dearest problem's ask and tell (3/4 of its time), p's own evaluations (1/4 of b's there)
+    # the more expensive problem's ask and tell (3/4 of its time), p's own evaluations (1/4 of b's there)
     asks, evaluations = 20 * 5.0 * 0.75, 20 * 0.05 * 0.25
     assert borrowed.seconds.expected == pytest.approx(3 * (asks + evaluations) + overhead, rel=1e-4)
-    assert estimate.cost_of_job(known, "p", "c", 25, 3) is None
+    assert measurements.cost_of_job(known, "p", "c", 25, 3) is None
+    # the runs that cover more of the queries, though the extrapolation of the others is larger
+    known["q/a"] = [timing(entry(constant, queries=60), "long")]
+    borrowed = measurements.cost_of_job(known, "p", "a", 60, 1)
+    assert borrowed and borrowed.how == "as on q: long"
 
 
 def naive_makespan(needs: dict[Job, list[Job]], seconds: dict[Job, float], cores: int) -> float:
@@ -257,20 +263,10 @@ def test_list_scheduling(data: st.DataObject) -> None:
 
 
 def jobs_of(root: Path, *targets: str, scale: str = "paper") -> set[Job]:
-    plan = estimate.Plan(load.load(root / "config"))
+    plan = plans.Plan(load.load(root / "config"))
     for target in targets:
         plan.add(target, scale)
     return set(plan.needs)
-
-
-def test_a_figure_needs_all_the_runs_of_its_paper(root: Path) -> None:
-    config = load.load()
-    files = targets.run_files(config, "lb_gp_ucb", "paper")
-    jobs = jobs_of(
-        root, "figures/paper/lb_gp_ucb/figure_3.pdf", "figures/paper/lb_gp_ucb/figure_3.png"
-    )
-    assert len(jobs) == len(files) + 2
-    assert {job.kind for job in jobs} == {"run", "collect", "figure"}
 
 
 @pytest.mark.parametrize("target", ["all", "quick", "smoke", "published"])
@@ -285,7 +281,13 @@ def test_the_target_rules(target: str, root: Path) -> None:
     assert sum(job.kind == "figure" for job in jobs) == sum(
         len(targets.names_at(config, "figures", paper, scale)) for paper in papers
     )
-    assert sum(job.kind == "collect" for job in jobs) == len(papers)
+    several = [
+        pair
+        for p in runs_of
+        for pair in config.paper(p).pairs(scale)
+        if len(config.paper(p).blocks(scale, *pair)) > 1
+    ]
+    assert sum(job.kind == "collect" for job in jobs) == len(several)
     assert sum(job.kind == "claims" for job in jobs) == 1
     assert {job.scale for job in jobs} == {scale}
 
@@ -293,7 +295,7 @@ def test_the_target_rules(target: str, root: Path) -> None:
 def test_by_problem_the_rows_are_others_and_the_sums_the_same(root: Path) -> None:
     config = load.load()
     found = {
-        by: estimate.estimate(config, ["neuralbo"], "paper", 2, by) for by in ("method", "problem")
+        by: report.estimate(config, ["neuralbo"], "paper", 2, by) for by in ("method", "problem")
     }  # type: ignore[arg-type]
     entry = config.paper("neuralbo")
     outputs = "figures, tables, claims"
@@ -304,14 +306,16 @@ def test_by_problem_the_rows_are_others_and_the_sums_the_same(root: Path) -> Non
         assert sums[0] == sums[1] > 0
     expected = [own.cpu.expected for own in found.values()]
     assert expected[0] == pytest.approx(expected[1])
-    assert estimate.text(found["problem"]).startswith("| paper    | problem ")
+    assert report.text(found["problem"]).startswith("| paper    | problem ")
 
 
 def test_single_files_and_papers(root: Path) -> None:
     assert len(jobs_of(root, "results/quick/go_ucb/f1/gp_ei/seeds_0-4.parquet")) == 1
     paper = jobs_of(root, "go_ucb", scale="smoke")
     assert paper < jobs_of(root, "smoke") and {job.scale for job in paper} == {"smoke"}
-    assert jobs_of(root, "results/smoke/go_ucb/runs.parquet") < paper
+    collected = jobs_of(root, "results/quick/go_ucb/f1/gp_ei/runs.parquet")
+    assert collected < jobs_of(root, "go_ucb", scale="quick")
+    assert sorted(job.kind for job in collected) == ["collect", "run", "run"]
 
 
 @pytest.mark.parametrize(
@@ -332,10 +336,10 @@ def test_single_files_and_papers(root: Path) -> None:
         ),
         (
             ("all", "--scale", "quick"),
-            "--scale: not allowed with all, which has a scale of its own",
+            "--scale: must be left out with all, which has a scale of its own",
         ),
-        (("quick", "--cores", "0"), "--cores: 0 is not allowed; a number >= 1 is"),
-        (("go_ucb", "--cores", "-3"), "--cores: -3 is not allowed; a number >= 1 is"),
+        (("quick", "--cores", "0"), "--cores: must be a number >= 1, got 0"),
+        (("go_ucb", "--cores", "-3"), "--cores: must be a number >= 1, got -3"),
     ],
     ids=str,
 )
@@ -359,7 +363,7 @@ def publish(folder: Path, entries: dict[str, dict[str, Any]]) -> None:
     path = folder / "published/go_ucb/metadata.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"scale": "paper", "timings": entries}))
-    estimate._published.cache_clear()
+    measurements._published.cache_clear()
 
 
 def test_sums(elsewhere: Path) -> None:
@@ -370,9 +374,9 @@ def test_sums(elsewhere: Path) -> None:
         "results/paper/go_ucb/f1/gp_ei/seeds_25-49.parquet",
         "results/paper/go_ucb/f1/random_search/seeds_0-99.parquet",
     ]
-    found = estimate.estimate(load.load(), targets, "paper", 2)
-    job = 25 * 15 * 0.5 + 1.5 + estimate.PROCESS_SECONDS
-    start, each = estimate.SNAKEMAKE_SECONDS, estimate.SNAKEMAKE_JOB_SECONDS
+    found = report.estimate(load.load(), targets, cores=2)
+    job = 25 * 15 * 0.5 + 1.5 + measurements.PROCESS_SECONDS
+    start, each = report.SNAKEMAKE_SECONDS, report.SNAKEMAKE_JOB_SECONDS
     assert found.cpu.expected == pytest.approx(2 * job + start + 3 * each, rel=1e-4)
     # two jobs side by side, and the third, of which nothing is known
     assert found.wall_seconds == pytest.approx(start + job + 2 * each, rel=1e-4)
@@ -383,14 +387,14 @@ def test_sums(elsewhere: Path) -> None:
     assert measured.longest == pytest.approx(job, rel=1e-4)
     assert list(measured.how) == ["published paper runs"]
     assert list(unknown.how) == ["never run, not in the sums"]
-    assert "1 jobs are not in these sums" in estimate.text(found)
-    assert estimate.estimate(load.load(), targets, "paper", 1).wall_seconds == pytest.approx(
+    assert "1 jobs are not in these sums" in report.text(found)
+    assert report.estimate(load.load(), targets).wall_seconds == pytest.approx(
         start + 2 * job + 3 * each, rel=1e-4
     )
 
 
 def test_runs_of_this_machine_are_read(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    estimate._published.cache_clear()
+    measurements._published.cache_clear()
     overlay = elsewhere / "one.yaml"
     overlay.write_text(
         "go_ucb: {scales: {smoke: {only: [f1], problems: {f1: {algorithms: [random_search]}}}}}\n"
@@ -399,9 +403,8 @@ def test_runs_of_this_machine_are_read(elsewhere: Path, capsys: pytest.CaptureFi
     output = "results/smoke/go_ucb/f1/random_search/seeds_0-1.parquet"
     run = ["run", "go_ucb", "f1", "random_search", "--seeds", "0-1", "--output", output]
     assert cli.main([*run, *common]) == 0
-    table = "results/smoke/go_ucb/runs.parquet"
-    assert cli.main(["collect", "go_ucb", "--output", table, *common]) == 0
-    (found,) = estimate.measured("go_ucb")["f1/random_search"]
+    config = load.load(overlays=[overlay])
+    (found,) = measurements.measured(config, "go_ucb")["f1/random_search"]
     assert (found.origin, found.here, found.runs, found.queries) == ("smoke runs here", True, 2, 8)
     assert found.profile is not None and found.profile.first == (1, 6, 8)
     capsys.readouterr()
@@ -417,17 +420,20 @@ def test_resources(elsewhere: Path) -> None:
     config = load.load()
 
     def of(problem: str, algorithm: str, block: str, scale: str = "paper") -> tuple[int, int]:
-        return estimate.resources(config, "go_ucb", scale, problem, algorithm, block)
+        return measurements.resources(config, "go_ucb", scale, problem, algorithm, block)
 
     # 25 runs of 15 queries of 50 s; three times that in minutes, and five more
-    minutes = (25 * 15 * 50 + 1.5 + estimate.PROCESS_SECONDS) * 3 / 60 + 5
+    minutes = (25 * 15 * 50 + 1.5 + measurements.PROCESS_SECONDS) * 3 / 60 + 5
     assert of("f1", "gp_ei", "0-24") == (1900, math.ceil(minutes))
     assert of("f1", "gp_ei", "0") < of("f1", "gp_ei", "0-24")
-    assert of("f1", "go_ucb", "0") == (estimate.MEMORY_FLOOR_MB, estimate.RUNTIME_FLOOR_MINUTES)
+    assert of("f1", "go_ucb", "0") == (
+        measurements.MEMORY_FLOOR_MB,
+        measurements.RUNTIME_FLOOR_MINUTES,
+    )
     # measured on another problem only: no less than the config's
     assert of("f1", "gp_pi", "0") == (config.memory_mb, config.runtime_minutes)
     # a quarter of f1's time was its evaluations, and f2's cost next to nothing
-    fewer = (25 * 15 * 50 * 0.75 + 1.5 + estimate.PROCESS_SECONDS) * 3 / 60 + 5
+    fewer = (25 * 15 * 50 * 0.75 + 1.5 + measurements.PROCESS_SECONDS) * 3 / 60 + 5
     assert of("f2", "gp_ei", "0-24")[1] == pytest.approx(fewer, abs=1)
     # never measured
     assert of("f1", "random_search", "0-99") == (config.memory_mb, config.runtime_minutes)
@@ -438,34 +444,35 @@ def test_resources(elsewhere: Path) -> None:
 def test_resources_do_not_depend_on_results(elsewhere: Path) -> None:
     publish(elsewhere, {})
     config = load.load()
-    before = estimate.resources(config, "go_ucb", "smoke", "f1", "random_search", "0-1")
-    path = Path("results/smoke/go_ucb/runs.parquet")
-    path.parent.mkdir(parents=True)
-    metadata = {"timings": {"f1/random_search": entry(constant, queries=8, scale=1e4)}}
-    traces.write(
-        path,
-        traces.table(
-            [traces.Trace(0, [1], ["initial"], [[0.0]], [0.0], [0.0], [[0.0] * 3], [{}])], metadata
-        ),
-    )
-    assert estimate.measured("go_ucb")["f1/random_search"]
-    estimate._published.cache_clear()
-    after = estimate.resources(config, "go_ucb", "smoke", "f1", "random_search", "0-1")
+    before = measurements.resources(config, "go_ucb", "smoke", "f1", "random_search", "0-1")
+    output = "results/smoke/go_ucb/f1/random_search/seeds_0-1.parquet"
+    run = ["run", "go_ucb", "f1", "random_search", "--seeds", "0-1", "--scale", "smoke"]
+    assert cli.main([*run, "--output", output]) == 0
+    assert measurements.measured(config, "go_ucb")["f1/random_search"]
+    measurements._published.cache_clear()
+    after = measurements.resources(config, "go_ucb", "smoke", "f1", "random_search", "0-1")
     assert after == before == (config.memory_mb, config.runtime_minutes)
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"timings": {"f1/gp_ei": {}}, "scale": "paper"}'])
-def test_damaged_published_metadata(content: str, elsewhere: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ("{", "not JSON"),
+        ("[]", "holds no timings; publish the paper"),
+        ('{"timings": {"f1/gp_ei": {}}, "scale": "paper"}', "holds no timings; publish the paper"),
+    ],
+)
+def test_damaged_published_metadata(content: str, line: str, elsewhere: Path) -> None:
     publish(elsewhere, {})
     Path("published/go_ucb/metadata.json").write_text(content)
-    with pytest.raises(RepliboError, match=r"metadata\.json: holds no timings; publish the paper"):
-        estimate.resources(load.load(), "go_ucb", "paper", "f1", "gp_ei", "0")
+    with pytest.raises(RepliboError, match=rf"metadata\.json: {line}"):
+        measurements.resources(load.load(), "go_ucb", "paper", "f1", "gp_ei", "0")
 
 
 def test_the_dag_imports_nothing_heavy_for_it(root: Path) -> None:
     code = (
-        "import sys; from replibo import estimate; from replibo.config import load; "
-        "estimate.resources(load.load(), 'go_ucb', 'paper', 'f1', 'gp_ei', '0-24'); "
+        "import sys; from replibo.workflow.estimate import timings; from replibo.config import load; "
+        "timings.resources(load.load(), 'go_ucb', 'paper', 'f1', 'gp_ei', '0-24'); "
         "heavy = {'torch', 'numpy', 'scipy', 'pandas', 'pyarrow', 'matplotlib', 'sklearn'}; "
         "print(sorted(heavy & set(sys.modules)))"
     )

@@ -64,9 +64,10 @@ def test_stand_in_data_are_labelled_wherever_they_show(smoke: Project) -> None:
         stand_ins = [p for p in entry.problems_at("smoke") if entry.problems[p].data_files]
         if not stand_ins:
             continue
-        runs = traces.read_metadata(traces.read(smoke.path / f"results/smoke/{paper}/runs.parquet"))
         for problem in stand_ins:
-            assert "stand in for" in runs["problems"][problem]["stand_in"]
+            path = next((smoke.path / f"results/smoke/{paper}/{problem}").glob("*/seeds_*.parquet"))
+            facts = traces.read_metadata(traces.read(path))["problem_facts"]
+            assert "stand in for" in facts["stand_in"]
         for name, table in entry.tables.items():
             if table.problems and not set(stand_ins) & set(table.problems):
                 continue
@@ -164,7 +165,7 @@ def test_a_killed_workflow_goes_on_and_ends_with_the_same_traces(
         "snakemake",
         "--cores",
         "2",
-        "results/smoke/go_ucb/runs.parquet",
+        "results/smoke/go_ucb/final_regret.md",
     ]
     # in the middle of a first run, then of a later one
     for there in ("journal_*/*.jsonl", "seeds_*.parquet"):
@@ -182,7 +183,7 @@ def test_a_killed_workflow_goes_on_and_ends_with_the_same_traces(
         os.killpg(process.pid, signal.SIGKILL)  # Snakemake and all its jobs, at once
         process.wait()
         other.snakemake("--unlock")
-    other.snakemake("--cores", "2", "results/smoke/go_ucb/runs.parquet")
+    other.snakemake("--cores", "2", "results/smoke/go_ucb/final_regret.md")
     expected = {name: d for name, d in digests(smoke).items() if name.startswith("go_ucb/")}
     assert digests(other) == expected
 

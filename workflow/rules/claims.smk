@@ -4,21 +4,17 @@ localrules:
 
 rule claims:
     input:
-        runs=lambda wildcards: [
-            f"results/{wildcards.scale}/{paper}/runs.parquet"
-            for paper in targets.papers_at(CONFIG, wildcards.scale)
-        ],
-        claims="config/claims.yaml",
+        runs_of_claims,
     output:
         html=report(
-            "results/{scale}/claims.html",
+            f"{paths.CLAIMS}.html",
             caption="../report/claims.rst",
             category="1. Claims",
             labels={"claims": "all papers", "scale": "{scale}"},
         ),
-        csv="results/{scale}/claims.csv",
-        md="results/{scale}/claims.md",
-        tex="results/{scale}/claims.tex",
+        csv=f"{paths.CLAIMS}.csv",
+        md=f"{paths.CLAIMS}.md",
+        tex=f"{paths.CLAIMS}.tex",
     log:
         "logs/{scale}/claims.log",
     benchmark:

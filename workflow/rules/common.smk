@@ -4,6 +4,7 @@ import re
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import validate
 
+from replibo import paths
 from replibo.config import load, models, registry
 from replibo.data.manifest import load_manifest
 from replibo.errors import RepliboError
@@ -58,6 +59,23 @@ def digest_of_run(wildcards):
     return targets.run_digest(
         CONFIG, wildcards.paper, wildcards.scale, wildcards.problem, wildcards.algorithm
     )
+
+
+@one_line
+def blocks_of_pair(wildcards):
+    return targets.block_files(
+        CONFIG, wildcards.paper, wildcards.scale, wildcards.problem, wildcards.algorithm
+    )
+
+
+@one_line
+def runs_of_output(kind, paper, name, scale):
+    return targets.output_files(CONFIG, kind, paper, name, scale)
+
+
+@one_line
+def runs_of_claims(wildcards):
+    return targets.claims_files(CONFIG, wildcards.scale)
 
 
 @one_line

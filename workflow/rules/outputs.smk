@@ -5,11 +5,13 @@ localrules:
 
 rule figure:
     input:
-        "results/{scale}/{paper}/runs.parquet",
+        lambda wildcards: runs_of_output(
+            "figures", wildcards.paper, wildcards.figure, wildcards.scale
+        ),
     output:
-        pdf="figures/{scale}/{paper}/{figure}.pdf",
+        pdf=f"{paths.FIGURE}.pdf",
         png=report(
-            "figures/{scale}/{paper}/{figure}.png",
+            f"{paths.FIGURE}.png",
             caption="../report/figure.rst",
             category="2. Figures",
             subcategory="{paper}",
@@ -29,23 +31,25 @@ rule figure:
             "figures", wildcards.paper, wildcards.figure
         ),
     shell:
-        "replibo figure {wildcards.paper} {wildcards.figure} --runs {input} "
+        "replibo figure {wildcards.paper} {wildcards.figure} --scale {wildcards.scale} "
         "--output {output.pdf} {output.png} > {log} 2>&1"
 
 
 rule table:
     input:
-        "results/{scale}/{paper}/runs.parquet",
+        lambda wildcards: runs_of_output(
+            "tables", wildcards.paper, wildcards.table, wildcards.scale
+        ),
     output:
         csv=report(
-            "results/{scale}/{paper}/{table}.csv",
+            f"{paths.TABLE}.csv",
             caption="../report/table.rst",
             category="3. Tables",
             subcategory="{paper}",
             labels={"table": "{table}", "scale": "{scale}"},
         ),
-        md="results/{scale}/{paper}/{table}.md",
-        tex="results/{scale}/{paper}/{table}.tex",
+        md=f"{paths.TABLE}.md",
+        tex=f"{paths.TABLE}.tex",
     log:
         "logs/{scale}/{paper}/{table}.table.log",
     benchmark:
@@ -60,5 +64,5 @@ rule table:
             "tables", wildcards.paper, wildcards.table
         ),
     shell:
-        "replibo table {wildcards.paper} {wildcards.table} --runs {input} "
+        "replibo table {wildcards.paper} {wildcards.table} --scale {wildcards.scale} "
         "--output {output.csv} {output.md} {output.tex} > {log} 2>&1"

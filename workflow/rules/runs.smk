@@ -1,4 +1,4 @@
-from replibo.workflow import estimate
+from replibo.workflow.estimate import timings
 
 
 rule run:
@@ -6,7 +6,7 @@ rule run:
         # A data file that is there is verified when it is read; a newer date changes nothing.
         data=lambda wildcards: ancient(data_of_run(wildcards)),
     output:
-        "results/{scale}/{paper}/{problem}/{algorithm}/seeds_{block}.parquet",
+        paths.BLOCK,
     log:
         "logs/{scale}/{paper}/{problem}/{algorithm}/seeds_{block}.log",
     benchmark:
@@ -21,9 +21,9 @@ rule run:
     # on from the journal of the last one.
     resources:
         mem_mb=lambda wildcards, attempt: attempt
-        * estimate.resources(CONFIG, **dict(wildcards.items())).memory_mb,
+        * timings.resources(CONFIG, **dict(wildcards.items())).memory_mb,
         runtime=lambda wildcards, attempt: attempt
-        * estimate.resources(CONFIG, **dict(wildcards.items())).runtime_minutes,
+        * timings.resources(CONFIG, **dict(wildcards.items())).runtime_minutes,
     params:
         digest=digest_of_run,
     shell:
@@ -33,41 +33,24 @@ rule run:
 
 localrules:
     collect,
-    published_runs,
 
 
+# Only where a problem and algorithm have several blocks: a single one is read as it is.
 rule collect:
     input:
-        lambda wildcards: targets.run_files(CONFIG, wildcards.paper, wildcards.scale),
+        blocks_of_pair,
     output:
-        "results/{scale}/{paper}/runs.parquet",
+        paths.COLLECTED,
     log:
-        "logs/{scale}/{paper}/collect.log",
+        "logs/{scale}/{paper}/{problem}/{algorithm}/collect.log",
     benchmark:
-        "logs/{scale}/{paper}/collect.benchmark.tsv"
+        "logs/{scale}/{paper}/{problem}/{algorithm}/collect.benchmark.tsv"
     wildcard_constraints:
         scale="|".join(models.SCALES),
     conda:
         "../../envs/environment.yaml"
     params:
-        digest=code.digest("replibo.results.runs"),
+        digest=code.digest("replibo.run.collect.collect"),
     shell:
-        "replibo collect {wildcards.paper} --scale {wildcards.scale} --output {output} > {log} 2>&1"
-
-
-# The pseudo-scale `published`: the traces are read from the repository instead of computed.
-rule published_runs:
-    input:
-        lambda wildcards: targets.published_files(wildcards.paper),
-    output:
-        "results/published/{paper}/runs.parquet",
-    log:
-        "logs/published/{paper}/runs.log",
-    benchmark:
-        "logs/published/{paper}/runs.benchmark.tsv"
-    conda:
-        "../../envs/environment.yaml"
-    params:
-        digest=code.digest("replibo.results.publish"),
-    shell:
-        "replibo collect {wildcards.paper} --scale published --output {output} > {log} 2>&1"
+        "replibo collect {wildcards.paper} {wildcards.problem} {wildcards.algorithm} "
+        "--scale {wildcards.scale} --output {output} > {log} 2>&1"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -12,6 +13,15 @@ from pydantic import BaseModel, ValidationError
 from replibo.config.models import Config, PaperEntry, RunSettings, Scale
 from replibo.config.yaml_file import read_yaml as read_yaml
 from replibo.errors import RepliboError, allowed
+
+OVERLAY_VARIABLE = "REPLIBO_CONFIG"
+"""The environment variable by which the workflow names a file that is laid over the config."""
+
+
+def overlays_of_workflow() -> list[Path]:
+    """The file that the workflow lays over the config, if any."""
+    named = os.environ.get(OVERLAY_VARIABLE)
+    return [Path(named)] if named else []
 
 
 def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -37,6 +38,7 @@ Color = Literal[
 ]
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=100)]
+FunctionName = Annotated[str, Field(pattern=r"^([a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*$")]
 
 LARGEST_HORIZON = 1_000_000
 
@@ -162,16 +164,17 @@ class ScaleEntry(Model):
 
 
 class FigureEntry(Model):
-    """One figure or table: a function of the same name in ``src/replibo/papers``."""
+    """One figure or table, and the runs that it reads."""
 
     caption: str
     """What it shows, in the paper's words; the intervals are explained here."""
-    function: str | None = None
-    """The function that makes it, where its name is not the figure's own."""
+    function: FunctionName
+    """The function that makes it: ``function`` or ``module.function`` in the paper's package."""
     problems: Names | None = None
-    """The problems shown, in this order; all where it is left out."""
+    """The problems whose runs it reads, in the order shown; all where it is left out, none where the
+    list is empty."""
     algorithms: Names | None = None
-    """The algorithms shown, in this order; all where it is left out."""
+    """The algorithms whose runs it reads, in the order shown; all where it is left out."""
     options: dict[str, Any] = {}
     """Keyword arguments of the function."""
 
@@ -254,6 +257,25 @@ class PaperEntry(Model):
         """The problems run at ``scale``, in the config's order."""
         only = self.scales[scale].only  # type: ignore[index]
         return [name for name in self.problems if only is None or name in only]
+
+    def pairs(
+        self,
+        scale: str,
+        problems: Collection[str] | None = None,
+        algorithms: Collection[str] | None = None,
+    ) -> list[tuple[str, str]]:
+        """The (problem, algorithm) that are run at ``scale``, in the config's order.
+
+        Args:
+            problems, algorithms: only these; all where they are None.
+        """
+        return [
+            (problem, algorithm)
+            for problem in self.problems_at(scale)
+            if problems is None or problem in problems
+            for algorithm in self.settings(scale, problem).algorithms or []
+            if algorithms is None or algorithm in algorithms
+        ]
 
     def settings(self, scale: str, problem: str) -> RunSettings:
         """The settings of ``problem`` at ``scale``: the scale's word goes before the paper's, a

@@ -8,18 +8,19 @@ timings, versions, machine, commit. The pseudo-scale ``published`` reads them in
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from replibo import files
+from replibo import files, paths
 from replibo.errors import RepliboError
-from replibo.run import traces
+from replibo.run import pairs, traces
+from replibo.run.pairs import Pair
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 MAXIMAL_BYTES = 1_500_000
-METADATA = "metadata.json"
 
 # What figures, tables and claims read. The timings of single queries, the diagnostics that only serve to
 # look into a run and, but for the best queries, y and x are left out; regret stays exact, diagnostics
@@ -60,23 +61,23 @@ def thin(table: pa.Table) -> pa.Table:
     return kept
 
 
-def publish(source: Path, folder: Path, *, replace: bool = False) -> list[Path]:
-    """Write the thinned traces of ``source`` (a ``runs.parquet``) and their metadata to ``folder``, in
-    place of what was there.
+def publish(table: pa.Table, folder: Path, *, replace: bool = False) -> list[Path]:
+    """Write thinned traces and their metadata to ``folder``, in place of what was there.
+
+    Args:
+        table: what `replibo.run.collect.together` made.
 
     Raises:
-        RepliboError: the source is missing or damaged, a file would be larger than 1.5 MB, or more
-            than this is published already (unless ``replace``); then nothing in the folder has
-            changed.
+        RepliboError: a file would be larger than 1.5 MB, or more than this is published already
+            (unless ``replace``); then nothing in the folder has changed.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    table = traces.read(source)
     metadata = traces.read_metadata(table)
-    if (folder / METADATA).exists() and not replace:
-        before = read_metadata(folder)
+    if (folder / paths.METADATA).exists() and not replace:
+        before = json.loads((folder / paths.METADATA).read_text(encoding="utf-8"))
         if before["rows"] > len(table) or (before["scale"], metadata["scale"]) == (
             "paper",
             "quick",
@@ -109,7 +110,7 @@ def publish(source: Path, folder: Path, *, replace: bool = False) -> list[Path]:
                 "fewer diagnostics or algorithms)"
             )
     summary = {**metadata, "rows": len(table), "files": sorted(parts)}
-    parts[METADATA] = (json.dumps(summary, indent=2) + "\n").encode()
+    parts[paths.METADATA] = (json.dumps(summary, indent=2) + "\n").encode()
     for name, content in parts.items():
         with files.written_whole(folder / name) as temporary:
             temporary.write_bytes(content)
@@ -119,37 +120,29 @@ def publish(source: Path, folder: Path, *, replace: bool = False) -> list[Path]:
     return [folder / name for name in sorted(parts)]
 
 
-def read(folder: Path) -> pa.Table:
-    """The published traces of one paper in one long table, as `replibo.results.runs.collect` makes it.
+def read(paper: str, wanted: Collection[Pair]) -> pa.Table:
+    """The published traces of some problems and algorithms of a paper, as `replibo.run.collect.together`
+    makes them.
 
     Raises:
-        RepliboError: nothing is published there, or a file is missing or damaged.
+        RepliboError: nothing is published, or a file is missing or damaged.
     """
     import pyarrow as pa
+    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    metadata = read_metadata(folder)
+    metadata = pairs.published_metadata(paper)
     parts = []
-    for name in metadata["files"]:
+    for name in pairs.published_files(paper, wanted)[1:]:
         try:
-            parts.append(pq.read_table(folder / name))
+            content = pq.read_table(name)
         except (pa.ArrowException, OSError) as error:
             reason = str(error).partition("\n")[0]
-            raise RepliboError(f"{folder / name}: not a whole parquet file ({reason})") from None
+            raise RepliboError(f"{name}: not a whole parquet file ({reason})") from None
+        problem = content["problem"][0].as_py()
+        names = sorted(algorithm for own, algorithm in wanted if own == problem)
+        parts.append(content.filter(pc.is_in(content["algorithm"].cast("string"), pa.array(names))))
+    if not parts:
+        return traces.nothing(metadata)
     table = pa.concat_tables(parts, promote_options="default").unify_dictionaries()
     return table.replace_schema_metadata({traces.METADATA_KEY: json.dumps(metadata)})
-
-
-def read_metadata(folder: Path) -> dict[str, Any]:
-    """What was published: scale, problems, timings, versions.
-
-    Raises:
-        RepliboError: nothing is published there.
-    """
-    try:
-        metadata: dict[str, Any] = json.loads((folder / METADATA).read_text(encoding="utf-8"))
-    except OSError:
-        raise RepliboError(f"{folder}: nothing is published there") from None
-    except ValueError as error:
-        raise RepliboError(f"{folder / METADATA}: not JSON ({error})") from None
-    return metadata

@@ -1,185 +1,45 @@
-"""All the runs of one paper at one scale: making ``runs.parquet``, and reading it for figures."""
+"""The traces that figures, tables and claims read, of one paper at one scale."""
 
 from __future__ import annotations
 
 import functools
-import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from replibo import paths
 from replibo.config.models import Config, PaperEntry
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
-from replibo.run import traces
-from replibo.run.identity import run_identity
-from replibo.workflow.targets import run_files
+from replibo.results import publish
+from replibo.run import collect, pairs, traces
+from replibo.run.pairs import Pair
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def collect(config: Config, paper: str, scale: str) -> pa.Table:
-    """One long table of all the traces of a paper, with what is common in the metadata. Of x, only
-    those of each run's best queries stay (`Problem.kept_queries`); the others are null.
+def read(config: Config, paper: str, scale: str, wanted: Sequence[Pair], target: str) -> Runs:
+    """The runs of the ``wanted`` problems and algorithms, and of no others.
+
+    Args:
+        target: what a user asks Snakemake for where files are missing.
 
     Raises:
-        RepliboError: one line for each file that is missing, damaged or of another run.
+        RepliboError: files are missing or damaged, or hold other runs.
     """
-    import pyarrow as pa
-
-    entry = config.paper(paper)
-    parts, faults = [], []
-    problems: dict[str, Any] = {}
-    timings: dict[str, dict[str, Any]] = {}
-    origin: dict[str, set[str]] = {"versions": set(), "machine": set(), "commit": set()}
-    changed_config = False
-    for path in map(Path, run_files(config, paper, scale)):
-        try:
-            content = traces.read(path)
-        except RepliboError as error:
-            faults.append(str(error))
-            continue
-        metadata = traces.read_metadata(content)
-        problem, algorithm = path.parts[-3:-1]
-        if fault := _foreign(metadata, entry, scale, problem, algorithm):
-            faults.append(f"{path}: {fault}; delete it, and its rule makes it again")
-            continue
-        facts = metadata["problem_facts"]
-        first_facts = problems.setdefault(problem, facts)
-        if facts.get("recorded", {}) != first_facts.get("recorded", {}):
-            faults.append(
-                f"{path}: was run on another {problem} than the files before it (made on another "
-                "machine, or of other data); delete it, and its rule makes it again"
-            )
-            continue
-        for key, values in origin.items():
-            values.add(json.dumps(metadata[key], sort_keys=True))
-        changed_config |= metadata.get("changed_config", False)
-        _add_timings(timings, f"{problem}/{algorithm}", content, metadata)
-        names = {"problem": problem, "algorithm": algorithm}
-        content = _best_queries(content, metadata["problem_facts"].get("kept_queries", 1))
-        for position, (column, name) in enumerate(names.items()):
-            words = pa.DictionaryArray.from_arrays(
-                pa.array(np.zeros(len(content), dtype=np.int32)), pa.array([name])
-            )
-            content = content.add_column(position, column, words)
-        parts.append(content.replace_schema_metadata(None))
-    if faults:
-        raise RepliboError("\n".join(faults))
-    if not parts:
-        raise RepliboError(f"{paper} has no runs at scale {scale}")
-    table = pa.concat_tables(parts, promote_options="default").unify_dictionaries()
-    metadata = {
-        "paper": paper,
-        "scale": scale,
-        "problems": problems,
-        "timings": timings,
-        "changed_config": changed_config,
-        # All of them, where the runs were not made with the same code, libraries or machine.
-        **{key: [json.loads(value) for value in sorted(v)] for key, v in origin.items()},
-    }
-    return table.replace_schema_metadata({traces.METADATA_KEY: json.dumps(metadata)})
-
-
-def _best_queries(content: pa.Table, kept: int) -> pa.Table:
-    """``content`` with x null in all rows but the ``kept`` of largest y of each run, of equal ones the
-    earliest."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    seeds, t, y = (content.column(name).to_numpy() for name in ("seed", "t", "y"))
-    order = np.lexsort((t, -y, seeds))  # by seed, the best first
-    _, starts, sizes = np.unique(seeds[order], return_index=True, return_counts=True)
-    rank = np.arange(len(order)) - np.repeat(starts, sizes)
-    best = np.zeros(len(order), dtype=bool)
-    best[order[rank < kept]] = True
-    x = content.column("x")
-    nothing = pa.scalar(None, type=x.type)
-    position = content.column_names.index("x")
-    return content.set_column(position, "x", pc.if_else(pa.array(best), x, nothing))
-
-
-# What must be the same in a run's own metadata and in the config of today. (That its code is today's is
-# for Snakemake to see.)
-SETTINGS = (
-    "problem",
-    "algorithm",
-    "problem_parameters",
-    "algorithm_parameters",
-    "first_round",
-    "horizon",
-    "initial_points",
-)
-
-
-def _foreign(
-    metadata: dict[str, Any], entry: PaperEntry, scale: str, problem: str, algorithm: str
-) -> str:
-    """Why a file does not hold the runs that its path says; empty where it does."""
-    expected = run_identity(entry, scale, problem, algorithm)
-    for key in SETTINGS:
-        # as JSON, which does not tell 1 from 1.0 where YAML does
-        if json.dumps(metadata["identity"].get(key)) != json.dumps(expected[key]):
-            return f"holds runs with {key} = {metadata['identity'].get(key)}, not {expected[key]}"
-    return "" if metadata["scale"] == scale else f"holds runs of scale {metadata['scale']}"
-
-
-def _add_timings(
-    timings: dict[str, dict[str, Any]], key: str, content: pa.Table, metadata: dict[str, Any]
-) -> None:
-    """Add one file's CPU seconds to the sums of its problem and algorithm.
-
-    The sum of the squares of the runs' CPU seconds is kept too: the spread over the runs is known
-    without the timings of the single queries. So is the profile that `replibo.workflow.estimate` reads:
-    the number of the first query (1, 2, …) of a bin, and the CPU seconds of all runs in it. The first bin
-    holds the initial points; the others begin at 2^k and 3·2^k, a step of about 1.4.
-    """
-    entry = timings.setdefault(
-        key,
-        {
-            "runs": 0,
-            "queries": 0,
-            "cpu_seconds": 0.0,
-            "cpu_seconds_squared": 0.0,
-            "evaluate_seconds": 0.0,
-            "import_seconds": 0.0,
-            "jobs": 0,
-            "peak_mb": 0.0,
-            "profile": {},
-        },
-    )
-    entry["runs"] += len(metadata["digests"])
-    entry["queries"] += len(content)
-    entry["jobs"] += 1
-    queries = sum(content.column(name).to_numpy().astype(float) for name in traces.TIMINGS)
-    _, run = np.unique(content.column("seed").to_numpy(), return_inverse=True)
-    seconds = np.bincount(run, weights=queries)
-    entry["cpu_seconds"] += float(seconds.sum())
-    entry["cpu_seconds_squared"] += float(seconds @ seconds)
-    entry["evaluate_seconds"] += float(np.sum(content.column("evaluate_seconds").to_numpy()))
-    for first, bin_seconds in _profile(content, queries).items():
-        entry["profile"][first] = round(entry["profile"].get(first, 0.0) + bin_seconds, 6)
-    entry["import_seconds"] += metadata["overhead_seconds"]
-    entry["peak_mb"] = max(entry["peak_mb"], metadata["peak_mb"])
-
-
-def _profile(content: pa.Table, seconds: Array) -> dict[str, float]:
-    """CPU seconds by the number of the query, summed over the runs: see `_add_timings`. A key is a
-    text, as JSON will have it."""
-    t = content.column("t").to_numpy()
-    number = t - t.min() + 1
-    phase = content.column("phase").to_numpy(zero_copy_only=False)
-    n_initial = int(np.max(number[phase == "initial"], initial=0))
-    powers = 2 ** np.arange(32)
-    steps = np.unique([1, n_initial + 1, *powers, *(3 * powers)])
-    first = steps[(steps == 1) | (steps > n_initial)]
-    first = first[first <= number.max()]
-    sums = np.bincount(np.searchsorted(first, number, "right") - 1, seconds, len(first))
-    return {str(n): float(value) for n, value in zip(first, sums, strict=True)}
+    pairs.require(pairs.files(config, paper, scale, wanted), target)
+    if scale == paths.PUBLISHED:
+        table = publish.read(paper, wanted)
+    elif wanted:
+        table = collect.together(
+            [collect.read_pair(config, paper, scale, *pair) for pair in wanted]
+        )
+    else:
+        table = traces.nothing({"paper": paper, "scale": scale, "problems": {}, "timings": {}})
+    return Runs(config.paper(paper), traces.read_metadata(table), table)
 
 
 @dataclass
@@ -188,27 +48,13 @@ class Runs:
 
     Attributes:
         entry: the paper's config.
-        metadata: what `collect` stored: scale, problems' facts, timings, versions.
+        metadata: what `replibo.run.collect` stored: scale, problems' facts, timings, versions.
         table: the long table.
     """
 
     entry: PaperEntry
     metadata: dict[str, Any]
     table: pa.Table
-
-    @classmethod
-    def read(cls, path: Path, entry: PaperEntry) -> Runs:
-        """Read a ``runs.parquet``.
-
-        Raises:
-            RepliboError: it is missing or damaged.
-        """
-        table = traces.read(path)
-        if "problem" not in table.column_names:
-            raise RepliboError(
-                f"{path}: holds one block of runs; allowed: a paper's runs.parquet ('replibo collect')"
-            )
-        return cls(entry, traces.read_metadata(table), table)
 
     @functools.cached_property
     def _groups(self) -> dict[tuple[str, str], pa.Table]:
@@ -229,12 +75,21 @@ class Runs:
     def problems(self, wanted: Sequence[str] | None = None) -> list[str]:
         """The problems that were run, in the order of ``wanted`` or of the config."""
         ran = {problem for problem, _ in self._groups}
-        return [problem for problem in (wanted or self.entry.problems) if problem in ran]
+        order = self.entry.problems if wanted is None else wanted
+        return [problem for problem in order if problem in ran]
 
     def algorithms(self, problem: str, wanted: Sequence[str] | None = None) -> list[str]:
         """The algorithms that were run on ``problem``, in the order of ``wanted`` or of the config."""
-        order = wanted or self.entry.algorithms
+        order = self.entry.algorithms if wanted is None else wanted
         return [name for name in order if (problem, name) in self._groups]
+
+    def only(self, wanted: Collection[Pair]) -> Runs:
+        """Those of the ``wanted`` problems and algorithms alone."""
+        import pyarrow as pa
+
+        kept = [rows for pair, rows in self._groups.items() if pair in wanted]
+        table = pa.concat_tables(kept) if kept else self.table.slice(0, 0)
+        return Runs(self.entry, self.metadata, table)
 
     def has(self, problem: str, algorithm: str) -> bool:
         """Whether there are runs of this problem and algorithm."""

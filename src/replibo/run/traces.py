@@ -16,8 +16,8 @@ Columns of a run's own file:
 any other                    the algorithm's or the problem's diagnostics, e.g. ``length_scale``
 ============================ =====================================================================
 
-A paper's ``runs.parquet`` holds all traces in one long table: the columns ``problem`` and
-``algorithm`` in front, and no ``x``.
+Traces that were put together (`replibo.run.collect`) have the columns ``problem`` and ``algorithm`` in
+front, and ``x`` of each run's best queries only.
 """
 
 from __future__ import annotations
@@ -98,6 +98,14 @@ def table(traces: Sequence[Trace], metadata: dict[str, Any]) -> pa.Table:
         values = [row.get(name) for trace in traces for row in trace.diagnostics]
         columns[name] = pa.array(values, type=pa.float64())
     return pa.table(columns).replace_schema_metadata({METADATA_KEY: json.dumps(metadata)})
+
+
+def nothing(metadata: dict[str, Any]) -> pa.Table:
+    """A table of no runs: what an output reads that is computed without any."""
+    import pyarrow as pa
+
+    empty = pa.table({name: pa.array([], pa.string()) for name in ("problem", "algorithm")})
+    return empty.replace_schema_metadata({METADATA_KEY: json.dumps(metadata)})
 
 
 def write(path: Path, content: pa.Table) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from replibo import files
+from replibo import files, paths, verdicts
+from replibo.config import load
 from replibo.errors import RepliboError
+from replibo.verdicts import Verdict
 
 START, END = "<!-- verdicts: start -->", "<!-- verdicts: end -->"
 
@@ -33,7 +36,7 @@ SHOWN = (
 )
 
 
-def with_verdicts(readme: str, verdicts: str) -> str:
+def with_verdicts(readme: str, table: str) -> str:
     """``readme`` with the table between the two marks replaced.
 
     Raises:
@@ -43,41 +46,32 @@ def with_verdicts(readme: str, verdicts: str) -> str:
     _, end, after = rest.partition(END)
     if not (start and end):
         raise RepliboError(f"README.md: the lines {START} and {END} are missing")
-    return f"{before}{START}\n{verdicts.strip()}\n{END}{after}"
+    return f"{before}{START}\n{table.strip()}\n{END}{after}"
 
 
-def verdict_table(csv_text: str) -> str:
-    """The columns that README shows, as Markdown, from ``results/published/claims.csv``."""
-    import csv
-    import io
-
+def verdict_table(found: Sequence[Verdict]) -> str:
+    """The columns that README shows, as Markdown."""
     from tabulate import tabulate
 
     rows = [
-        (
-            row["paper"],
-            row["where"],
-            row["statement"],
-            row["ours"].replace("; ", "<br>"),
-            row["verdict"],
-        )
-        for row in csv.DictReader(io.StringIO(csv_text))
+        (v.paper, v.claim.where, v.claim.statement, "<br>".join(v.ours), v.verdict) for v in found
     ]
     names = ("paper", "where", "claim", "ours", "verdict")
     return tabulate(rows, names, tablefmt="github", disable_numparse=True)
 
 
-def main(root: Path = Path()) -> None:
+def main() -> None:
     """Copy the figures to ``figures/gallery`` and write the verdicts into README.md."""
     for name in SHOWN:
-        source = root / "figures" / "published" / name
+        source = Path("figures", paths.PUBLISHED, name)
         if source.exists():
-            target = root / "figures" / "gallery" / name.replace("/", "_")
+            target = paths.GALLERY / name.replace("/", "_")
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
-    readme = root / "README.md"
-    claims = (root / "results" / "published" / "claims.csv").read_text(encoding="utf-8")
-    content = with_verdicts(readme.read_text(encoding="utf-8"), verdict_table(claims))
+    readme = Path("README.md")
+    config = load.load()
+    found = verdicts.judge_all(config, config.papers, paths.PUBLISHED)
+    content = with_verdicts(readme.read_text(encoding="utf-8"), verdict_table(found))
     with files.written_whole(readme) as temporary:
         temporary.write_text(content, encoding="utf-8")
 

@@ -7,20 +7,27 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
-from replibo.config import load, models
+from replibo import paths
+from replibo.config import claims, load, models
 from replibo.config.models import Config, FigureEntry
 from replibo.data.manifest import load_manifest
 from replibo.errors import RepliboError, allowed
-from replibo.run import code, identity
+from replibo.papers import lookup
+from replibo.run import code, identity, pairs
+from replibo.run.pairs import Pair
 
-SCALES = (*models.SCALES, "published")
-CLAIMS_FORMATS = ("html", "csv", "md", "tex")
-FIGURE_FORMATS = ("pdf", "png")
-TABLE_FORMATS = ("csv", "md", "tex")
+SCALES = (*models.SCALES, paths.PUBLISHED)
+OutputKind = Literal["figures", "tables"]
+
+SAVES: dict[OutputKind, str] = {
+    "figures": "replibo.results.plotting.save",
+    "tables": "replibo.results.tables.save",
+}
+"""The function that writes an output."""
 
 
 def export(config: Config, raw: Mapping[str, Any]) -> None:
@@ -31,9 +38,8 @@ def export(config: Config, raw: Mapping[str, Any]) -> None:
     a config as it lies in ``config/`` needs none.
     """
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    os.environ.pop(
-        "REPLIBO_CONFIG", None
-    )  # what the shell says must not differ from the DAG's config
+    # What the shell says must not differ from the DAG's config.
+    os.environ.pop(load.OVERLAY_VARIABLE, None)
     if config != load.load():
         overlay = Path(
             ".snakemake", "replibo", f"{identity.identity_digest(dict(raw))}.yaml"
@@ -41,64 +47,98 @@ def export(config: Config, raw: Mapping[str, Any]) -> None:
         overlay.parent.mkdir(parents=True, exist_ok=True)
         plain = json.loads(json.dumps(raw))  # Snakemake's mappings are ordered ones
         overlay.write_text(yaml.safe_dump(plain), encoding="utf-8")
-        os.environ["REPLIBO_CONFIG"] = str(overlay)
+        os.environ[load.OVERLAY_VARIABLE] = str(overlay)
 
 
 def papers_at(config: Config, scale: str) -> list[str]:
     """The papers that have runs at a scale: all, or those with published traces."""
-    if scale != "published":
+    if scale != paths.PUBLISHED:
         return list(config.papers)
-    return [paper for paper in config.papers if published_files(paper)]
-
-
-def published_files(paper: str) -> list[str]:
-    """The published files of a paper; none where nothing is published."""
-    return [str(path) for path in sorted(Path("published", paper).glob("*.*"))]
-
-
-def published_problems(paper: str) -> set[str]:
-    """The problems of a paper whose traces are published."""
-    names = [Path(name).name for name in published_files(paper)]
-    return {name.partition(".")[0] for name in names if name.endswith(".parquet")}
+    return [paper for paper in config.papers if paths.published_metadata(paper).exists()]
 
 
 def outputs(config: Config, scale: str) -> list[str]:
-    """Every figure and table of a scale, and its verdicts."""
-    files = [f"results/{scale}/claims.{suffix}" for suffix in CLAIMS_FORMATS]
+    """Every figure and table of a scale, its verdicts, and what holds its runs."""
+    files = paths.claims(scale)
     for paper in papers_at(config, scale):
-        files += [
-            f"figures/{scale}/{paper}/{name}.{suffix}"
-            for name in names_at(config, "figures", paper, scale)
-            for suffix in FIGURE_FORMATS
-        ]
-        files += [
-            f"results/{scale}/{paper}/{name}.{suffix}"
-            for name in names_at(config, "tables", paper, scale)
-            for suffix in TABLE_FORMATS
-        ]
+        files += of_paper(config, paper, scale)
     return files
 
 
-def names_at(config: Config, kind: str, paper: str, scale: str) -> list[str]:
-    """The figures or tables (``kind``) of a paper that have something to show at a scale: all but those
-    whose every problem is left out there."""
-    entry = config.paper(paper)
-    ran = set(entry.problems_at(scale)) if scale != "published" else published_problems(paper)
-    known: dict[str, FigureEntry] = getattr(entry, kind)
+def of_paper(config: Config, paper: str, scale: str) -> list[str]:
+    """Every figure and table of a paper at a scale, and the files of its runs (which `publish` needs,
+    whatever is shown of them); none of these where they are published."""
+    files = []
+    if scale != paths.PUBLISHED:
+        files += pairs.files(config, paper, scale, pairs.at(config, paper, scale))
+    for name in names_at(config, "figures", paper, scale):
+        files += paths.figure(scale, paper, name)
+    for name in names_at(config, "tables", paper, scale):
+        files += paths.table(scale, paper, name)
+    return files
+
+
+def names_at(config: Config, kind: OutputKind, paper: str, scale: str) -> list[str]:
+    """The figures or tables of a paper that have something to show at a scale: all but those none of
+    whose runs are made there."""
+    known: dict[str, FigureEntry] = getattr(config.paper(paper), kind)
     return [
-        name for name, own in known.items() if not own.problems or not ran.isdisjoint(own.problems)
+        name
+        for name, entry in known.items()
+        if entry.problems == [] or output_pairs(config, kind, paper, name, scale)
     ]
+
+
+def output_entry(config: Config, kind: OutputKind, paper: str, name: str) -> FigureEntry:
+    """The config's entry of a figure or table."""
+    known: dict[str, FigureEntry] = getattr(config.paper(paper), kind)
+    if name not in known:
+        raise RepliboError(f"{paper} has no {kind[:-1]} called {name!r}; allowed: {allowed(known)}")
+    return known[name]
+
+
+def output_pairs(config: Config, kind: OutputKind, paper: str, name: str, scale: str) -> list[Pair]:
+    """The problems and algorithms whose runs a figure or table reads."""
+    entry = output_entry(config, kind, paper, name)
+    return pairs.at(config, paper, scale, entry.problems, entry.algorithms)
+
+
+def output_files(config: Config, kind: OutputKind, paper: str, name: str, scale: str) -> list[str]:
+    """The files that a figure or table reads."""
+    return pairs.files(config, paper, scale, output_pairs(config, kind, paper, name, scale))
+
+
+def claim_pairs(config: Config, paper: str, scale: str) -> dict[str, list[Pair]]:
+    """For each claim of a paper the problems and algorithms whose runs its measure reads."""
+    entry = config.paper(paper)
+    return {
+        name: pairs.at(config, paper, scale, *claim.reads(entry))
+        for name, claim in claims.load(config, paper).items()
+    }
+
+
+def claims_files(config: Config, scale: str) -> list[str]:
+    """The files that the verdicts read."""
+    files = (
+        pairs.files(config, paper, scale, wanted)
+        for paper in papers_at(config, scale)
+        for wanted in claim_pairs(config, paper, scale).values()
+    )
+    return list(dict.fromkeys(name for own in files for name in own))
 
 
 def run_files(config: Config, paper: str, scale: str) -> list[str]:
     """The files of all the runs that a paper has at a scale."""
     entry = config.paper(paper)
     return [
-        f"results/{scale}/{paper}/{problem}/{algorithm}/seeds_{block}.parquet"
-        for problem in entry.problems_at(scale)
-        for algorithm in entry.settings(scale, problem).algorithms or []
-        for block in entry.blocks(scale, problem, algorithm)
+        name for pair in entry.pairs(scale) for name in pairs.blocks(entry, paper, scale, *pair)
     ]
+
+
+def block_files(config: Config, paper: str, scale: str, problem: str, algorithm: str) -> list[str]:
+    """The files that are collected for one problem and algorithm."""
+    load.run_settings(config, paper, scale, problem, algorithm)
+    return pairs.blocks(config.paper(paper), paper, scale, problem, algorithm)
 
 
 def data_files(config: Config, paper: str, scale: str, problem: str) -> list[str]:
@@ -125,28 +165,25 @@ def run_digest(config: Config, paper: str, scale: str, problem: str, algorithm: 
     )
 
 
-def output_entry(config: Config, kind: str, paper: str, name: str) -> FigureEntry:
-    """The config's entry of a figure or table (``kind``: ``figures`` or ``tables``)."""
-    known: dict[str, FigureEntry] = getattr(config.paper(paper), kind)
-    if name not in known:
-        raise RepliboError(f"{paper} has no {kind[:-1]} called {name!r}; allowed: {allowed(known)}")
-    return known[name]
-
-
-def output_digest(config: Config, kind: str, paper: str, name: str) -> str:
+def output_digest(config: Config, kind: OutputKind, paper: str, name: str) -> str:
     """What a figure or table depends on besides the traces: its code, its entry, and the labels and
     colours of the paper."""
-    without = NO_FIGURE if kind == "tables" else frozenset()
+    entry = output_entry(config, kind, paper, name)
+    lookup.check(kind, paper, entry.function, f"config: {paper}.{kind}.{name}.function")
     looks = {
-        "output": output_entry(config, kind, paper, name).model_dump(),
+        "output": entry.model_dump(),
         "paper": _shown(config, paper),
-        "code": code.digest(f"replibo.papers.{paper}", without=without),
+        "code": _code(lookup.full_name(paper, entry.function), saves=SAVES[kind]),
     }
     return identity.identity_digest(looks)
 
 
-# What tables and verdicts do not depend on, though their modules import it.
-NO_FIGURE = frozenset({"replibo.results.plotting"})
+def _code(*functions: str, saves: str) -> str:
+    """A digest of the code of ``functions``, of what reads their runs, and of what writes the output."""
+    # Tables and verdicts do not depend on how figures look, though their modules may draw some.
+    plotting = "replibo.results.plotting"
+    without = frozenset() if saves.startswith(plotting) else frozenset({plotting})
+    return code.digest(*functions, "replibo.results.runs.read", saves, without=without)
 
 
 def _shown(config: Config, paper: str) -> dict[str, Any]:
@@ -163,10 +200,15 @@ def _shown(config: Config, paper: str) -> dict[str, Any]:
 
 
 def claims_digest(config: Config) -> str:
-    """What the verdicts depend on besides the traces and the claims' file: the measures' code, and
-    what they take from the config."""
-    modules = ("replibo.verdicts", *(f"replibo.papers.{paper}" for paper in config.papers))
+    """What the verdicts depend on besides the traces: the claims, the measures' code, and what they
+    take from the config."""
+    functions: list[str] = []
+    entries: dict[str, Any] = {}
+    for paper in config.papers:
+        for name, claim in claims.load(config, paper).items():
+            functions.append(lookup.full_name(paper, claim.measure))
+            entries[name] = claim.model_dump()
     shown = {paper: _shown(config, paper) for paper in config.papers}
     return identity.identity_digest(
-        {"code": code.digest(*modules, without=NO_FIGURE), "shown": shown}
+        {"code": _code(*functions, saves="replibo.verdicts"), "claims": entries, "shown": shown}
     )

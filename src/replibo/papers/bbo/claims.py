@@ -1,4 +1,4 @@
-"""The measures of the BBO paper's claims (Fu et al. 2024, section 5; ``config/claims.yaml``).
+"""The measures of the BBO paper's claims (Fu et al. 2024, section 5; ``config/claims/``).
 
 All tests are one-sided at 5 %, in both directions; what neither direction shows is open. Where one T
 gives several tests of a claim, their p-values are Holm's (but for claim 4, which judges each table by

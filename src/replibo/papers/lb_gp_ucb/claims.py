@@ -1,4 +1,4 @@
-"""The measures of LB-GP-UCB's claims (Ziomek, Adachi and Osborne 2024; ``config/claims.yaml``).
+"""The measures of LB-GP-UCB's claims (Ziomek, Adachi and Osborne 2024; ``config/claims/``).
 
 All tests are one-sided at 5 %, in both directions; what neither direction shows is open. Seeds share
 their initial points, so that methods are compared in pairs.

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from replibo.config.models import FigureEntry
 from replibo.papers.common import label_of
-from replibo.papers.lb_gp_ucb.figures import ABLATION
 from replibo.papers.lb_gp_ucb.tables import Row
 from replibo.papers.lb_gp_ucb.traces import (
     LEVEL,
@@ -143,8 +142,8 @@ def sensitivity(
 ) -> Table:
     """Would claim 3 come out the same if the paper were read in another way?
 
-    A row for each problem, metric and reading: of LB-GP-UCB (all algorithms that are called
-    ``printed`` or begin with ``printed_``, less the ablation's; or the entry's), and of a baseline.
+    A row for each problem, metric and reading: of LB-GP-UCB (the entry's algorithms but the baselines
+    and their readings), and of a baseline.
 
     Args:
         baselines: what the regret is compared with.
@@ -159,13 +158,9 @@ def sensitivity(
         *("lowest baseline", "its regret", "LB-GP-UCB is lowest", "baselines"),
         *("significantly lower than", "significantly higher than"),
     )
-    ablation = {name for names in ABLATION.values() for name in names} - {printed}
-    readings = entry.algorithms or [
-        name
-        for name in runs.entry.algorithms
-        if (name == printed or name.startswith(f"{printed}_")) and name not in ablation
-    ]
-    cases = [(name, name, tuple(baselines)) for name in readings if name not in baseline_readings]
+    others = {*baselines, *baseline_readings}
+    readings = [name for name in entry.algorithms or runs.entry.algorithms if name not in others]
+    cases = [(name, name, tuple(baselines)) for name in readings]
     cases += [
         (name, printed, tuple(name if b == replaced else b for b in baselines))
         for name, replaced in baseline_readings.items()

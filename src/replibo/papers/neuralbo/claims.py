@@ -1,4 +1,4 @@
-"""The measures of NeuralBO's claims about its synthetic study (``config/claims.yaml``).
+"""The measures of NeuralBO's claims about its synthetic study (``config/claims/``).
 
 A claim has many cells. The verdict only asks which outcomes there are, so that the cells of one outcome
 are one comparison, which counts and names them.

@@ -27,8 +27,7 @@ from replibo.config.models import SCALES, Config
 from replibo.errors import RepliboError, allowed
 from replibo.files import written_whole
 from replibo.problems.coco import SUITE, Bbob, member
-from replibo.run import traces
-from replibo.workflow.targets import run_files
+from replibo.run import pairs, traces
 
 PAPER = "neuralbo"
 TYPE = "coco.Bbob"
@@ -51,8 +50,9 @@ def archived_files(config: Config, scale: str, algorithm: str) -> list[str]:
     entry = config.paper(PAPER)
     files = [
         name
-        for name in run_files(config, PAPER, scale)
-        if Path(name).parts[-2] == algorithm and entry.problems[Path(name).parts[-3]].type == TYPE
+        for problem, _ in entry.pairs(scale, algorithms=[algorithm])
+        if entry.problems[problem].type == TYPE
+        for name in pairs.blocks(entry, PAPER, scale, problem, algorithm)
     ]
     if not files:
         raise RepliboError(
@@ -67,9 +67,8 @@ def archived_algorithms(config: Config, scale: str) -> list[str]:
     entry = config.paper(PAPER)
     found = {
         algorithm
-        for problem in entry.problems_at(scale)
+        for problem, algorithm in entry.pairs(scale)
         if entry.problems[problem].type == TYPE
-        for algorithm in entry.settings(scale, problem).algorithms or []
     }
     return [algorithm for algorithm in entry.algorithms if algorithm in found]
 
@@ -229,8 +228,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.command == "postprocess":
         postprocess(options.folders, options.output)
         return
-    named = os.environ.get("REPLIBO_CONFIG")
-    config = load.load(overlays=[Path(named)] if named else [])
+    config = load.load(overlays=load.overlays_of_workflow())
     files = archived_files(config, options.scale, options.algorithm)
     archive(config, options.scale, options.algorithm, files, options.output)
 

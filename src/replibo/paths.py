@@ -1,0 +1,90 @@
+"""The name of every file that the workflow makes or reads, in the project's root folder.
+
+The templates are what Snakemake's rules say; the functions fill them in.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+PAIR = "results/{scale}/{paper}/{problem}/{algorithm}"
+"""The folder of one problem and algorithm."""
+BLOCK = f"{PAIR}/seeds_{{block}}.parquet"
+"""The runs of one block of seeds."""
+COLLECTED = f"{PAIR}/runs.parquet"
+"""All blocks of a problem and algorithm that has several."""
+FIGURE = "figures/{scale}/{paper}/{figure}"
+TABLE = "results/{scale}/{paper}/{table}"
+CLAIMS = "results/{scale}/claims"
+"""These three take the endings below."""
+
+FIGURE_FORMATS = ("pdf", "png")
+TABLE_FORMATS = ("csv", "md", "tex")
+CLAIMS_FORMATS = ("html", "csv", "md", "tex")
+
+PUBLISHED = "published"
+"""The folder of the published traces, and the scale that reads them."""
+METADATA = "metadata.json"
+
+CONFIG = Path("config")
+GALLERY = Path("figures", "gallery")
+
+
+def block(scale: str, paper: str, problem: str, algorithm: str, block: str) -> str:
+    """The file of one block of runs."""
+    return BLOCK.format(scale=scale, paper=paper, problem=problem, algorithm=algorithm, block=block)
+
+
+def collected(scale: str, paper: str, problem: str, algorithm: str) -> str:
+    """The file of all runs of a problem and algorithm."""
+    return COLLECTED.format(scale=scale, paper=paper, problem=problem, algorithm=algorithm)
+
+
+def journal_folder(output: Path, scale: str, paper: str, problem: str, algorithm: str) -> Path:
+    """The folder beside ``output`` in which a block of runs keeps its journals."""
+    return output.parent / f"journal_{paper}_{problem}_{algorithm}_{scale}"
+
+
+def figure(scale: str, paper: str, name: str) -> list[str]:
+    """The files of a figure."""
+    stem = FIGURE.format(scale=scale, paper=paper, figure=name)
+    return [f"{stem}.{ending}" for ending in FIGURE_FORMATS]
+
+
+def table(scale: str, paper: str, name: str) -> list[str]:
+    """The files of a table."""
+    stem = TABLE.format(scale=scale, paper=paper, table=name)
+    return [f"{stem}.{ending}" for ending in TABLE_FORMATS]
+
+
+def claims(scale: str) -> list[str]:
+    """The files of the verdicts."""
+    return [f"{CLAIMS.format(scale=scale)}.{ending}" for ending in CLAIMS_FORMATS]
+
+
+def claims_config(paper: str) -> Path:
+    """The claims of a paper, in the config."""
+    return CONFIG / "claims" / f"{paper}.yaml"
+
+
+def published_metadata(paper: str) -> Path:
+    """The metadata of a paper's published traces."""
+    return Path(PUBLISHED, paper, METADATA)
+
+
+def published_traces(paper: str, problem: str) -> list[Path]:
+    """The published files of a problem; none where nothing is published."""
+    folder = Path(PUBLISHED, paper)
+    whole = folder / f"{problem}.parquet"
+    return [whole] if whole.exists() else sorted(folder.glob(f"{problem}.*.parquet"))
+
+
+def match(template: str, path: str, endings: tuple[str, ...] = ()) -> dict[str, str] | None:
+    """The words that fill ``template``, followed by one of ``endings``, to give ``path``; None where
+    none do."""
+    pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[\\w-]+)", re.escape(template))
+    if endings:
+        pattern += rf"\.(?:{'|'.join(endings)})"
+    found = re.fullmatch(pattern, path)
+    return found.groupdict() if found else None

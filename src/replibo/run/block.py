@@ -1,0 +1,129 @@
+"""One block of runs, from the config to its file of traces."""
+
+from __future__ import annotations
+
+import contextlib
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from replibo import files, paths
+from replibo.config import load, models
+from replibo.config.models import Config
+from replibo.errors import RepliboError
+from replibo.run import identity
+
+
+def run(
+    config: Config,
+    paper: str,
+    problem: str,
+    algorithm: str,
+    *,
+    seeds: str,
+    scale: str,
+    output: Path,
+    initial_points: Path | None = None,
+    changed_config: bool = False,
+    while_querying: contextlib.AbstractContextManager[None],
+) -> None:
+    """Run a block of seeds and write its traces to ``output``; a killed run goes on where it was.
+
+    Args:
+        seeds: ``FIRST-LAST`` or one seed.
+        initial_points: CSV file of the points to start from, instead of the problem's.
+        changed_config: whether files were laid over the config, for the metadata.
+        while_querying: entered while queries are made.
+
+    Raises:
+        RepliboError: a bad name, setting or file.
+    """
+    started = time.process_time()
+    try:
+        block = models.seed_list(seeds)
+    except ValueError as error:
+        raise RepliboError(f"--seeds: {error}") from None
+    settings = load.run_settings(config, paper, scale, problem, algorithm)
+    own = identity.run_identity(config.paper(paper), scale, problem, algorithm)
+    # A run that could not write its result must say so before it works for hours.
+    files.check_writable(output)
+
+    from replibo.run import build, loop, traces
+    from replibo.run.journal import remove_folder_if_empty
+
+    versions = identity.library_versions()
+    folder = paths.journal_folder(output, scale, paper, problem, algorithm)
+    given = build.read_points(initial_points) if initial_points else None
+    if given is not None:
+        own["given_points"] = given.tolist()
+    journal = identity.identity_digest({**own, "paper": paper, "versions": versions})
+    job = build.experiment(config, paper, scale, problem, algorithm, given)
+    overhead = time.process_time() - started
+    name = f"{paper} {problem} {algorithm} seeds {seeds} at scale {scale}"
+    with while_querying:
+        done = loop.run_block(
+            job, block, journal_folder=folder, identity=journal, report=_progress(name)
+        )
+    metadata = {
+        "paper": paper,
+        "problem": problem,
+        "algorithm": algorithm,
+        "scale": scale,
+        "identity": own,
+        "problem_facts": {
+            "optimal_value": job.problem.optimal_value,
+            "noise_std": job.problem.noise_std,
+            "dim": job.problem.dim,
+            "stand_in": job.problem.stand_in,
+            "kept_queries": job.problem.kept_queries,
+            "recorded": job.problem.recorded(),
+            "initial_points": job.initial_points,
+            "horizon": settings.horizon,
+        },
+        "digests": {str(trace.seed): trace.digest() for trace in done},
+        "versions": versions,
+        "overhead_seconds": overhead,
+        "changed_config": changed_config,
+        **_machine(),
+    }
+    traces.write(output, traces.table(done, metadata))
+    for seed in block:
+        loop.journal_path(folder, seed).unlink(missing_ok=True)
+    remove_folder_if_empty(folder)
+
+
+def _progress(name: str) -> Callable[[int, int], None]:
+    """Report progress on standard error (the rule's log), at most every ten seconds."""
+    last = time.monotonic()
+
+    def report(done: int, total: int) -> None:
+        nonlocal last
+        if done == total or time.monotonic() - last > 10:
+            last = time.monotonic()
+            print(f"{name}: {done} of {total} queries", file=sys.stderr, flush=True)
+
+    return report
+
+
+def _machine() -> dict[str, Any]:
+    """Machine, memory and commit, for the metadata."""
+    from replibo.run.memory import peak_mib
+
+    try:
+        commit = subprocess.run(
+            ["git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        commit = "unknown"
+    return {
+        "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+        "peak_mb": round(peak_mib(), 1),
+        "commit": commit,
+    }

@@ -1,0 +1,220 @@
+"""The runs of one problem and algorithm put together: its blocks in one table, with what they have in
+common in the metadata."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from replibo import paths
+from replibo.config.models import Config, PaperEntry
+from replibo.errors import RepliboError
+from replibo.problems.base import Array
+from replibo.run import pairs, traces
+from replibo.run.identity import run_identity
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def read_pair(config: Config, paper: str, scale: str, problem: str, algorithm: str) -> pa.Table:
+    """The runs of one problem and algorithm from the file that outputs read (`replibo.run.pairs.file`).
+
+    Raises:
+        RepliboError: the file is missing, damaged or of another run.
+    """
+    entry = config.paper(paper)
+    path = Path(pairs.file(entry, paper, scale, problem, algorithm))
+    if path.name == Path(paths.COLLECTED).name:
+        return traces.read(path)
+    return collect(config, paper, scale, problem, algorithm)
+
+
+def collect(config: Config, paper: str, scale: str, problem: str, algorithm: str) -> pa.Table:
+    """One long table of the traces of one problem and algorithm, with what is common in the metadata. Of
+    x, only those of each run's best queries stay (`Problem.kept_queries`); the others are null.
+
+    Raises:
+        RepliboError: one line for each file that is missing, damaged or of another run.
+    """
+    entry = config.paper(paper)
+    parts, faults = [], []
+    for path in map(Path, pairs.blocks(entry, paper, scale, problem, algorithm)):
+        try:
+            content = traces.read(path)
+        except RepliboError as error:
+            faults.append(str(error))
+            continue
+        metadata = traces.read_metadata(content)
+        if fault := _foreign(metadata, entry, scale, problem, algorithm):
+            faults.append(f"{path}: {fault}; delete it, and its rule makes it again")
+            continue
+        parts.append(_of_block(content, metadata, path))
+    if faults:
+        raise RepliboError("\n".join(faults))
+    return together(parts)
+
+
+def _of_block(content: pa.Table, metadata: dict[str, Any], path: Path) -> pa.Table:
+    """One block as outputs read it: the columns ``problem`` and ``algorithm`` in front, and x of the
+    best queries only."""
+    import pyarrow as pa
+
+    problem, algorithm = metadata["problem"], metadata["algorithm"]
+    facts = metadata["problem_facts"]
+    common = {
+        "paper": metadata["paper"],
+        "scale": metadata["scale"],
+        "problems": {problem: facts},
+        "timings": {f"{problem}/{algorithm}": timings(content, metadata)},
+        "changed_config": metadata.get("changed_config", False),
+        **{key: [metadata[key]] for key in ORIGIN},
+        "files": {problem: str(path)},
+    }
+    content = best_queries(content, facts.get("kept_queries", 1))
+    for position, (column, name) in enumerate((("problem", problem), ("algorithm", algorithm))):
+        words = pa.DictionaryArray.from_arrays(
+            pa.array(np.zeros(len(content), dtype=np.int32)), pa.array([name])
+        )
+        content = content.add_column(position, column, words)
+    return content.replace_schema_metadata({traces.METADATA_KEY: json.dumps(common)})
+
+
+ORIGIN = ("versions", "machine", "commit")
+"""What a run's metadata say of its origin. Together, all of them are kept, where the runs were not made
+with the same code, libraries or machine."""
+
+
+def together(parts: Sequence[pa.Table]) -> pa.Table:
+    """Tables that `collect` made, of one paper at one scale, in one table with common metadata.
+
+    Raises:
+        RepliboError: runs of one problem recorded different things of it.
+    """
+    import pyarrow as pa
+
+    faults: list[str] = []
+    found: dict[str, Any] = {}
+    origin: dict[str, set[str]] = {key: set() for key in ORIGIN}
+    for metadata in map(traces.read_metadata, parts):
+        if not found:
+            found = {**metadata, "problems": {}, "timings": {}, "files": {}}
+        for problem, facts in metadata["problems"].items():
+            first = found["problems"].setdefault(problem, facts)
+            path = metadata.get("files", {}).get(problem, problem)
+            found["files"].setdefault(problem, path)
+            if facts.get("recorded", {}) != first.get("recorded", {}):
+                faults.append(
+                    f"{path}: was run on another {problem} than {found['files'][problem]} (made on "
+                    "another machine, or of other data); delete it, and its rule makes it again"
+                )
+        for key, entry in metadata["timings"].items():
+            known = found["timings"].get(key)
+            found["timings"][key] = entry if known is None else added(known, entry)
+        for key, values in origin.items():
+            values |= {json.dumps(value, sort_keys=True) for value in metadata[key]}
+        found["changed_config"] |= metadata["changed_config"]
+    if faults:
+        raise RepliboError("\n".join(faults))
+    found |= {
+        key: [json.loads(value) for value in sorted(values)] for key, values in origin.items()
+    }
+    table = pa.concat_tables(
+        [part.replace_schema_metadata(None) for part in parts], promote_options="default"
+    ).unify_dictionaries()
+    return table.replace_schema_metadata({traces.METADATA_KEY: json.dumps(found)})
+
+
+def best_queries(content: pa.Table, kept: int) -> pa.Table:
+    """``content`` with x null in all rows but the ``kept`` of largest y of each run; ties go to the
+    earliest."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    seeds, t, y = (content.column(name).to_numpy() for name in ("seed", "t", "y"))
+    order = np.lexsort((t, -y, seeds))  # by seed, the best first
+    _, starts, sizes = np.unique(seeds[order], return_index=True, return_counts=True)
+    rank = np.arange(len(order)) - np.repeat(starts, sizes)
+    best = np.zeros(len(order), dtype=bool)
+    best[order[rank < kept]] = True
+    x = content.column("x")
+    nothing = pa.scalar(None, type=x.type)
+    position = content.column_names.index("x")
+    return content.set_column(position, "x", pc.if_else(pa.array(best), x, nothing))
+
+
+# What must be the same in a run's own metadata and in the config of today. (That its code is today's is
+# for Snakemake to see.)
+SETTINGS = (
+    "problem",
+    "algorithm",
+    "problem_parameters",
+    "algorithm_parameters",
+    "first_round",
+    "horizon",
+    "initial_points",
+)
+
+
+def _foreign(
+    metadata: dict[str, Any], entry: PaperEntry, scale: str, problem: str, algorithm: str
+) -> str:
+    """Why a file does not hold the runs that its path says; empty where it does."""
+    expected = run_identity(entry, scale, problem, algorithm)
+    for key in SETTINGS:
+        # as JSON, which does not tell 1 from 1.0 where YAML does
+        if json.dumps(metadata["identity"].get(key)) != json.dumps(expected[key]):
+            return f"holds runs with {key} = {metadata['identity'].get(key)}, not {expected[key]}"
+    return "" if metadata["scale"] == scale else f"holds runs of scale {metadata['scale']}"
+
+
+def timings(content: pa.Table, metadata: dict[str, Any]) -> dict[str, Any]:
+    """One file's CPU seconds.
+
+    The sum of the squares of the runs' CPU seconds is kept too: the spread over the runs is known
+    without the timings of the single queries. So is the profile that `replibo.workflow.estimate` reads:
+    the number of the first query (1, 2, …) of a bin, and the CPU seconds of all runs in it. The first bin
+    holds the initial points; the others begin at 2^k and 3·2^k, a step of about 1.4.
+    """
+    queries = sum(content.column(name).to_numpy().astype(float) for name in traces.TIMINGS)
+    _, run = np.unique(content.column("seed").to_numpy(), return_inverse=True)
+    seconds = np.bincount(run, weights=queries)
+    return {
+        "runs": len(metadata["digests"]),
+        "queries": len(content),
+        "cpu_seconds": float(seconds.sum()),
+        "cpu_seconds_squared": float(seconds @ seconds),
+        "evaluate_seconds": float(np.sum(content.column("evaluate_seconds").to_numpy())),
+        "import_seconds": metadata["overhead_seconds"],
+        "jobs": 1,
+        "peak_mb": metadata["peak_mb"],
+        "profile": {key: round(value, 6) for key, value in _profile(content, queries).items()},
+    }
+
+
+def added(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """The timings of two files of one problem and algorithm as those of one."""
+    added = {key: first[key] + second[key] for key in first if key not in ("peak_mb", "profile")}
+    profile = dict(first["profile"])
+    for key, seconds in second["profile"].items():
+        profile[key] = round(profile.get(key, 0.0) + seconds, 6)
+    return {**added, "peak_mb": max(first["peak_mb"], second["peak_mb"]), "profile": profile}
+
+
+def _profile(content: pa.Table, seconds: Array) -> dict[str, float]:
+    """CPU seconds by the number of the query, summed over the runs: see `timings`. A key is a
+    text, as JSON will have it."""
+    t = content.column("t").to_numpy()
+    number = t - t.min() + 1
+    phase = content.column("phase").to_numpy(zero_copy_only=False)
+    n_initial = int(np.max(number[phase == "initial"], initial=0))
+    powers = 2 ** np.arange(32)
+    steps = np.unique([1, n_initial + 1, *powers, *(3 * powers)])
+    first = steps[(steps == 1) | (steps > n_initial)]
+    first = first[first <= number.max()]
+    sums = np.bincount(np.searchsorted(first, number, "right") - 1, seconds, len(first))
+    return {str(n): float(value) for n, value in zip(first, sums, strict=True)}

@@ -1,0 +1,98 @@
+"""Which problems and algorithms are run together, and the files that hold their runs. Cheap to import."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from replibo import paths
+from replibo.config.models import Config, PaperEntry
+from replibo.errors import RepliboError
+
+Pair = tuple[str, str]
+"""A problem and an algorithm."""
+
+
+def at(
+    config: Config,
+    paper: str,
+    scale: str,
+    problems: Collection[str] | None = None,
+    algorithms: Collection[str] | None = None,
+) -> list[Pair]:
+    """The pairs that are run at a scale, or published; only those of ``problems`` and ``algorithms``,
+    where these are not None."""
+    entry = config.paper(paper)
+    pairs = published(paper) if scale == paths.PUBLISHED else entry.pairs(scale)
+    return [
+        (problem, algorithm)
+        for problem, algorithm in pairs
+        if problem in (entry.problems if problems is None else problems)
+        and (algorithms is None or algorithm in algorithms)
+    ]
+
+
+def files(config: Config, paper: str, scale: str, pairs: Iterable[Pair]) -> list[str]:
+    """The files that hold the runs of ``pairs``."""
+    if scale == paths.PUBLISHED:
+        return published_files(paper, pairs)
+    return [file(config.paper(paper), paper, scale, *pair) for pair in pairs]
+
+
+def published_files(paper: str, pairs: Iterable[Pair]) -> list[str]:
+    """The metadata of a paper's published traces, and the files that hold those of ``pairs``."""
+    found = [paths.published_metadata(paper)]
+    for problem, algorithm in pairs:
+        own = (f"{problem}.parquet", f"{problem}.{algorithm}.parquet")
+        found += [path for path in paths.published_traces(paper, problem) if path.name in own]
+    return [str(path) for path in dict.fromkeys(found)]
+
+
+def file(entry: PaperEntry, paper: str, scale: str, problem: str, algorithm: str) -> str:
+    """The file of one pair that outputs read: its single block, or all of its blocks together."""
+    own = blocks(entry, paper, scale, problem, algorithm)
+    return own[0] if len(own) == 1 else paths.collected(scale, paper, problem, algorithm)
+
+
+def blocks(entry: PaperEntry, paper: str, scale: str, problem: str, algorithm: str) -> list[str]:
+    """The files of the blocks of one pair."""
+    return [
+        paths.block(scale, paper, problem, algorithm, block)
+        for block in entry.blocks(scale, problem, algorithm)
+    ]
+
+
+def require(files: Sequence[str], target: str) -> None:
+    """Raise a `RepliboError` where files are missing, which names the target that makes them."""
+    missing = [name for name in files if not Path(name).exists()]
+    if missing:
+        others = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise RepliboError(
+            f"{missing[0]}{others}: not found; 'snakemake --cores 2 {target}' makes what is missing"
+        )
+
+
+def published(paper: str) -> list[Pair]:
+    """The pairs of a paper whose traces are published; none where nothing is."""
+    if not paths.published_metadata(paper).exists():
+        return []
+    found = (key.split("/") for key in published_metadata(paper)["timings"])
+    return [(problem, algorithm) for problem, algorithm in found]
+
+
+def published_metadata(paper: str) -> dict[str, Any]:
+    """What was published of a paper: scale, problems, timings, versions.
+
+    Raises:
+        RepliboError: nothing is published, or the metadata are damaged.
+    """
+    path = paths.published_metadata(paper)
+    try:
+        metadata: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except OSError:
+        raise RepliboError(f"{path.parent}: nothing is published there") from None
+    except ValueError as error:
+        raise RepliboError(f"{path}: not JSON ({error})") from None
+    return metadata

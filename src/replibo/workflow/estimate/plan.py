@@ -1,0 +1,130 @@
+"""The jobs that targets need, and how long they take when cores share them."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from replibo import paths
+from replibo.config.load import run_settings, scale_name
+from replibo.config.models import Config
+from replibo.errors import RepliboError, allowed
+from replibo.workflow import targets
+from replibo.workflow.targets import OutputKind
+
+
+class Job(NamedTuple):
+    """A job of the DAG: ``run``, ``collect``, ``figure``, ``table`` or ``claims``, and which one."""
+
+    kind: str
+    scale: str
+    paper: str = ""
+    names: tuple[str, ...] = ()
+
+
+class Plan:
+    """The jobs that targets need, each once, and what each waits for; nothing is taken as done."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.needs: dict[Job, list[Job]] = {}
+
+    def add(self, target: str, scale: str = "paper") -> None:
+        """A target rule, a file, or a paper's figures and tables at ``scale``.
+
+        Raises:
+            RepliboError: there is no such target.
+        """
+        rules = {"all": "paper", **{name: name for name in targets.SCALES if name != "paper"}}
+        if target in self.config.papers:
+            for path in targets.of_paper(self.config, target, scale):
+                self._add(self._job(path))
+        elif target in rules:
+            for path in targets.outputs(self.config, rules[target]):
+                self._add(self._job(path))
+        else:
+            self._add(self._job(target))
+
+    def _job(self, path: str) -> Job:
+        """The job that makes a file."""
+        config = self.config
+        if found := paths.match(paths.CLAIMS, path, paths.CLAIMS_FORMATS):
+            return Job("claims", _scale(found["scale"]))
+        if found := paths.match(paths.BLOCK, path):
+            scale, paper = found["scale"], found["paper"]
+            run_settings(config, paper, scale, found["problem"], found["algorithm"])
+            names = (found["problem"], found["algorithm"], found["block"])
+            return Job("run", scale, paper, names)
+        if found := paths.match(paths.COLLECTED, path):
+            scale, paper = found["scale"], found["paper"]
+            run_settings(config, paper, scale, found["problem"], found["algorithm"])
+            return Job("collect", scale, paper, (found["problem"], found["algorithm"]))
+        for kind, template, endings in (
+            ("figure", paths.FIGURE, paths.FIGURE_FORMATS),
+            ("table", paths.TABLE, paths.TABLE_FORMATS),
+        ):
+            if found := paths.match(template, path, endings):
+                targets.output_entry(config, KINDS[kind], found["paper"], found[kind])
+                return Job(kind, _scale(found["scale"]), found["paper"], (found[kind],))
+        raise RepliboError(
+            f"no target is called {path!r}; allowed: all, published, quick, smoke, a paper "
+            f"({allowed(config.papers)}), or a file such as "
+            "figures/paper/go_ucb/figure_1.pdf"
+        )
+
+    def _add(self, job: Job) -> None:
+        if job in self.needs:
+            return
+        needs = [self._job(path) for path in self._inputs(job)]
+        for need in needs:
+            self._add(need)
+        self.needs[job] = needs
+
+    def _inputs(self, job: Job) -> list[str]:
+        """The files that a job waits for; none where traces are published."""
+        if job.kind == "run" or job.scale == paths.PUBLISHED:
+            return []
+        if job.kind == "claims":
+            return targets.claims_files(self.config, job.scale)
+        if job.kind == "collect":
+            return targets.block_files(self.config, job.paper, job.scale, *job.names)
+        return targets.output_files(
+            self.config, KINDS[job.kind], job.paper, job.names[0], job.scale
+        )
+
+
+KINDS: dict[str, OutputKind] = {"figure": "figures", "table": "tables"}
+"""For each kind of job the key of its entries in the config."""
+
+
+def _scale(text: str) -> str:
+    return text if text == paths.PUBLISHED else scale_name(text)
+
+
+def makespan(needs: Mapping[Job, Sequence[Job]], seconds: Mapping[Job, float], cores: int) -> float:
+    """Seconds from the first job's start to the last one's end on ``cores`` cores.
+
+    List scheduling, as Snakemake does it: whenever a core is free, it takes the next job that waits
+    for nothing more. So the longest chain of jobs is a floor, however many cores there are.
+    """
+    waiting = {job: len(before) for job, before in needs.items()}
+    after: dict[Job, list[Job]] = {}
+    for job, before in needs.items():
+        for need in before:
+            after.setdefault(need, []).append(job)
+    ready = [job for job, count in waiting.items() if not count]
+    ready.reverse()  # a stack: what becomes ready goes before the rest, as Snakemake's short jobs do
+    running: list[tuple[float, int, Job]] = []
+    now, number = 0.0, 0
+    while ready or running:
+        while ready and len(running) < cores:
+            job = ready.pop()
+            number += 1
+            heapq.heappush(running, (now + seconds[job], number, job))
+        now, _, ended = heapq.heappop(running)
+        for job in after.get(ended, ()):
+            waiting[job] -= 1
+            if not waiting[job]:
+                ready.append(job)
+    return now

@@ -1,0 +1,209 @@
+"""What targets need, as ``replibo estimate`` says it."""
+
+from __future__ import annotations
+
+import functools
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from replibo.config.load import scale_name
+from replibo.config.models import Config, seed_list
+from replibo.errors import RepliboError
+from replibo.workflow.estimate.plan import Job, Plan, makespan
+from replibo.workflow.estimate.profile import NOTHING, Seconds
+from replibo.workflow.estimate.timings import Cost, cost_of_job, measured, queries_of
+
+# A whole Snakemake: 2.3 where nothing is to be done; and `quick` with 135 jobs took 13 more than its
+# jobs did.
+SNAKEMAKE_SECONDS = 2.3
+SNAKEMAKE_JOB_SECONDS = 0.1
+# Figures 1.8 to 2.4, tables 0.6 to 1.2, collecting 0.8 and 1.0, the verdicts of two papers 1.2.
+OUTPUT_SECONDS = {"figure": 2.1, "table": 1.0, "collect": 0.9, "claims": 1.2}
+
+# Bytes on disk. A query in its run's own file and in runs.parquet: 22 MB for the 396,000 queries of two
+# papers at paper scale, the files' own parts taken off; a run's file with its metadata, and its log: from
+# the 111 of `quick`. A figure is a pdf and a png, and the other outputs are small.
+QUERY_BYTES = 65
+RUN_FILE_BYTES = 15_000
+OUTPUT_BYTES = {"figure": 200_000, "table": 10_000, "collect": 20_000, "claims": 40_000}
+
+Grouping = Literal["method", "problem"]
+
+
+@dataclass
+class Line:
+    """A row of the estimate: the jobs of one paper and method (or problem), or its outputs."""
+
+    paper: str
+    name: str
+    jobs: int = 0
+    runs: int = 0
+    queries: int = 0
+    seconds: Seconds = NOTHING
+    longest: float = 0.0
+    memory_mb: float = 0.0
+    disk_bytes: int = 0
+    unknown: int = 0
+    how: dict[str, None] = field(default_factory=dict)
+
+
+@dataclass
+class Estimate:
+    """What some targets need.
+
+    Attributes:
+        lines: one for each paper and method, or problem, and one for each paper's outputs.
+        by: which of them.
+        cores: cores that share the work.
+        cpu: CPU seconds of all processes, Snakemake's own included.
+        wall_seconds: from the start of Snakemake to its end, on ``cores`` free cores.
+        jobs: number of jobs.
+        unknown: jobs that are not in it, for nothing like them was ever run.
+        memory_mb: of the ``cores`` jobs that need the most, at once.
+        disk_bytes: results and figures.
+    """
+
+    lines: list[Line]
+    by: Grouping
+    cores: int
+    cpu: Seconds
+    wall_seconds: float
+    jobs: int
+    unknown: int
+    memory_mb: float
+    disk_bytes: int
+
+
+def estimate(
+    config: Config,
+    targets: Sequence[str],
+    scale: str | None = None,
+    cores: int = 1,
+    by: Grouping = "method",
+) -> Estimate:
+    """What ``targets`` (all of the scale where there are none) need on ``cores`` cores, from nothing.
+
+    Args:
+        scale: of targets that are papers; ``paper`` where it is None.
+        by: what the lines are of.
+
+    Raises:
+        RepliboError: there is no such target; a scale is given with targets that have one; ``cores`` < 1.
+    """
+    if cores < 1:
+        raise RepliboError(f"--cores: must be a number >= 1, got {cores}")
+    others = [target for target in targets if target not in config.papers]
+    if scale and others:
+        raise RepliboError(
+            f"--scale: must be left out with {others[0]}, which has a scale of its own, got {scale!r}"
+        )
+    scale = scale_name(scale or "paper")
+    targets = targets or ["all" if scale == "paper" else scale]
+    plan = Plan(config)
+    for target in targets:
+        plan.add(target, scale)
+    known = {paper: measured(config, paper) for paper in {job.paper for job in plan.needs} - {""}}
+    lines: dict[tuple[str, str], Line] = {}
+    seconds: dict[Job, float] = {}
+    memory: list[float] = []
+    for job in sorted(plan.needs, key=lambda job: job.kind != "run"):
+        if job.kind == "run":
+            problem, algorithm, block = job.names
+            own = (job.paper, algorithm if by == "method" else problem)
+            line = lines.setdefault(own, Line(*own))
+            line.runs += (runs := len(seed_list(block)))
+            entry = config.paper(job.paper)
+            queries = queries_of(entry, entry.settings(job.scale, problem))
+            line.queries += runs * queries
+            line.disk_bytes += runs * queries * QUERY_BYTES + RUN_FILE_BYTES
+            cost = cost_of_job(known[job.paper], problem, algorithm, queries, runs)
+        else:
+            key = (job.paper or "all", "figures, tables, claims")
+            line = lines.setdefault(key, Line(*key))
+            line.disk_bytes += OUTPUT_BYTES[job.kind]
+            spent = OUTPUT_SECONDS[job.kind]
+            cost = Cost(Seconds(spent, spent, spent), 250.0, "typical outputs", True)
+        line.jobs += 1
+        seconds[job] = SNAKEMAKE_JOB_SECONDS
+        if cost is None:
+            line.unknown += 1
+            line.how["never run, not in the sums"] = None
+            continue
+        seconds[job] += cost.seconds.expected
+        line.seconds = line.seconds.plus(cost.seconds)
+        line.longest = max(line.longest, cost.seconds.expected)
+        line.memory_mb = max(line.memory_mb, cost.memory_mb)
+        line.how[cost.how] = None
+        memory.append(cost.memory_mb)
+    cpu = functools.reduce(Seconds.plus, (line.seconds for line in lines.values()), NOTHING)
+    cpu = cpu.plus(SNAKEMAKE_SECONDS + SNAKEMAKE_JOB_SECONDS * len(seconds))
+    return Estimate(
+        lines=list(lines.values()),
+        by=by,
+        cores=cores,
+        cpu=cpu,
+        wall_seconds=SNAKEMAKE_SECONDS + makespan(plan.needs, seconds, cores),
+        jobs=len(seconds),
+        unknown=sum(line.unknown for line in lines.values()),
+        memory_mb=sum(heapq.nlargest(cores, memory)),
+        disk_bytes=sum(line.disk_bytes for line in lines.values()),
+    )
+
+
+def duration(seconds: float) -> str:
+    """``45 s``, ``12 min``, ``3.4 h``."""
+    if seconds < 99.5:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 99.5 * 60 else f"{seconds / 3600:.1f} h"
+
+
+def text(found: Estimate) -> str:
+    """The estimate as it is printed: a table, and the sums with how they were got."""
+    from replibo.results.tables import Format, Table
+
+    columns = (
+        *("paper", found.by, "jobs", "runs", "queries", "core hours", "from – to", "longest job"),
+        *("peak MB", "disk MB", "how"),
+    )
+    rows = []
+    for line in found.lines:
+        known = line.unknown < line.jobs
+        between = None
+        if line.seconds.high > 1.01 * line.seconds.low:
+            between = f"{line.seconds.low / 3600:.3f} – {line.seconds.high / 3600:.3f}"
+        rows.append(
+            (
+                *(line.paper, line.name, line.jobs, line.runs or None, line.queries or None),
+                line.seconds.expected / 3600 if known else None,
+                between,
+                duration(line.longest) if known else None,
+                line.memory_mb if known else None,
+                line.disk_bytes / 1e6,
+                "; ".join(line.how),
+            )
+        )
+    cpu = found.cpu
+    between = ""
+    if cpu.high > 1.01 * cpu.low:
+        between = f" (extrapolated: {cpu.low / 3600:.2f} to {cpu.high / 3600:.2f})"
+    missing = ""
+    if found.unknown:
+        missing = f" {found.unknown} jobs are not in these sums: nothing like them was ever run."
+    caption = (
+        f"{found.jobs} jobs, {cpu.expected / 3600:.2f} core hours{between}, "
+        f"{duration(found.wall_seconds)} on {found.cores} free cores, {found.memory_mb:.0f} MB of "
+        f"memory, {found.disk_bytes / 1e6:.0f} MB of disk.{missing}\n"
+        "CPU time of one thread, from an empty results folder, by the machine that was measured; the "
+        "starts of the processes and Snakemake's own time are in it. The wall time is what the jobs "
+        "take when each free core takes the next one."
+    )
+    formats: dict[str, Format] = {
+        "core hours": lambda value: f"{value:.3f}",
+        "peak MB": lambda value: f"{value:.0f}",
+        "disk MB": lambda value: f"{value:.1f}",
+    }
+    return Table.of(
+        [dict(zip(columns, row, strict=True)) for row in rows], caption, formats, columns
+    ).md()

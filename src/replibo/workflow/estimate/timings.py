@@ -1,0 +1,277 @@
+"""What was measured of each problem and algorithm, and what a job costs by it.
+
+`replibo.run.collect` keeps, for each problem and algorithm, a profile of the CPU seconds by the number of
+the query. Timings without a profile (published before there were any) give the mean query's time,
+whatever the horizon: too low for longer runs, too high for shorter ones.
+
+`resources` is asked for every job while Snakemake builds its DAG: this module imports nothing heavy.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from replibo import paths
+from replibo.config.load import run_settings
+from replibo.config.models import SCALES, Config, PaperEntry, RunSettings, seed_list
+from replibo.errors import RepliboError
+from replibo.run import pairs
+from replibo.workflow.estimate.profile import Profile, Seconds
+
+# CPU seconds, measured with getrusage on the children, one thread, a shared machine with two cores.
+#
+# What a run's process spends beside its queries and the start that its trace records: Python's start,
+# pyarrow, writing, and torch's exit. Eight runs: 0.3 (NumPy only) to 0.9 (torch).
+PROCESS_SECONDS = 0.5
+
+# What a job asks a cluster for: SAFETY times what was measured (one method's queries differ from seed to
+# seed, and a cluster's nodes from the machine that published), plus what the job's two Snakemake
+# processes and its start take (two starts of 3 to 6 s, and imports from a shared file system), never
+# less than the floors. A job that still hits a limit is sent again with twice as much, and goes on from
+# its journal.
+MEMORY_SAFETY, MEMORY_EXTRA_MB, MEMORY_FLOOR_MB = 1.5, 400, 700
+RUNTIME_SAFETY, RUNTIME_EXTRA_MINUTES, RUNTIME_FLOOR_MINUTES = 3.0, 5, 10
+
+# A surrogate's kernel matrix, its factor, their gradients and copies; an allowance, not a measurement.
+MATRICES = 8
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What was measured of one problem and algorithm.
+
+    Attributes:
+        origin: where: ``quick runs here``, ``published paper runs``.
+        here: whether on this machine.
+        runs, jobs, queries: their numbers; ``queries`` of one run.
+        run_seconds: CPU seconds of a mean run.
+        evaluate_seconds: CPU seconds of one evaluation of the problem; None where not recorded.
+        start_seconds: CPU seconds of a job's start (imports, data).
+        peak_mb: the largest memory of a job.
+        profile: None in timings that were collected without one.
+    """
+
+    origin: str
+    here: bool
+    runs: int
+    jobs: int
+    queries: int
+    run_seconds: float
+    evaluate_seconds: float | None
+    start_seconds: float
+    peak_mb: float
+    profile: Profile | None
+
+    def run(self, queries: int) -> Seconds:
+        """A run of so many queries."""
+        if self.profile:
+            return self.profile.run(queries)
+        mean = self.run_seconds * queries / self.queries
+        return Seconds(mean, mean, mean)
+
+    def memory(self, queries: int) -> float:
+        """MB of a run of so many queries: what was measured (most of it are libraries), and for a longer
+        one so many more matrices of n x n numbers as `MATRICES` says."""
+        more = max(queries**2 - self.queries**2, 0)
+        return self.peak_mb + MATRICES * 8e-6 * more
+
+    def said(self, queries: int) -> str:
+        """How `run` came to its number."""
+        if queries == self.queries:
+            return self.origin
+        if self.profile is None:
+            note = ": too low" if queries > self.queries else ""
+            return f"mean query of {self.origin}, {self.queries} queries for {queries}{note}"
+        if queries < self.queries:
+            return f"the first {queries} of {self.queries} queries of {self.origin}"
+        return f"extrapolated from {self.queries} to {queries} queries, {self.origin}"
+
+
+Timings = dict[str, list[Timing]]  # by `problem/algorithm`
+
+
+def timings(metadata: Mapping[str, Any], origin: str, here: bool) -> dict[str, Timing]:
+    """The timings in the metadata of collected or of published traces."""
+    found = {}
+    for key, entry in metadata.get("timings", {}).items():
+        runs, jobs = entry["runs"], entry["jobs"]
+        queries = entry["queries"] // runs
+        profile = None
+        if bins := entry.get("profile"):
+            first = tuple(int(name) for name in bins)
+            profile = Profile(first, tuple(s / runs for s in bins.values()), queries)
+        evaluate = entry.get("evaluate_seconds")
+        found[key] = Timing(
+            origin=origin,
+            here=here,
+            runs=runs,
+            jobs=jobs,
+            queries=queries,
+            run_seconds=entry["cpu_seconds"] / runs,
+            evaluate_seconds=None if evaluate is None else evaluate / entry["queries"],
+            start_seconds=entry["import_seconds"] / jobs,
+            peak_mb=entry["peak_mb"],
+            profile=profile,
+        )
+    return found
+
+
+@functools.cache
+def _published(paper: str, folder: Path) -> Timings:
+    """The published timings of a paper in the project ``folder``, the working one."""
+    if not paths.published_metadata(paper).exists():
+        return {}
+    metadata = pairs.published_metadata(paper)
+    try:
+        found = timings(metadata, f"published {metadata['scale']} runs", here=False)
+    except (ValueError, KeyError, TypeError, ZeroDivisionError):
+        path = paths.published_metadata(paper)
+        raise RepliboError(f"{path}: holds no timings; publish the paper again") from None
+    return {key: [timing] for key, timing in found.items()}
+
+
+def published(paper: str) -> Timings:
+    """The published timings of a paper by ``problem/algorithm``; none where nothing is published.
+
+    Raises:
+        RepliboError: the metadata are damaged.
+    """
+    return _published(paper, Path.cwd())
+
+
+def measured(config: Config, paper: str) -> Timings:
+    """All timings at hand: of the runs on this machine, and the published ones."""
+    from replibo.run import collect, traces
+
+    found = {key: list(entries) for key, entries in published(paper).items()}
+    entry = config.paper(paper)
+    for scale in SCALES:
+        for pair in entry.pairs(scale):
+            if not Path(pairs.file(entry, paper, scale, *pair)).exists():
+                continue
+            try:
+                content = collect.read_pair(config, paper, scale, *pair)
+            except RepliboError:
+                continue  # a damaged file, or runs with other settings
+            metadata = traces.read_metadata(content)
+            for key, timing in timings(metadata, f"{scale} runs here", here=True).items():
+                found.setdefault(key, []).append(timing)
+    return found
+
+
+def _best(entries: Iterable[Timing], queries: int) -> Timing | None:
+    """The timing that says most about a run of so many queries: one of the same length, else the one
+    that covers more of it, else one with a profile, else one of this machine."""
+    return max(
+        entries,
+        key=lambda e: (
+            e.queries == queries,
+            min(e.queries, queries),
+            e.profile is not None,
+            e.here,
+        ),
+        default=None,
+    )
+
+
+class Cost(NamedTuple):
+    """What a job needs: CPU seconds, MB of memory, the source of these numbers, and whether the source is
+    runs of this very problem."""
+
+    seconds: Seconds
+    memory_mb: float
+    how: str
+    own: bool
+
+
+def cost_of_job(
+    known: Timings, problem: str, algorithm: str, queries: int, runs: int
+) -> Cost | None:
+    """A job of ``runs`` seeds with ``queries`` queries each; None where the algorithm was never run.
+
+    An algorithm that was not run on the problem, but on others of the paper, is taken to cost what it
+    does on that one whose runs cover most of the queries (of several, the most expensive), with this
+    problem's evaluations instead of that one's.
+    """
+    own = _best(known.get(f"{problem}/{algorithm}", ()), queries)
+    if own:
+        seconds, how, timing = own.run(queries), own.said(queries), own
+    else:
+        others = {
+            key.partition("/")[0]: best
+            for key, entries in known.items()
+            if key.endswith(f"/{algorithm}") and (best := _best(entries, queries))
+        }
+        if not others:
+            return None
+        other = max(
+            others,
+            key=lambda name: (
+                min(others[name].queries, queries),
+                others[name].run(queries).expected,
+            ),
+        )
+        timing = others[other]
+        seconds, how = timing.run(queries), f"as on {other}: {timing.said(queries)}"
+        evaluations = [
+            entry.evaluate_seconds
+            for key, entries in known.items()
+            if key.startswith(f"{problem}/")
+            for entry in entries
+            if entry.evaluate_seconds is not None
+        ]
+        if evaluations and timing.evaluate_seconds is not None:
+            other_way = (max(evaluations) - timing.evaluate_seconds) * queries
+            floor = max(evaluations) * queries
+            seconds = Seconds(*(max(value + other_way, floor) for value in seconds))
+    return Cost(
+        seconds.times(runs).plus(timing.start_seconds + PROCESS_SECONDS),
+        timing.memory(queries),
+        how,
+        own is not None,
+    )
+
+
+def queries_of(entry: PaperEntry, settings: RunSettings) -> int:
+    """Queries of one run, initial points included."""
+    assert settings.horizon and settings.initial_points
+    return settings.horizon + (settings.initial_points if entry.first_round == "search" else 0)
+
+
+class Resources(NamedTuple):
+    """What one job asks a cluster for, at its first attempt."""
+
+    memory_mb: int
+    runtime_minutes: int
+
+
+def resources(
+    config: Config, paper: str, scale: str, problem: str, algorithm: str, block: str
+) -> Resources:
+    """Memory and time that a block of runs asks a cluster for.
+
+    From the published timings only, which are part of the repository: a DAG must be the same whether
+    it is built before or after some of its own runs have ended (Snakemake starts anew inside every
+    cluster job), and 10,000 jobs cannot each look into ``results/``. What was never run anywhere asks
+    for the config's ``memory_mb`` and ``runtime_minutes``, and what was run on other problems of its
+    paper only for no less than these.
+
+    Raises:
+        RepliboError: no such paper, scale, problem or algorithm; damaged published metadata.
+    """
+    settings = run_settings(config, paper, scale, problem, algorithm)
+    queries = queries_of(config.paper(paper), settings)
+    cost = cost_of_job(published(paper), problem, algorithm, queries, len(seed_list(block)))
+    if cost is None:
+        return Resources(config.memory_mb, config.runtime_minutes)
+    memory = math.ceil(MEMORY_SAFETY * cost.memory_mb + MEMORY_EXTRA_MB)
+    minutes = math.ceil(RUNTIME_SAFETY * cost.seconds.high / 60 + RUNTIME_EXTRA_MINUTES)
+    least_memory, least_minutes = MEMORY_FLOOR_MB, RUNTIME_FLOOR_MINUTES
+    if not cost.own:
+        least_memory, least_minutes = config.memory_mb, config.runtime_minutes
+    return Resources(max(memory, least_memory), max(minutes, least_minutes))

@@ -1,0 +1,46 @@
+"""What ``replibo list`` shows: everything that the config and the manifest name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from replibo.config import registry
+from replibo.config.models import Config
+from replibo.data.manifest import load_manifest
+
+SCALES = {
+    "smoke": "every rule once, about a minute, no network",
+    "quick": "minutes on two cores, no network; stand-ins where data are needed",
+    "paper": "every number as the paper states it, real data",
+    "published": "figures, tables and verdicts from the traces in published/",
+}
+
+
+def text(config: Config, what: str | None) -> str:
+    """One kind of things, or all kinds with headings where ``what`` is None."""
+    if what:
+        return "\n".join(f"{name:<34} {said}" for name, said in rows(config, what))
+    kinds = ("papers", "problems", "algorithms", "figures", "tables", "scales", "data")
+    lines = []
+    for kind in kinds:
+        lines.append(f"{kind}:")
+        lines += [f"  {name:<34} {said}" for name, said in rows(config, kind)]
+    return "\n".join(lines)
+
+
+def rows(config: Config, what: str) -> Iterator[tuple[str, str]]:
+    """Name and explanation of each thing of one kind."""
+    if what == "scales":
+        yield from SCALES.items()
+    elif what == "data":
+        for name, file in load_manifest().items():
+            yield name, f"{config.data_dir}/{file.path} ({file.licence})"
+    for paper, entry in config.entries.items():
+        if what == "papers":
+            yield paper, f"{entry.title} ({entry.reference})"
+        elif what in ("problems", "algorithms"):
+            for name, own in getattr(entry, what).items():
+                yield f"{paper} {name}", f"{own.label}: {registry.summary(what, own.type)}"  # type: ignore[arg-type]
+        elif what in ("figures", "tables"):
+            for name, output in getattr(entry, what).items():
+                yield f"{paper} {name}", output.caption

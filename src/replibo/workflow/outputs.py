@@ -1,0 +1,98 @@
+"""Making the outputs that the rules ask for: figures, tables, verdicts, published traces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from replibo import paths
+from replibo.config.load import scale_name
+from replibo.config.models import Config
+from replibo.errors import RepliboError, allowed
+from replibo.papers import lookup
+from replibo.run import pairs
+from replibo.workflow import targets
+from replibo.workflow.targets import OutputKind
+
+FIGURE_ENDINGS = ("pdf", "png", "svg")
+TABLE_ENDINGS = ("csv", "md", "tex", "html")
+
+
+def check_endings(files: Sequence[Path], endings: Sequence[str]) -> None:
+    """Raise a `RepliboError` where a file has another ending."""
+    for path in files:
+        if path.suffix[1:] not in endings:
+            raise RepliboError(f"--output {path}: must end in {allowed(endings)}")
+
+
+def check_scale(scale: str) -> None:
+    """Raise a `RepliboError` where there is neither such a scale nor is it `published`."""
+    if scale != paths.PUBLISHED:
+        scale_name(scale)
+
+
+def figure(config: Config, paper: str, name: str, scale: str, files: Sequence[Path]) -> None:
+    """Draw a figure from its own runs."""
+    check_endings(files, FIGURE_ENDINGS)
+    made = made_from_own_runs(config, "figures", paper, name, scale)
+    from replibo.results import plotting
+
+    plotting.save(made, files)
+
+
+def table(config: Config, paper: str, name: str, scale: str, files: Sequence[Path]) -> None:
+    """Make a table from its own runs."""
+    check_endings(files, TABLE_ENDINGS)
+    made = made_from_own_runs(config, "tables", paper, name, scale)
+    from replibo.results import tables
+
+    tables.save(made, files)
+
+
+def made_from_own_runs(config: Config, kind: OutputKind, paper: str, name: str, scale: str) -> Any:
+    """A figure or table, from the runs of its own problems and algorithms.
+
+    Raises:
+        RepliboError: no such output, function or option; files of runs are missing or damaged.
+    """
+    check_scale(scale)
+    entry = targets.output_entry(config, kind, paper, name)
+    where = f"config: {paper}.{kind}.{name}"
+    wanted = targets.output_pairs(config, kind, paper, name, scale)
+    if not wanted and entry.problems != []:
+        raise RepliboError(f"{where}: none of its runs are made at scale {scale}")
+    function = lookup.load(kind, paper, entry.function, entry.options, where)
+    from replibo.results.runs import read
+
+    files = paths.figure if kind == "figures" else paths.table
+    runs = read(config, paper, scale, wanted, files(scale, paper, name)[0])
+    return function(runs, entry, **entry.options)
+
+
+def claims(config: Config, papers: Sequence[str], scale: str, files: Sequence[Path]) -> str:
+    """Judge the claims of some papers (all where none is named), and write the verdicts to ``files``;
+    returns them as Markdown."""
+    check_endings(files, TABLE_ENDINGS)
+    check_scale(scale)
+    from replibo import verdicts
+    from replibo.results import tables
+
+    for paper in papers:
+        config.paper(paper)
+    made = verdicts.table(verdicts.judge_all(config, papers or config.papers, scale))
+    if files:
+        tables.save(made, files)
+    return made.md()
+
+
+def publish(config: Config, paper: str, scale: str, *, replace: bool) -> list[Path]:
+    """Keep a paper's traces, thinned, in ``published/``; returns the files."""
+    wanted = config.paper(paper).pairs(scale_name(scale))
+    target = paper if scale == "paper" else scale
+    pairs.require(pairs.files(config, paper, scale, wanted), target)
+    from replibo.results import publish as publishing
+    from replibo.run import collect
+
+    table = collect.together([collect.read_pair(config, paper, scale, *pair) for pair in wanted])
+    return publishing.publish(table, Path(paths.PUBLISHED, paper), replace=replace)
