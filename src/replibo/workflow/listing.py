@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from replibo.config import registry
 from replibo.config.models import Config
@@ -16,15 +16,15 @@ SCALES = {
 }
 
 
-def text(config: Config, what: str | None) -> str:
-    """One kind of things, or all kinds with headings where ``what`` is None."""
-    if what:
-        return "\n".join(f"{name:<34} {said}" for name, said in rows(config, what))
-    kinds = ("papers", "problems", "algorithms", "figures", "tables", "scales", "data")
+def text(config: Config, kinds: Sequence[str]) -> str:
+    """All things of these kinds; with headings where there are several."""
     lines = []
     for kind in kinds:
-        lines.append(f"{kind}:")
-        lines += [f"  {name:<34} {said}" for name, said in rows(config, kind)]
+        indent = ""
+        if len(kinds) > 1:
+            lines.append(f"{kind}:")
+            indent = "  "
+        lines += [f"{indent}{name:<34} {said}" for name, said in rows(config, kind)]
     return "\n".join(lines)
 
 

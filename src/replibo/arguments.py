@@ -1,0 +1,158 @@
+"""The arguments of the command line's commands."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import os
+from pathlib import Path
+from typing import Any
+
+LISTED = ("papers", "problems", "algorithms", "figures", "tables", "scales", "data")
+"""What ``replibo list`` knows."""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of all commands; ``command`` is the name of the one that was given."""
+    made = argparse.ArgumentParser(
+        prog="replibo",
+        description="Replication of four Bayesian-optimisation papers. The workflow (snakemake) "
+        "calls these commands; each can be repeated by hand, in the project's root folder.",
+        epilog="'replibo list' shows what there is; 'replibo COMMAND --help' explains a command.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    version = importlib.metadata.version("replibo")
+    made.add_argument("--version", action="version", version=f"%(prog)s {version}")
+    commands = made.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    def command(name: str, text: str, example: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(
+            name,
+            help=text,
+            description=text,
+            epilog=f"example:\n  {example}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        sub.set_defaults(command=name)
+        sub.add_argument(
+            "--config",
+            action="append",
+            default=[],
+            metavar="FILE",
+            help="YAML file laid over config/; may be given several times",
+        )
+        return sub
+
+    def scale(
+        sub: argparse.ArgumentParser, *more: str, help_text: str = "", **options: Any
+    ) -> None:
+        names = ", ".join(["smoke", "quick", "paper", *more])
+        sub.add_argument("--scale", help=f"{help_text}one of {names}", **options)
+
+    sub = command(
+        "run",
+        "Run a block of seeds of one problem with one algorithm; a killed run goes on where it was.",
+        "replibo run go_ucb f1 go_ucb --seeds 0-9 --scale quick --output /tmp/f1.parquet",
+    )
+    sub.add_argument("paper", help="see 'replibo list papers'")
+    sub.add_argument("problem", help="see 'replibo list problems'")
+    sub.add_argument("algorithm", help="see 'replibo list algorithms'")
+    sub.add_argument("--seeds", required=True, help="one seed or a range: 3 or 0-9")
+    scale(sub, default="paper")
+    sub.add_argument("--output", required=True, type=Path, help="parquet file for the traces")
+    sub.add_argument(
+        "--initial-points",
+        type=Path,
+        metavar="FILE",
+        help="CSV file with a header and one point a row, native coordinates: start from these "
+        "points (to compare with another code), the same for every seed",
+    )
+
+    sub = command(
+        "fetch",
+        "Fetch data files (all where none is named) and verify them.",
+        "replibo fetch crossed_barrel agnp --mirror /path/to/folder",
+    )
+    sub.add_argument("files", nargs="*", metavar="FILE", help="see 'replibo list data'")
+    sub.add_argument("--mirror", help="folder or URL that is asked first")
+    sub.add_argument(
+        "--data-dir", type=Path, help="folder of the data files (default: the config's)"
+    )
+
+    sub = command(
+        "collect",
+        "Put the blocks of runs of one problem and algorithm into one table.",
+        "replibo collect go_ucb f1 gp_ei --scale quick --output /tmp/runs.parquet",
+    )
+    for name in ("paper", "problem", "algorithm"):
+        sub.add_argument(name)
+    scale(sub, required=True)
+    sub.add_argument("--output", required=True, type=Path, help="parquet file")
+
+    for kind, verb, example in (
+        ("figure", "Draw", "go_ucb figure_1 --scale published --output /tmp/figure_1.png"),
+        ("table", "Make", "go_ucb final_regret --scale published --output /tmp/final_regret.md"),
+    ):
+        text = f"{verb} one {kind} from the runs of its problems and algorithms."
+        sub = command(kind, text, f"replibo {kind} {example}")
+        sub.add_argument("paper")
+        sub.add_argument("name", help=f"see 'replibo list {kind}s'")
+        scale(sub, "published", required=True)
+        sub.add_argument(
+            "--output", required=True, type=Path, nargs="+", help="one file for each format"
+        )
+
+    sub = command(
+        "claims",
+        "Judge the papers' claims by the runs of a scale.",
+        "replibo claims --scale published",
+    )
+    sub.add_argument("papers", nargs="*", metavar="PAPER", help="all where none is named")
+    scale(sub, "published", default="published")
+    sub.add_argument(
+        "--output", type=Path, nargs="+", default=[], help="files (csv, md, tex, html)"
+    )
+
+    sub = command(
+        "publish",
+        "Keep a paper's traces, thinned, in published/.",
+        "replibo publish go_ucb --scale paper",
+    )
+    sub.add_argument("paper")
+    scale(sub, default="paper")
+    sub.add_argument(
+        "--replace",
+        action="store_true",
+        help="also where more than these runs is published already",
+    )
+
+    sub = command(
+        "estimate",
+        "Say what targets need: jobs, core hours, wall time, memory, disk, from measured traces.",
+        "replibo estimate figures/paper/lb_gp_ucb/figure_3.pdf --cores 8",
+    )
+    sub.add_argument(
+        "targets",
+        nargs="*",
+        metavar="TARGET",
+        help="what snakemake would be asked for (all, quick, a figure's file), or a paper; all papers "
+        "where none is named",
+    )
+    scale(sub, help_text="scale of targets that are papers: ")
+    sub.add_argument(
+        "--cores", type=int, default=os.cpu_count() or 1, help="cores to share the work"
+    )
+    sub.add_argument(
+        "--by",
+        choices=("method", "problem"),
+        default="method",
+        help="what the rows are of; the problems of a figure are those of its entry in the config",
+    )
+
+    sub = command(
+        "list",
+        "Show what there is: papers, problems, algorithms, figures, tables, scales, data.",
+        "replibo list algorithms",
+    )
+    sub.add_argument("what", nargs="?", choices=LISTED, help="all where it is left out")
+    return made

@@ -1,0 +1,76 @@
+"""Every figure and table, from the published runs of its own problems and algorithms: as from all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from replibo.config import load
+from replibo.papers import lookup
+from replibo.results.runs import Runs, read
+from replibo.run import pairs
+from replibo.workflow import outputs, targets
+
+ROOT = Path(__file__).parents[2]
+
+
+def published() -> list[tuple[str, Any, str]]:
+    """Paper, kind and name of all that is made at the scale `published`."""
+    config = load.load(ROOT / "config")
+    folders = [paper for paper in config.papers if (ROOT / "published" / paper).exists()]
+    return [
+        (paper, kind, name)
+        for paper in folders
+        for kind in ("figures", "tables")
+        for name in getattr(config.paper(paper), kind)
+    ]
+
+
+@pytest.fixture(scope="module")
+def all_runs() -> dict[str, Runs]:
+    """For each paper all that is published of it."""
+    return {}
+
+
+def drawn(figure: Figure) -> list[Any]:
+    """The numbers and words of a figure, but for its caption, which says of how many seeds it is."""
+    found: list[Any] = []
+    for ax in figure.axes:
+        found += [ax.get_title(), ax.get_xlabel(), ax.get_ylabel()]
+        found += [text.get_text() for text in ax.texts]
+        for line in ax.lines:
+            found += [line.get_label(), np.asarray(line.get_xdata()), np.asarray(line.get_ydata())]
+        for collection in ax.collections:
+            found += [path.vertices for path in collection.get_paths()]
+        found += [patch.get_path().vertices for patch in ax.patches]
+        found += [np.asarray(image.get_array()) for image in ax.images]
+    return found
+
+
+@pytest.mark.parametrize(("paper", "kind", "name"), published())
+def test_an_output_reads_no_other_runs(
+    paper: str, kind: Any, name: str, root: Path, all_runs: dict[str, Runs]
+) -> None:
+    config = load.load()
+    if name not in targets.names_at(config, kind, paper, "published"):
+        return  # none of its runs is published
+    if paper not in all_runs:
+        everything = pairs.at(config, paper, "published")
+        all_runs[paper] = read(config, paper, "published", everything, "published")
+    own = outputs.made_from_own_runs(config, kind, paper, name, "published")
+    entry = getattr(config.paper(paper), kind)[name]
+    function = lookup.load(kind, paper, entry.function, entry.options, name)
+    expected = function(all_runs[paper], entry, **entry.options)
+    if kind == "tables":
+        assert own.frame.equals(expected.frame)
+    else:
+        found, wanted = drawn(own), drawn(expected)
+        assert len(found) == len(wanted) > 0
+        for a, b in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(a, b)
+    plt.close("all")
