@@ -27,7 +27,7 @@ def problem_label(runs: Runs, problem: str) -> str:
 
 def dim_of(runs: Runs, problem: str) -> int:
     """The number of dimensions."""
-    return int(runs.metadata["problems"][problem]["dim"])
+    return runs.dim(problem)
 
 
 def require(runs: Runs, problem: str, *algorithms: str) -> None:

@@ -152,6 +152,10 @@ class Runs:
             for name, seeds in zip(algorithms, own, strict=True)
         ]
 
+    def dim(self, problem: str) -> int:
+        """The number of dimensions."""
+        return int(self.metadata["problems"][problem]["dim"])
+
     def initial_points(self, problem: str) -> int:
         """Number of initial points."""
         return int(self.metadata["problems"][problem]["initial_points"])
