@@ -7,7 +7,11 @@ the sign is taken from ``is_minimization_problem``, never from a function's name
 
 from __future__ import annotations
 
+import functools
+import importlib
+import importlib.util
 import inspect
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -113,16 +117,42 @@ class BotorchProblem(Problem):
         return self._sign * f
 
 
+@functools.cache
+def _test_functions() -> tuple[Any, Any]:
+    """``botorch.test_functions.synthetic`` and ``.base``, without the rest of BoTorch.
+
+    The packages' own ``__init__`` import all of BoTorch, its models and optimisers: as much time again
+    as torch takes, in every run on one of these functions. So the two modules are imported from
+    packages without contents, and what `import botorch` finds later is left as it would be without us.
+    """
+    names = ("botorch.test_functions.synthetic", "botorch.test_functions.base")
+    before = any(map(_is_botorch, sys.modules))
+    if not before:
+        for package in ("botorch", "botorch.test_functions"):
+            spec = importlib.util.find_spec(package)
+            assert spec is not None
+            sys.modules[package] = importlib.util.module_from_spec(spec)
+    try:
+        synthetic, base = map(importlib.import_module, names)
+    finally:
+        if not before:
+            for name in [name for name in sys.modules if _is_botorch(name)]:
+                del sys.modules[name]
+    return synthetic, base
+
+
+def _is_botorch(module: str) -> bool:
+    return module.partition(".")[0] == "botorch"
+
+
 def _made(function: str, dim: int | None) -> Any:
     """The BoTorch test function, with ``negate`` as BoTorch has it, in double precision."""
-    from botorch.test_functions import synthetic
-    from botorch.test_functions.base import ConstrainedBaseTestProblem
-
-    known = {
+    synthetic, base = _test_functions()
+    known: dict[str, Any] = {
         name: cls
         for name, cls in inspect.getmembers(synthetic, inspect.isclass)
         if issubclass(cls, synthetic.SyntheticTestFunction)
-        and not issubclass(cls, ConstrainedBaseTestProblem)
+        and not issubclass(cls, base.ConstrainedBaseTestProblem)
         and not inspect.isabstract(cls)
     }
     if function not in known:

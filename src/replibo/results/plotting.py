@@ -107,3 +107,4 @@ def save(figure: Figure, paths: Sequence[Path]) -> None:
         metadata = {"CreationDate": None} if path.suffix == ".pdf" else {}
         with files.written_whole(path) as temporary:
             figure.savefig(temporary, format=path.suffix[1:], metadata=metadata)
+        figure.set_layout_engine("none")  # laid out once, the same in every format
