@@ -52,6 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         number = signal.Signals(stopped.args[0])
         print(f"replibo: {stopping.STOPPED.format(number.name)}", file=sys.stderr)
         return 128 + number
+    except MemoryError:
+        print("replibo: not enough memory for these settings", file=sys.stderr)
+        return 2
     except BrokenPipeError:  # the reader of our output (head, less) has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -105,6 +107,45 @@ def test_fewer_runs_do_not_replace_more_unless_told(folder: Path) -> None:
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     publish.publish(few, folder, replace=True)
     assert len(publish.read("go_ucb", BOTH)) == 20
+
+
+@pytest.mark.parametrize("name", ["f1.parquet", "metadata.json"])
+@pytest.mark.parametrize("fault", ["flip", "cut", "missing", "a folder"])
+def test_damaged_published_files_are_said_in_one_line(folder: Path, name: str, fault: str) -> None:
+    publish.publish(source(), folder)
+    path = folder / name
+    whole = bytearray(path.read_bytes())
+    whole[len(whole) // 2 - 3] ^= 1
+    path.unlink()
+    if fault == "flip":
+        path.write_bytes(whole)
+    elif fault == "cut":
+        path.write_bytes(whole[: len(whole) // 2])
+    elif fault == "a folder":
+        path.mkdir()
+    with pytest.raises(RepliboError) as caught:
+        publish.read("go_ucb", BOTH)
+    named = str(folder) if fault == "missing" and name == "metadata.json" else str(path)
+    assert str(caught.value).startswith(named) and "\n" not in str(caught.value)
+
+
+def test_a_full_disk_leaves_what_was_published(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish.publish(source(), folder)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    write = Path.write_bytes
+
+    def full(path: Path, content: bytes) -> int:
+        if path.name == paths.METADATA:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(path, content)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(RepliboError, match="go_ucb: cannot be written"):
+        publish.publish(source(60, noise=True), folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert os.listdir(folder.parent) == ["go_ucb"]
 
 
 def published_papers() -> list[str]:

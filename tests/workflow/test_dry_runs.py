@@ -164,6 +164,18 @@ def test_the_data_target_fetches_every_file(project: Project) -> None:
             ["results/quick/go_ucb/nope/go_ucb/seeds_0-4.parquet"],
             "go_ucb has no problem called 'nope'; allowed: f1",
         ),
+        *(
+            ([f"results/quick/go_ucb/f1/go_ucb/seeds_{block}.parquet"], line)
+            for block, line in (
+                (
+                    "9-0",
+                    "seeds_9-0.parquet: must be seeds in rising order, at most 2147483647, got",
+                ),
+                ("0-2147483647", "seeds_0-2147483647.parquet: must be at most 100000 seeds, got"),
+                ("010", "seeds_010.parquet: must be a number or FIRST-LAST, e.g. 0-9, got '010'"),
+                ("8-12", "seeds_8-12.parquet: must be seeds of the config (0-4), got 8-12"),
+            )
+        ),
         (
             ["figures/quick/go_ucb/nope.pdf"],
             "go_ucb has no figure called 'nope'; allowed: figure_1",

@@ -21,6 +21,7 @@ from replibo import cli
 from replibo.config import load
 from replibo.errors import RepliboError
 from replibo.run import collect, traces
+from replibo.run.metadata import checksum
 from replibo.workflow import targets
 from replibo.workflow.estimate import plan as plans
 from replibo.workflow.estimate import report
@@ -359,10 +360,14 @@ def elsewhere(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     return tmp_path
 
 
+def sealed(metadata: dict[str, Any]) -> str:
+    return json.dumps({**metadata, "checksum": checksum(metadata)})
+
+
 def publish(folder: Path, entries: dict[str, dict[str, Any]]) -> None:
     path = folder / "published/go_ucb/metadata.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"scale": "paper", "timings": entries}))
+    path.write_text(sealed({"scale": "paper", "timings": entries}))
     measurements._published.cache_clear()
 
 
@@ -458,8 +463,13 @@ def test_resources_do_not_depend_on_results(elsewhere: Path) -> None:
     ("content", "line"),
     [
         ("{", "not JSON"),
-        ("[]", "holds no timings; publish the paper"),
-        ('{"timings": {"f1/gp_ei": {}}, "scale": "paper"}', "holds no timings; publish the paper"),
+        ("[]", "damaged"),
+        (sealed({}), "holds no timings; publish the paper"),
+        (
+            sealed({"timings": {"f1/gp_ei": {}}, "scale": "paper"}),
+            "holds no timings; publish the paper",
+        ),
+        (sealed({"timings": {}}).replace("timings", "timinks"), "damaged"),
     ],
 )
 def test_damaged_published_metadata(content: str, line: str, elsewhere: Path) -> None:

@@ -1,5 +1,6 @@
 import functools
 import re
+from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import validate
@@ -26,6 +27,10 @@ def one_line(function):
     return wrapped
 
 
+# Snakemake's own reader passes over what a reader of YAML may take for something else.
+for name in workflow.configfiles:
+    one_line(load.read_yaml)(Path(name))
+
 # The typed models first: they say what is allowed. The schema is generated from them.
 CONFIG = one_line(load.parse)(config)
 if workflow.is_main_process:  # a job checks its own problem and algorithm
@@ -49,6 +54,7 @@ wildcard_constraints:
 
 @one_line
 def data_of_run(wildcards):
+    targets.check_block(CONFIG, **dict(wildcards.items()))
     return targets.data_files(
         CONFIG, wildcards.paper, wildcards.scale, wildcards.problem
     )

@@ -284,6 +284,11 @@ class PaperEntry(Model):
         result = entry.problems.get(problem, RunSettings()).over(entry.defaults)
         return result.over(self.problems[problem]).over(self.defaults)
 
+    def queries(self, settings: RunSettings) -> int:
+        """The number of queries of a run with these settings."""
+        assert settings.horizon is not None and settings.initial_points is not None
+        return settings.horizon + (settings.initial_points if self.first_round == "search" else 0)
+
     def seeds(self, scale: str, problem: str, algorithm: str) -> list[int]:
         """The seeds of one problem and algorithm: the scale's for the algorithm, else the problem's."""
         own = self.scales[scale].algorithms.get(algorithm, AlgorithmSettings())  # type: ignore[index]

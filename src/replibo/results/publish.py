@@ -7,6 +7,7 @@ timings, versions, machine, commit. The pseudo-scale ``published`` reads them in
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Collection
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 from replibo import files, paths
 from replibo.errors import RepliboError
 from replibo.run import pairs, traces
+from replibo.run.metadata import checksum
 from replibo.run.pairs import Pair
 
 if TYPE_CHECKING:
@@ -77,7 +79,7 @@ def publish(table: pa.Table, folder: Path, *, replace: bool = False) -> list[Pat
 
     metadata = traces.read_metadata(table)
     if (folder / paths.METADATA).exists() and not replace:
-        before = json.loads((folder / paths.METADATA).read_text(encoding="utf-8"))
+        before = pairs.published_metadata(metadata["paper"])
         if before["rows"] > len(table) or (before["scale"], metadata["scale"]) == (
             "paper",
             "quick",
@@ -109,14 +111,14 @@ def publish(table: pa.Table, folder: Path, *, replace: bool = False) -> list[Pat
                 f"{folder / name}: would have {len(content)} bytes; allowed: {MAXIMAL_BYTES} (keep "
                 "fewer diagnostics or algorithms)"
             )
-    summary = {**metadata, "rows": len(table), "files": sorted(parts)}
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(parts.items())}
+    summary = {**metadata, "rows": len(table), "files": digests}
+    summary["checksum"] = checksum(summary)
     parts[paths.METADATA] = (json.dumps(summary, indent=2) + "\n").encode()
-    for name, content in parts.items():
-        with files.written_whole(folder / name) as temporary:
-            temporary.write_bytes(content)
-    for path in folder.glob("*.parquet"):
-        if path.name not in parts:
-            path.unlink()
+    with files.written_whole(folder, folder=True) as temporary:
+        temporary.mkdir()
+        for name, content in parts.items():
+            (temporary / name).write_bytes(content)
     return [folder / name for name in sorted(parts)]
 
 
@@ -131,14 +133,21 @@ def read(paper: str, wanted: Collection[Pair]) -> pa.Table:
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
+    folder = Path(paths.PUBLISHED, paper)
     metadata = pairs.published_metadata(paper)
     parts = []
-    for name in pairs.published_files(paper, wanted)[1:]:
-        try:
-            content = pq.read_table(name)
-        except (pa.ArrowException, OSError) as error:
-            reason = str(error).partition("\n")[0]
-            raise RepliboError(f"{name}: not a whole parquet file ({reason})") from None
+    for name, digest in metadata["files"].items():
+        own, _, method = name.removesuffix(".parquet").partition(".")
+        if not any(own == problem and method in ("", algorithm) for problem, algorithm in wanted):
+            continue
+        path = folder / name
+        whole = files.read_bytes(path)
+        if hashlib.sha256(whole).hexdigest() != digest:
+            raise RepliboError(
+                f"{path}: not the published file (its digest is wrong); publish the paper again, or "
+                "take the file from the repository"
+            )
+        content = pq.read_table(pa.BufferReader(whole))
         problem = content["problem"][0].as_py()
         names = sorted(algorithm for own, algorithm in wanted if own == problem)
         parts.append(content.filter(pc.is_in(content["algorithm"].cast("string"), pa.array(names))))

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from replibo import paths
-from replibo.config.models import Config, PaperEntry
+from replibo.config.models import Config, PaperEntry, seed_list
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
-from replibo.run import pairs, traces
+from replibo.run import metadata, pairs, traces
 from replibo.run.identity import run_identity
 
 if TYPE_CHECKING:
@@ -29,9 +29,36 @@ def read_pair(config: Config, paper: str, scale: str, problem: str, algorithm: s
     """
     entry = config.paper(paper)
     path = Path(pairs.file(entry, paper, scale, problem, algorithm))
-    if path.name == Path(paths.COLLECTED).name:
-        return traces.read(path)
-    return collect(config, paper, scale, problem, algorithm)
+    if path.name != Path(paths.COLLECTED).name:
+        return collect(config, paper, scale, problem, algorithm)
+    content = traces.read(path)
+    if fault := _foreign_collected(content, path, entry, paper, scale, problem, algorithm):
+        raise RepliboError(f"{path}: {fault}; delete it, and its rule makes it again")
+    return content
+
+
+def _foreign_collected(
+    content: pa.Table,
+    path: Path,
+    entry: PaperEntry,
+    paper: str,
+    scale: str,
+    problem: str,
+    algorithm: str,
+) -> str:
+    """Why a collected file does not hold the runs that its path says; empty where it does."""
+    found = metadata.check(metadata.Collected, traces.read_metadata(content), path)
+    names = found["paper"], found["scale"], *found["timings"]
+    if names != (paper, scale, f"{problem}/{algorithm}"):
+        return f"must hold {paper} {scale} {problem}/{algorithm}, got {' '.join(names)}"
+    facts, settings = found["problems"].get(problem, {}), entry.settings(scale, problem)
+    for key in ("horizon", "initial_points"):
+        if facts.get(key) != getattr(settings, key):
+            return f"holds runs with {key} = {facts.get(key)}, not {getattr(settings, key)}"
+    seeds = entry.seeds(scale, problem, algorithm)
+    if content["seed"].to_pylist() != [n for n in seeds for _ in range(entry.queries(settings))]:
+        return "must hold every query of every seed of the config"
+    return ""
 
 
 def collect(config: Config, paper: str, scale: str, problem: str, algorithm: str) -> pa.Table:
@@ -42,37 +69,39 @@ def collect(config: Config, paper: str, scale: str, problem: str, algorithm: str
         RepliboError: one line for each file that is missing, damaged or of another run.
     """
     entry = config.paper(paper)
+    queries = entry.queries(entry.settings(scale, problem))
     parts, faults = [], []
-    for path in map(Path, pairs.blocks(entry, paper, scale, problem, algorithm)):
+    for block in entry.blocks(scale, problem, algorithm):
+        path = Path(paths.block(scale, paper, problem, algorithm, block))
         try:
             content = traces.read(path)
+            found = metadata.check(metadata.Block, traces.read_metadata(content), path)
+            if fault := _foreign(found, entry, paper, scale, problem, algorithm):
+                raise RepliboError(f"{path}: {fault}; delete it, and its rule makes it again")
+            traces.check_block(path, content, seed_list(block), queries)
         except RepliboError as error:
             faults.append(str(error))
-            continue
-        metadata = traces.read_metadata(content)
-        if fault := _foreign(metadata, entry, scale, problem, algorithm):
-            faults.append(f"{path}: {fault}; delete it, and its rule makes it again")
-            continue
-        parts.append(_of_block(content, metadata, path))
+        else:
+            parts.append(_of_block(content, found, path))
     if faults:
         raise RepliboError("\n".join(faults))
     return together(parts)
 
 
-def _of_block(content: pa.Table, metadata: dict[str, Any], path: Path) -> pa.Table:
+def _of_block(content: pa.Table, of: dict[str, Any], path: Path) -> pa.Table:
     """One block as outputs read it: the columns ``problem`` and ``algorithm`` in front, and x of the
     best queries only."""
     import pyarrow as pa
 
-    problem, algorithm = metadata["problem"], metadata["algorithm"]
-    facts = metadata["problem_facts"]
+    problem, algorithm = of["problem"], of["algorithm"]
+    facts = of["problem_facts"]
     common = {
-        "paper": metadata["paper"],
-        "scale": metadata["scale"],
+        "paper": of["paper"],
+        "scale": of["scale"],
         "problems": {problem: facts},
-        "timings": {f"{problem}/{algorithm}": timings(content, metadata)},
-        "changed_config": metadata.get("changed_config", False),
-        **{key: [metadata[key]] for key in ORIGIN},
+        "timings": {f"{problem}/{algorithm}": timings(content, of)},
+        "changed_config": of["changed_config"],
+        **{key: [of[key]] for key in ORIGIN},
         "files": {problem: str(path)},
     }
     content = best_queries(content, facts.get("kept_queries", 1))
@@ -100,24 +129,24 @@ def together(parts: Sequence[pa.Table]) -> pa.Table:
     faults: list[str] = []
     found: dict[str, Any] = {}
     origin: dict[str, set[str]] = {key: set() for key in ORIGIN}
-    for metadata in map(traces.read_metadata, parts):
+    for of in map(traces.read_metadata, parts):
         if not found:
-            found = {**metadata, "problems": {}, "timings": {}, "files": {}}
-        for problem, facts in metadata["problems"].items():
+            found = {**of, "problems": {}, "timings": {}, "files": {}}
+        for problem, facts in of["problems"].items():
             first = found["problems"].setdefault(problem, facts)
-            path = metadata.get("files", {}).get(problem, problem)
+            path = of.get("files", {}).get(problem, problem)
             found["files"].setdefault(problem, path)
             if facts.get("recorded", {}) != first.get("recorded", {}):
                 faults.append(
                     f"{path}: was run on another {problem} than {found['files'][problem]} (made on "
                     "another machine, or of other data); delete it, and its rule makes it again"
                 )
-        for key, entry in metadata["timings"].items():
+        for key, entry in of["timings"].items():
             known = found["timings"].get(key)
             found["timings"][key] = entry if known is None else added(known, entry)
         for key, values in origin.items():
-            values |= {json.dumps(value, sort_keys=True) for value in metadata[key]}
-        found["changed_config"] |= metadata["changed_config"]
+            values |= {json.dumps(value, sort_keys=True) for value in of[key]}
+        found["changed_config"] |= of["changed_config"]
     if faults:
         raise RepliboError("\n".join(faults))
     found |= {
@@ -161,18 +190,24 @@ SETTINGS = (
 
 
 def _foreign(
-    metadata: dict[str, Any], entry: PaperEntry, scale: str, problem: str, algorithm: str
+    found: dict[str, Any], entry: PaperEntry, paper: str, scale: str, problem: str, algorithm: str
 ) -> str:
     """Why a file does not hold the runs that its path says; empty where it does."""
     expected = run_identity(entry, scale, problem, algorithm)
     for key in SETTINGS:
         # as JSON, which does not tell 1 from 1.0 where YAML does
-        if json.dumps(metadata["identity"].get(key)) != json.dumps(expected[key]):
-            return f"holds runs with {key} = {metadata['identity'].get(key)}, not {expected[key]}"
-    return "" if metadata["scale"] == scale else f"holds runs of scale {metadata['scale']}"
+        if json.dumps(found["identity"].get(key)) != json.dumps(expected[key]):
+            return f"holds runs with {key} = {found['identity'].get(key)}, not {expected[key]}"
+    if "given_points" in found["identity"]:
+        return "holds runs from initial points that were given by hand"
+    if (found["paper"], found["scale"]) != (paper, scale):
+        return (
+            f"must hold runs of {paper} at scale {scale}, got {found['paper']} at {found['scale']}"
+        )
+    return ""
 
 
-def timings(content: pa.Table, metadata: dict[str, Any]) -> dict[str, Any]:
+def timings(content: pa.Table, of: dict[str, Any]) -> dict[str, Any]:
     """One file's CPU seconds.
 
     The sum of the squares of the runs' CPU seconds is kept too: the spread over the runs is known
@@ -184,14 +219,14 @@ def timings(content: pa.Table, metadata: dict[str, Any]) -> dict[str, Any]:
     _, run = np.unique(content.column("seed").to_numpy(), return_inverse=True)
     seconds = np.bincount(run, weights=queries)
     return {
-        "runs": len(metadata["digests"]),
+        "runs": len(of["digests"]),
         "queries": len(content),
         "cpu_seconds": float(seconds.sum()),
         "cpu_seconds_squared": float(seconds @ seconds),
         "evaluate_seconds": float(np.sum(content.column("evaluate_seconds").to_numpy())),
-        "import_seconds": metadata["overhead_seconds"],
+        "import_seconds": of["overhead_seconds"],
         "jobs": 1,
-        "peak_mb": metadata["peak_mb"],
+        "peak_mb": of["peak_mb"],
         "profile": {key: round(value, 6) for key, value in _profile(content, queries).items()},
     }
 

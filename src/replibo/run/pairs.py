@@ -10,6 +10,8 @@ from typing import Any
 from replibo import paths
 from replibo.config.models import Config, PaperEntry
 from replibo.errors import RepliboError
+from replibo.files import read_bytes
+from replibo.run import metadata
 
 Pair = tuple[str, str]
 """A problem and an algorithm."""
@@ -89,10 +91,15 @@ def published_metadata(paper: str) -> dict[str, Any]:
         RepliboError: nothing is published, or the metadata are damaged.
     """
     path = paths.published_metadata(paper)
+    if not path.exists():
+        raise RepliboError(f"{path.parent}: nothing is published there")
     try:
-        metadata: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except OSError:
-        raise RepliboError(f"{path.parent}: nothing is published there") from None
+        found: Any = json.loads(read_bytes(path))
     except ValueError as error:
         raise RepliboError(f"{path}: not JSON ({error})") from None
-    return metadata
+    if not isinstance(found, dict) or found.get("checksum") != metadata.checksum(found):
+        raise RepliboError(
+            f"{path}: damaged (its checksum is wrong or missing); publish the paper again, or take the "
+            "file from the repository"
+        )
+    return found

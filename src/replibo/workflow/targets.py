@@ -141,6 +141,23 @@ def block_files(config: Config, paper: str, scale: str, problem: str, algorithm:
     return pairs.blocks(config.paper(paper), paper, scale, problem, algorithm)
 
 
+def check_block(
+    config: Config, paper: str, scale: str, problem: str, algorithm: str, block: str
+) -> None:
+    """Raise a `RepliboError` where ``block`` (``0-9``) is not made of seeds of the config."""
+    load.run_settings(config, paper, scale, problem, algorithm)
+    where = paths.block(scale, paper, problem, algorithm, block)
+    known = config.paper(paper).seeds(scale, problem, algorithm)
+    try:
+        seeds = models.seed_list(block)
+    except ValueError as error:
+        raise RepliboError(f"{where}: {error}") from None
+    if not set(seeds) <= set(known):
+        raise RepliboError(
+            f"{where}: must be seeds of the config ({models.block_name(known)}), got {block}"
+        )
+
+
 def data_files(config: Config, paper: str, scale: str, problem: str) -> list[str]:
     """The data files that a problem's runs read; none where stand-ins are used."""
     entry = config.paper(paper)
