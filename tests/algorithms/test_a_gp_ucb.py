@@ -170,7 +170,6 @@ def test_oracle_keeps_its_length_scale() -> None:
             lambda s: Oracle(s, STREAMS, length_scale={"berkenkamp": 0.1}),
             "length_scale must hold agnp, got berkenkamp",
         ),
-        (lambda s: Oracle(s, STREAMS, length_scale=0.1, beta=math.inf), "beta: inf"),
     ],
 )
 def test_bad_input(make: Any, message: str) -> None:

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
 from replibo.algorithms.bbo_ucb import BboUcb
 from replibo.algorithms.gp_ucb import GpUcb
-from replibo.config import registry
 from replibo.errors import RepliboError
 from replibo.streams import RunStreams
 
@@ -120,9 +119,3 @@ def test_iterations_by_the_problem() -> None:
         RepliboError, match=r"^BboUcb: iterations must hold n_1000, got n_100 or n_500$"
     ):
         made(iterations={"n_500": 500, "n_100": 100})
-
-
-def test_the_config_knows_its_settings() -> None:
-    registry.check("algorithms", "bbo_ucb.BboUcb", {"iterations": {"n_100": 100}, "candidates": 64})
-    with pytest.raises(RepliboError, match="beta"):
-        registry.check("algorithms", "bbo_ucb.BboUcb", {"iterations": 100, "beta": 2})

@@ -329,7 +329,7 @@ def test_swapped_files_are_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
-        ({"channels": ()}, "0 convolutions"),
+        ({"channels": ()}, "must be 1 to 5 convolutions, got 0"),
         ({"channels": (8, 0)}, "channels must be greater than or equal to 1, got 0"),
         ({"channels": (1,) * 6}, "1 to 5"),
         ({"data": {}}, "mnist_train_images"),
