@@ -30,12 +30,12 @@ from replibo.algorithms.base import History, Space
 from replibo.algorithms.gp_ei import GpEi
 from replibo.algorithms.gp_ts import GpTs
 from replibo.algorithms.gp_ucb import GpUcb
-from replibo.algorithms.parts.gp_sampled import _GpSampled
+from replibo.algorithms.parts.gp_sampled import GpSampled
 from replibo.algorithms.parts.refit import RefitSchedule
 from replibo.problems.base import Array
 from replibo.streams import RunStreams
 
-ALGORITHMS: tuple[type[_GpSampled], ...] = (GpUcb, GpTs, GpEi)
+ALGORITHMS: tuple[type[GpSampled], ...] = (GpUcb, GpTs, GpEi)
 NOISE = 0.03
 
 

@@ -19,11 +19,14 @@ from replibo.algorithms.base import History, Proposal, Space
 from replibo.algorithms.gp_ei import GpEi
 from replibo.algorithms.gp_ts import GpTs
 from replibo.algorithms.gp_ucb import GpUcb, srinivas_beta
+from replibo.algorithms.parts import gp_sampled
 from replibo.algorithms.parts.candidates import Candidates
-from replibo.algorithms.parts.gp_sampled import GpSampled
+from replibo.algorithms.parts.gp_sampled import NEAR_FROM, GpSampled
 from replibo.config import registry
 from replibo.errors import RepliboError
 from replibo.streams import RunStreams
+from replibo.surrogates.gp_regression import fit
+from replibo.surrogates.standardise import standardise
 
 ALGORITHMS: list[tuple[type[GpSampled], dict[str, Any]]] = [
     (GpUcb, {}),
@@ -195,6 +198,43 @@ def test_a_new_object_proposes_the_very_same_query_at_any_time(
         again = new().ask(first(history, 3 + t), t)
         assert_array_equal(again.x, proposals[t - 1].x)
         assert again.diagnostics == proposals[t - 1].diagnostics
+
+
+@pytest.mark.parametrize("growth", [0.0, 0.3])
+def test_fits_that_start_from_the_last_one_are_rebuilt_from_the_history(
+    growth: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gp_sampled, "NEAR_FROM", 8)
+
+    def new() -> GpEi:
+        return GpEi(Space(3), streams(GpEi), candidates=50, refit_growth=growth)
+
+    history = started(3, 4)
+    proposals = go_on(new(), history, 20)
+    for t in (1, 3, 4, 5, 6, 12, 20, 12, 3):
+        again = new().ask(first(history, 3 + t), t)
+        assert_array_equal(again.x, proposals[t - 1].x)
+        assert again.diagnostics == proposals[t - 1].diagnostics
+
+
+def test_a_fit_that_starts_from_the_last_one_is_as_good_and_much_cheaper() -> None:
+    """By the log posterior that is reached; at D = 10, on growing data."""
+    asked = GpEi(Space(10), streams(GpEi))
+    rng = np.random.default_rng(0)
+    history = History(10, 190)
+    for x in rng.random((300, 10)):
+        history.append(x, float(np.sin(5 * x).sum() + 0.1 * rng.standard_normal()))
+    fits = {}
+    for n in range(190, 301):
+        gp = asked.surrogate(first(history, n))
+        fits[gp.fitted_at] = gp.fitted
+    for n, near in fits.items():
+        afresh = fit(torch.tensor(history.X[:n]), torch.tensor(standardise(history.y[:n])[0]))
+        if n < NEAR_FROM:
+            assert near == afresh
+        else:
+            assert near.evaluations < afresh.evaluations / 4
+            assert near.log_posterior > afresh.log_posterior - 1e-2
 
 
 @every_algorithm

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
@@ -16,10 +17,14 @@ from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.settings import Count, Fraction, NonNegative
 from replibo.streams import RunStreams
-from replibo.surrogates.gp_regression import GpRegression
+from replibo.surrogates.gp_regression import GpRegression, Hyperparameters
 
 # The candidates' memory is reckoned for a surrogate of that many observations.
 RECKONED_OBSERVATIONS = 1000
+
+# From so many observations on, a fit starts from the maximiser of the one before it and not afresh.
+# With fewer, the likelihood may have several maxima, and all starts together cost little.
+NEAR_FROM = 200
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,9 @@ class GpSampled(Algorithm):
 
     The GP (`replibo.surrogates.gp_regression`) is fitted to the initial points and again whenever the
     history has grown by ``refit_growth`` (`RefitSchedule`); in between it takes in every observation
-    at the hyperparameters of the last fit. The candidates are those of every other algorithm of the
+    at the hyperparameters of the last fit. From `NEAR_FROM` observations on, each fit starts from the
+    maximiser of the fit before it: a chain that the schedule defines, so that a fit is a function of
+    the history. The candidates are those of every other algorithm of the
     NeuralBO paper at the same seed and query (`Candidates`). On a finite problem they are rows of the
     pool; one that was asked may be asked again.
 
@@ -132,14 +139,10 @@ class GpSampled(Algorithm):
             raise RepliboError("initial_points: must be at least 1, got 0")
         fitted_at = self.schedule.in_force(n, history.n_initial)
         gp, kept = self._gp, len(self._seen)
-        if gp is None or gp.fitted_at != fitted_at or not _continues(history, self._seen):
-            gp = GpRegression(
-                history.X[:fitted_at],
-                history.y[:fitted_at],
-                device=torch_device(self.device),
-                capacity=self.schedule.after(fitted_at) - 1,
-                starts=self.length_scale_start,
-            )
+        if gp is not None and not _continues(history, self._seen):
+            gp = None
+        if gp is None or gp.fitted_at != fitted_at:
+            gp = self._fitted(history, fitted_at, gp)
             self._seen, kept = History(self.space.dim, 0), 0
         for i in range(kept, n):
             self._seen.append(history.X[i], history.y[i])
@@ -148,9 +151,37 @@ class GpSampled(Algorithm):
         self._gp = gp
         return gp
 
+    def _fitted(self, history: History, size: int, kept: GpRegression | None) -> GpRegression:
+        """The GP fitted to the first ``size`` observations; ``kept``: an earlier one of this history."""
+        sizes = self.schedule.up_to(size, history.n_initial)
+        afresh = [i for i, one in enumerate(sizes) if i == 0 or one < NEAR_FROM]
+        sizes = sizes[
+            afresh[-1] :
+        ]  # what the fit depends on: the last one made afresh, and on from there
+        near = None
+        if kept is not None and kept.fitted_at in sizes[:-1]:
+            near = _maximiser(kept)
+            sizes = sizes[sizes.index(kept.fitted_at) + 1 :]
+        for one in sizes:
+            gp = GpRegression(
+                history.X[:one],
+                history.y[:one],
+                device=torch_device(self.device),
+                capacity=self.schedule.after(one) - 1,
+                starts=self.length_scale_start,
+                near=near,
+            )
+            near = _maximiser(gp)
+        return gp
+
     def _bytes_per_candidate(self, candidates: int) -> float:
         """The prior covariance with the data and what is computed from it."""
         return 2 * 8.0 * RECKONED_OBSERVATIONS
+
+
+def _maximiser(gp: GpRegression) -> Hyperparameters | None:
+    """What a GP was fitted to be; None where nothing could be fitted, and the next starts afresh."""
+    return None if math.isnan(gp.fitted.log_posterior) else gp.fitted.hyperparameters
 
 
 def _continues(history: History, seen: History) -> bool:

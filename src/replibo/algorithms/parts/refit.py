@@ -40,6 +40,13 @@ class RefitSchedule:
         # Asked in the order of a run, the answer is the last; a shorter history may be asked too.
         return next(size for size in reversed(self._sizes) if size <= n)
 
+    def up_to(self, size: int, n_initial: int) -> list[int]:
+        """The sizes of the history at the fits up to the one at ``size``, which is the last."""
+        if size <= n_initial:
+            return [size]
+        self.in_force(size, n_initial)
+        return [one for one in self._sizes if one <= size]
+
     def after(self, n: int) -> int:
         """The size of the history at the fit that follows the one at size ``n``."""
         # 1e-9: 1.05 times 20 is 21, whatever binary fractions make of it
