@@ -1,7 +1,7 @@
 # make quick   the whole workflow at quick scale, from nothing but Python and make
 # make test    every check and test that CI runs, but those on SLURM (make slurm-test)
 .DEFAULT_GOAL := help
-.PHONY: help quick test slurm-test report gallery schema format clean
+.PHONY: help quick test faults slurm-test report gallery schema format clean
 
 CORES ?= 2
 VENV := .venv
@@ -32,6 +32,11 @@ test: $(VENV)/installed ## style, types, lint, tests, the whole workflow at smok
 	$(BIN)/snakefmt --check .
 	$(BIN)/snakemake --lint
 	$(BIN)/python -m pytest -n $(CORES) --dist loadfile
+
+COUNT ?= 1000
+SEED ?= 1
+faults: $(VENV)/installed ## inject COUNT faults (SEED: where and when), compare all digests; table: docs/results/faults.md
+	$(BIN)/python tests/faults --count $(COUNT) --seed $(SEED) --report docs/results/faults.md
 
 slurm-test: $(VENV)/installed ## the workflow on a real SLURM of one node, which it installs (Debian, root) and stops again
 	$(BIN)/python -m pytest -m slurm tests/slurm

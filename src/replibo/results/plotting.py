@@ -3,6 +3,7 @@ the same wherever it appears."""
 
 from __future__ import annotations
 
+import io
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -105,6 +106,8 @@ def save(figure: Figure, paths: Sequence[Path]) -> None:
     """Write the figure once for each path, in the format that its suffix names."""
     for path in paths:
         metadata = {"CreationDate": None} if path.suffix == ".pdf" else {}
+        content = io.BytesIO()  # on a full disk Matplotlib fails in ways of its own
+        figure.savefig(content, format=path.suffix[1:], metadata=metadata)
         with files.written_whole(path) as temporary:
-            figure.savefig(temporary, format=path.suffix[1:], metadata=metadata)
+            temporary.write_bytes(content.getvalue())
         figure.set_layout_engine("none")  # laid out once, the same in every format
