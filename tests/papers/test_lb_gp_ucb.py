@@ -479,7 +479,7 @@ def test_table_2_has_ours_beside_the_papers() -> None:
 def test_the_spread_of_cpu_times_comes_from_the_traces() -> None:
     rng = np.random.default_rng(0)
     seconds = rng.uniform(size=(5, 7, 3)).astype(np.float32)
-    timings: dict[str, dict[str, Any]] = {}
+    timings: dict[str, Any] = {}
     for block in ([0, 1, 2], [3, 4]):  # two files
         found = [
             traces.Trace(
@@ -505,7 +505,7 @@ def test_the_spread_of_cpu_times_comes_from_the_traces() -> None:
     assert time.mean == pytest.approx(totals.mean())
     assert time.standard_error == pytest.approx(totals.std(ddof=1) / 5**0.5)
     # traces that were collected without the squares have a mean and no spread
-    del timings["agnp/mle"]["cpu_seconds_squared"]
+    del timings["cpu_seconds_squared"]
     time = cpu_time(made, "agnp", "mle")
     assert time is not None and np.isnan(time.standard_error)
     assert cpu_time(made, "agnp", "mcmc") is None
@@ -598,7 +598,8 @@ def test_sensitivity_of_claim_3() -> None:
         "a_gp_ucb_printed_t0": 0.05,  # a rival that beats LB as printed
     }
     regrets = {name: falling(final, key=i) for i, (name, final) in enumerate(finals.items())}
-    table = extra_tables.sensitivity(made_runs({"agnp": regrets}), output())
+    readings = output(algorithms=[name for name in regrets if name != "lb_gp_ucb_a025"])
+    table = extra_tables.sensitivity(made_runs({"agnp": regrets}), readings)
     found = {
         row["reading"]: (
             row["LB-GP-UCB is lowest"],
