@@ -114,6 +114,17 @@ def parser() -> argparse.ArgumentParser:
     )
 
     sub = command(
+        "compare",
+        "Show a variant (a changed config with a name) beside the base, run by run.",
+        "replibo compare --config my.yaml --scale quick",
+    )
+    sub.add_argument("papers", nargs="*", metavar="PAPER", help="all where none is named")
+    scale(sub, default="quick")
+    sub.add_argument(
+        "--output", type=Path, nargs="+", default=[], help="files (csv, md, tex, html)"
+    )
+
+    sub = command(
         "publish",
         "Keep a paper's traces, thinned, in published/.",
         "replibo publish go_ucb --scale paper",

@@ -1,5 +1,5 @@
-"""The command line: ``replibo run | fetch | collect | figure | table | claims | publish | estimate |
-list``. Thin, and heavy modules are imported by the command that needs them."""
+"""The command line: ``replibo run | fetch | collect | figure | table | claims | compare | publish |
+estimate | list``. Thin, and heavy modules are imported by the command that needs them."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "figure": _output,
         "table": _output,
         "claims": _claims,
+        "compare": _compare,
         "publish": _publish,
         "estimate": _estimate,
         "list": _list,
@@ -131,6 +132,19 @@ def _claims(options: argparse.Namespace) -> None:
     made = outputs.claims(_load(options), options.papers, options.scale, options.output)
     if not options.output:
         print(made)
+
+
+def _compare(options: argparse.Namespace) -> None:
+    from replibo.config import load
+    from replibo.results import tables
+    from replibo.workflow import compare, outputs
+
+    outputs.check_endings(options.output, outputs.TABLE_ENDINGS)
+    made = compare.table(load.load(), _load(options), options.papers, options.scale)
+    if options.output:
+        tables.save(made, options.output)
+    else:
+        print(made.md())
 
 
 def _publish(options: argparse.Namespace) -> None:

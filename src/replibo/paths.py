@@ -68,6 +68,11 @@ def claims_config(paper: str) -> Path:
     return CONFIG / "claims" / f"{paper}.yaml"
 
 
+def results_page(paper: str) -> Path:
+    """The page with a paper's verdicts."""
+    return Path("docs", "results", f"{paper}.md")
+
+
 def published_metadata(paper: str) -> Path:
     """The metadata of a paper's published traces."""
     return Path(PUBLISHED, paper, METADATA)
@@ -83,7 +88,7 @@ def published_traces(paper: str, problem: str) -> list[Path]:
 def match(template: str, path: str, endings: tuple[str, ...] = ()) -> dict[str, str] | None:
     """The words that fill ``template``, followed by one of ``endings``, to give ``path``; None where
     none do."""
-    pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[\\w-]+)", re.escape(template))
+    pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[\\w@-]+)", re.escape(template))
     if endings:
         pattern += rf"\.(?:{'|'.join(endings)})"
     found = re.fullmatch(pattern, path)

@@ -171,12 +171,17 @@ def test_the_published_traces_are_whole(paper: str, root: Path) -> None:
             assert runs.rounds(problem, algorithm)[-1] == runs.horizon(problem)
 
 
-def test_the_readme_shows_the_verdicts_of_the_published_traces(root: Path) -> None:
+def test_the_pages_show_the_verdicts_of_the_published_traces(root: Path) -> None:
+    for path, content in gallery.pages(load.load()).items():
+        assert path.read_text(encoding="utf-8") == content, f"{path}: run 'make gallery'"
+
+
+def test_the_summary_counts_every_claim_once(root: Path) -> None:
     config = load.load()
     found = verdicts.judge_all(config, config.papers, "published")
-    readme = (root / "README.md").read_text(encoding="utf-8")
-    assert gallery.with_verdicts(readme, gallery.verdict_table(found)) == readme, (
-        "run 'make gallery'"
+    rows = gallery.summary(found).splitlines()[2:]
+    assert sum(int(cell) for row in rows for cell in row.split("|")[2:-1] if cell.strip()) == len(
+        found
     )
 
 

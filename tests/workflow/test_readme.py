@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
+
+import pytest
 
 from replibo.run import traces
 
-from .conftest import ROOT, Project
+from .conftest import ROOT, Project, make_project
 
 
 def blocks(language: str) -> list[str]:
@@ -16,27 +19,87 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.S | re.M)
 
 
-def test_the_example_of_an_algorithm_runs_beside_the_others(project: Project) -> None:
+@pytest.fixture(scope="module")
+def extended(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A copy of the project with README's algorithm and README's ``my.yaml``, verbatim."""
+    made = make_project(tmp_path_factory.mktemp("readme"))
     code, entry = blocks("python")[0], blocks("yaml")[0]
     name = code.partition("\n")[0].removeprefix("# ")
-    (project.path / name).write_text(code, encoding="utf-8")
-    (project.path / "my.yaml").write_text(entry, encoding="utf-8")
-    target = "results/smoke/go_ucb/f1/epsilon_greedy/seeds_0-1.parquet"
-    assert target in project.planned("smoke", "--configfile", "my.yaml")
-    project.snakemake("--cores", "1", target, "--configfile", "my.yaml")
-    content = traces.read(project.path / target)
-    assert traces.read_metadata(content)["algorithm"] == "epsilon_greedy"
-    listed = project.replibo("list", "algorithms", "--config", "my.yaml").stdout
+    (made.path / name).write_text(code, encoding="utf-8")
+    (made.path / "my.yaml").write_text(entry, encoding="utf-8")
+    return made
+
+
+def test_the_example_of_an_algorithm_passes_the_projects_own_style(extended: Project) -> None:
+    code = blocks("python")[0].partition("\n")[2]
+    path = extended.path / "epsilon_greedy.py"
+    path.write_text(code, encoding="utf-8")
+    config = ["--config", str(ROOT / "pyproject.toml")]
+    extended.run(sys.executable, "-m", "ruff", "check", *config, str(path))
+    extended.run(sys.executable, "-m", "ruff", "format", "--check", *config, str(path))
+
+
+def test_the_example_of_an_algorithm_runs_beside_the_base(extended: Project) -> None:
+    """A variant's runs and figure stand in folders of their own, what the base has is untouched, and the
+    two can be compared."""
+    figure = "figures/smoke@mine/go_ucb/figure_1.png"
+    base = "results/smoke/go_ucb/f1/go_greedy/seeds_0-1.parquet"
+    variant = ["--configfile", "my.yaml"]
+    planned = extended.planned(figure, *variant)
+    own = "results/smoke@mine/go_ucb/f1/epsilon_greedy/seeds_0-1.parquet"
+    assert own in planned
+    assert not [name for name in planned if name.startswith(("results/smoke/", "figures/smoke/"))]
+    extended.snakemake("--cores", "1", base)
+    before = (extended.path / base).read_bytes()
+    changed = base.replace("smoke", "smoke@mine")
+    extended.snakemake("--cores", "1", own, changed, *variant)
+    assert (extended.path / base).read_bytes() == before
+    metadata = traces.read_metadata(traces.read(extended.path / own))
+    assert (metadata["algorithm"], metadata["scale"]) == ("epsilon_greedy", "smoke@mine")
+    compared = extended.replibo("compare", "go_ucb", "--scale", "smoke", "--config", "my.yaml")
+    lines = {
+        line.split("|")[3].strip(): line for line in compared.stdout.splitlines() if "σ" in line
+    }
+    # the same settings give the same runs, and the new algorithm stands alone
+    assert lines["GO, no bonus"].rstrip(" |").endswith("=")
+    assert lines["ε-greedy"].count("–") == 2
+    listed = extended.replibo("list", "algorithms", "--config", "my.yaml").stdout
     assert "ε-greedy: Random search near the best point so far" in listed
 
 
-def test_the_commands_of_readme_are_taken(project: Project) -> None:
-    """Each snakemake line as a dry run; each replibo line as it stands."""
+def test_a_variant_is_no_target_of_the_base_and_the_other_way_round(extended: Project) -> None:
+    variant = ["--configfile", "my.yaml"]
+    for target, more in (
+        ("figures/smoke@mine/go_ucb/figure_1.pdf", []),
+        ("results/smoke/claims.md", variant),
+    ):
+        assert extended.snakemake("-n", target, *more, check=False).returncode
+    done = extended.replibo(
+        "figure",
+        "go_ucb",
+        "figure_1",
+        "--scale",
+        "smoke@other",
+        "--config",
+        "my.yaml",
+        "--output",
+        "x.png",
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr == (
+        "replibo: scale: must be one of paper@mine, quick@mine or smoke@mine, got 'smoke@other'\n"
+    )
+
+
+def test_the_commands_of_readme_are_taken(extended: Project) -> None:
+    """Each snakemake line as a dry run; each replibo line as it stands (but the one that needs runs, which
+    a test above makes)."""
     lines = [
         line.partition("#")[0].strip()
         for block in blocks("")
         for line in block.splitlines()
-        if line.startswith(("snakemake", "replibo"))
+        if line.startswith(("snakemake", "replibo")) and not line.startswith("replibo compare")
     ]
     assert len(lines) >= 6
     for line in lines:
@@ -45,8 +108,8 @@ def test_the_commands_of_readme_are_taken(project: Project) -> None:
             if "--profile" in arguments:  # a dry run through the cluster's profile
                 arguments += ["--cores", "1"]
             assert "This was a dry-run" in "".join(
-                (done := project.snakemake("-n", *arguments)).stdout + done.stderr
+                (done := extended.snakemake("-n", *arguments)).stdout + done.stderr
             )
         else:
-            arguments = [argument.replace("/tmp", str(project.path)) for argument in arguments]
-            project.replibo(*arguments)
+            arguments = [argument.replace("/tmp", str(extended.path)) for argument in arguments]
+            extended.replibo(*arguments)

@@ -43,7 +43,7 @@ DATA_NAMES = {file.path: name for name, file in MANIFEST.items()}
 
 
 wildcard_constraints:
-    scale="|".join(targets.SCALES),
+    scale="|".join(targets.scales(CONFIG)),
     paper="|".join(CONFIG.papers),
     problem="[a-z][a-z0-9_]*",
     algorithm="[a-z][a-z0-9_]*",

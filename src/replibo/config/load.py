@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from replibo.config.models import Config, PaperEntry, RunSettings, Scale
+from replibo.config.models import Config, PaperEntry, RunSettings
 from replibo.config.yaml_file import read_yaml as read_yaml
 from replibo.errors import RepliboError, allowed
 
@@ -124,20 +124,12 @@ def _keys(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:
     return []
 
 
-def scale_name(text: str) -> str:
-    """``text`` itself, or a `RepliboError` where no scale is called so."""
-    scales = get_args(Scale)
-    if text not in scales:
-        raise RepliboError(f"no scale is called {text!r}; allowed: {allowed(scales)}")
-    return text
-
-
 def run_settings(
     config: Config, paper: str, scale: str, problem: str, algorithm: str
 ) -> RunSettings:
     """The settings of one problem and algorithm, after checking that each name exists."""
     entry = config.paper(paper)
-    scale_name(scale)
+    config.scale(scale)
     for kind, name in (("problem", problem), ("algorithm", algorithm)):
         known = getattr(entry, f"{kind}s")
         if name not in known:

@@ -52,6 +52,12 @@ def _unique(names: list[str]) -> list[str]:
 
 Names = Annotated[list[Name], AfterValidator(_unique)]
 
+
+def _joined(first: list[str], second: list[str]) -> list[str]:
+    """Both lists, each name once."""
+    return list(dict.fromkeys([*first, *second]))
+
+
 LARGEST_SEED = 2**31 - 1
 MOST_SEEDS = 100_000
 
@@ -95,18 +101,19 @@ class RunSettings(Model):
     """Number of initial points, shared by all algorithms of a seed."""
     algorithms: Names | None = None
     """Names of the algorithms to run."""
+    add_algorithms: Names = []
+    """Names of algorithms to run besides those, inherited or not."""
     seeds_per_job: PositiveInt | None = None
     """Seeds that one process runs; the traces do not depend on it."""
 
     def over(self, lower: RunSettings) -> RunSettings:
         """These settings, with what they leave out taken from ``lower``."""
         mine = {key: value for key, value in self if key in RunSettings.model_fields}
-        return RunSettings(
-            **{
-                key: value if value is not None else getattr(lower, key)
-                for key, value in mine.items()
-            }
-        )
+        merged = {
+            key: value if value is not None else getattr(lower, key) for key, value in mine.items()
+        }
+        merged["add_algorithms"] = _joined(lower.add_algorithms, self.add_algorithms)
+        return RunSettings(**merged)
 
 
 class ProblemEntry(RunSettings):
@@ -175,8 +182,17 @@ class FigureEntry(Model):
     list is empty."""
     algorithms: Names | None = None
     """The algorithms whose runs it reads, in the order shown; all where it is left out."""
+    add_algorithms: Names = []
+    """Algorithms to show besides those."""
     options: dict[str, Any] = {}
     """Keyword arguments of the function."""
+
+    @model_validator(mode="after")
+    def _with_added(self) -> FigureEntry:
+        if self.algorithms is None or not self.add_algorithms:
+            return self
+        algorithms = _joined(self.algorithms, self.add_algorithms)
+        return self.model_copy(update={"algorithms": algorithms, "add_algorithms": []})
 
 
 class PaperEntry(Model):
@@ -242,20 +258,24 @@ class PaperEntry(Model):
                     (f"scales.{scale}.problems", list(entry.problems)),
                 ]
         else:
-            found.append(("defaults.algorithms", self.defaults.algorithms))
-            found += [(f"problems.{n}.algorithms", e.algorithms) for n, e in self.problems.items()]
+            settings: dict[str, RunSettings] = {"defaults": self.defaults}
+            settings |= {f"problems.{n}": e for n, e in self.problems.items()}
             for scale, entry in self.scales.items():
                 found.append((f"scales.{scale}.algorithms", list(entry.algorithms)))
-                found.append((f"scales.{scale}.defaults.algorithms", entry.defaults.algorithms))
-                found += [
-                    (f"scales.{scale}.problems.{n}.algorithms", e.algorithms)
-                    for n, e in entry.problems.items()
-                ]
+                settings[f"scales.{scale}.defaults"] = entry.defaults
+                settings |= {f"scales.{scale}.problems.{n}": e for n, e in entry.problems.items()}
+            for where, own in settings.items():
+                found.append((f"{where}.algorithms", own.algorithms))
+                found.append((f"{where}.add_algorithms", own.add_algorithms))
         return [(where, names) for where, names in found if names is not None]
+
+    def at(self, scale: str) -> ScaleEntry:
+        """What differs at ``scale``, which may be a variant's (`Config.scale`)."""
+        return self.scales[scale.partition("@")[0]]  # type: ignore[index]
 
     def problems_at(self, scale: str) -> list[str]:
         """The problems run at ``scale``, in the config's order."""
-        only = self.scales[scale].only  # type: ignore[index]
+        only = self.at(scale).only
         return [name for name in self.problems if only is None or name in only]
 
     def pairs(
@@ -280,9 +300,11 @@ class PaperEntry(Model):
     def settings(self, scale: str, problem: str) -> RunSettings:
         """The settings of ``problem`` at ``scale``: the scale's word goes before the paper's, a
         single problem's before the defaults."""
-        entry = self.scales[scale]  # type: ignore[index]
+        entry = self.at(scale)
         result = entry.problems.get(problem, RunSettings()).over(entry.defaults)
-        return result.over(self.problems[problem]).over(self.defaults)
+        result = result.over(self.problems[problem]).over(self.defaults)
+        algorithms = _joined(result.algorithms or [], result.add_algorithms)
+        return result.model_copy(update={"algorithms": algorithms, "add_algorithms": []})
 
     def queries(self, settings: RunSettings) -> int:
         """The number of queries of a run with these settings."""
@@ -291,12 +313,12 @@ class PaperEntry(Model):
 
     def seeds(self, scale: str, problem: str, algorithm: str) -> list[int]:
         """The seeds of one problem and algorithm: the scale's for the algorithm, else the problem's."""
-        own = self.scales[scale].algorithms.get(algorithm, AlgorithmSettings())  # type: ignore[index]
+        own = self.at(scale).algorithms.get(algorithm, AlgorithmSettings())
         return seed_list(own.seeds or str(self.settings(scale, problem).seeds))
 
     def blocks(self, scale: str, problem: str, algorithm: str) -> list[str]:
         """The blocks of seeds that the jobs of one problem and algorithm run: ``["0-24", …]``."""
-        own = self.scales[scale].algorithms.get(algorithm, AlgorithmSettings())  # type: ignore[index]
+        own = self.at(scale).algorithms.get(algorithm, AlgorithmSettings())
         # The scale's word goes before the algorithm's own, and that before the problem's.
         size = (
             own.seeds_per_job
@@ -318,6 +340,9 @@ class Config(Model):
 
     papers: Names
     """The papers to replicate; each has a file ``config/PAPER.yaml`` with one key, its name."""
+    variant: Name | None = None
+    """The name of a changed config; its results and figures stand beside the base's, in folders called
+    ``SCALE@VARIANT``."""
     data_dir: str = "data"
     """Folder of the downloaded files."""
     data_mirror: str | None = None
@@ -328,6 +353,21 @@ class Config(Model):
     """Minutes that one job of runs asks a cluster for where its method was never measured."""
     entries: dict[Name, PaperEntry] = Field(default={}, exclude=True)
     """Filled from the papers' files; not a key of config.yaml."""
+
+    def scale(self, name: str) -> str:
+        """A scale as files are named by it: ``quick``, or of a variant ``quick@VARIANT``.
+
+        Args:
+            name: a scale, with the variant's name or without.
+
+        Raises:
+            RepliboError: there is no such scale, or the config is not that variant's.
+        """
+        base, at, variant = name.partition("@")
+        if base not in SCALES or (at and variant != self.variant):
+            names = [self.scale(scale) for scale in SCALES]
+            raise RepliboError(f"scale: must be one of {allowed(names)}, got {name!r}")
+        return f"{base}@{self.variant}" if self.variant else base
 
     def paper(self, name: str) -> PaperEntry:
         """The entry of one paper; a `RepliboError` where there is none."""

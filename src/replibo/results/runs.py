@@ -50,11 +50,13 @@ class Runs:
         entry: the paper's config.
         metadata: what `replibo.run.collect` stored: scale, problems' facts, timings, versions.
         table: the long table.
+        left_out: what an output should show and these runs lack, for captions.
     """
 
     entry: PaperEntry
     metadata: dict[str, Any]
     table: pa.Table
+    left_out: str = ""
 
     @functools.cached_property
     def _groups(self) -> dict[tuple[str, str], pa.Table]:
@@ -89,7 +91,7 @@ class Runs:
 
         kept = [rows for pair, rows in self._groups.items() if pair in wanted]
         table = pa.concat_tables(kept) if kept else self.table.slice(0, 0)
-        return Runs(self.entry, self.metadata, table)
+        return Runs(self.entry, self.metadata, table, self.left_out)
 
     def has(self, problem: str, algorithm: str) -> bool:
         """Whether there are runs of this problem and algorithm."""
@@ -210,4 +212,5 @@ class Runs:
         if reasons := self.reductions(problems, algorithms):
             words.append(f"A reduced run, not the paper's size: {', '.join(reasons)}.")
         words += sorted({self.stand_in(p) for p in problems} - {""})
+        words += [self.left_out] if self.left_out else []
         return " ".join(words)

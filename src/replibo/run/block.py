@@ -43,6 +43,7 @@ def run(
         RepliboError: a bad name, setting or file.
     """
     started = time.process_time()
+    scale = config.scale(scale)
     try:
         block = models.seed_list(seeds)
     except ValueError as error:

@@ -56,7 +56,7 @@ def problem(config: Config, paper: str, scale: str, name: str) -> Problem:
     entry = config.paper(paper).problems[name]
     settings: dict[str, Any] = dict(entry.parameters)
     if entry.data_files:
-        real = config.paper(paper).scales[scale].data == "real"  # type: ignore[index]
+        real = config.paper(paper).at(scale).data == "real"
         settings["data"] = data_paths(config, entry) if real else None
     where = f"{paper}.problems.{name}"
     made: Problem = _made(where, _loaded(where, "problems", entry.type), settings)

@@ -68,7 +68,7 @@ def collect(config: Config, paper: str, scale: str, problem: str, algorithm: str
     Raises:
         RepliboError: one line for each file that is missing, damaged or of another run.
     """
-    entry = config.paper(paper)
+    entry, scale = config.paper(paper), config.scale(scale)
     queries = entry.queries(entry.settings(scale, problem))
     parts, faults = [], []
     for block in entry.blocks(scale, problem, algorithm):

@@ -56,7 +56,7 @@ def run_identity(entry: PaperEntry, scale: str, problem: str, algorithm: str) ->
 
 def _data(entry: PaperEntry, scale: str, problem: ProblemEntry) -> Any:
     """The digests of the data files that a problem reads, or that stand-ins take their place."""
-    if problem.data_files and entry.scales[scale].data == "stand_in":  # type: ignore[index]
+    if problem.data_files and entry.at(scale).data == "stand_in":
         return "stand_in"
     manifest = load_manifest()
     return {name: manifest[name].sha256 for name in problem.data_files if name in manifest}

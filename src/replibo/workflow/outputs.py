@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from replibo import paths
-from replibo.config.load import scale_name
-from replibo.config.models import Config
+from replibo.config.models import Config, FigureEntry
 from replibo.errors import RepliboError, allowed
 from replibo.papers import lookup
 from replibo.run import pairs
+from replibo.run.pairs import Pair
 from replibo.workflow import targets
 from replibo.workflow.targets import OutputKind
 
@@ -24,12 +25,6 @@ def check_endings(files: Sequence[Path], endings: Sequence[str]) -> None:
     for path in files:
         if path.suffix[1:] not in endings:
             raise RepliboError(f"--output {path}: must end in {allowed(endings)}")
-
-
-def check_scale(scale: str) -> None:
-    """Raise a `RepliboError` where there is neither such a scale nor is it `published`."""
-    if scale != paths.PUBLISHED:
-        scale_name(scale)
 
 
 def figure(config: Config, paper: str, name: str, scale: str, files: Sequence[Path]) -> None:
@@ -56,7 +51,7 @@ def made_from_own_runs(config: Config, kind: OutputKind, paper: str, name: str, 
     Raises:
         RepliboError: no such output, function or option; files of runs are missing or damaged.
     """
-    check_scale(scale)
+    scale = targets.scale_of(config, scale)
     entry = targets.output_entry(config, kind, paper, name)
     where = f"config: {paper}.{kind}.{name}"
     wanted = targets.output_pairs(config, kind, paper, name, scale)
@@ -67,14 +62,28 @@ def made_from_own_runs(config: Config, kind: OutputKind, paper: str, name: str, 
 
     files = paths.figure if kind == "figures" else paths.table
     runs = read(config, paper, scale, wanted, files(scale, paper, name)[0])
+    runs = dataclasses.replace(runs, left_out=left_out(config, paper, entry, wanted))
     return function(runs, entry, **entry.options)
+
+
+def left_out(config: Config, paper: str, entry: FigureEntry, wanted: Sequence[Pair]) -> str:
+    """What an output's entry names and its runs lack, in a sentence; empty where nothing is."""
+    own = config.paper(paper)
+    problems = list(dict.fromkeys(problem for problem, _ in wanted))
+    parts = []
+    for algorithm in entry.algorithms or ():
+        missing = [own.problems[p].label for p in problems if (p, algorithm) not in wanted]
+        if missing:
+            where = "" if len(missing) == len(problems) else f" on {', '.join(missing)}"
+            parts.append(f"{own.algorithms[algorithm].label}{where}")
+    return f"Not run: {'; '.join(parts)}." if parts else ""
 
 
 def claims(config: Config, papers: Sequence[str], scale: str, files: Sequence[Path]) -> str:
     """Judge the claims of some papers (all where none is named), and write the verdicts to ``files``;
     returns them as Markdown."""
     check_endings(files, TABLE_ENDINGS)
-    check_scale(scale)
+    scale = targets.scale_of(config, scale)
     from replibo import verdicts
     from replibo.results import tables
 
@@ -88,7 +97,11 @@ def claims(config: Config, papers: Sequence[str], scale: str, files: Sequence[Pa
 
 def publish(config: Config, paper: str, scale: str, *, replace: bool) -> list[Path]:
     """Keep a paper's traces, thinned, in ``published/``; returns the files."""
-    wanted = config.paper(paper).pairs(scale_name(scale))
+    if config.variant:
+        raise RepliboError(
+            f"publish: must be runs of the config itself, got variant {config.variant!r}"
+        )
+    wanted = config.paper(paper).pairs(config.scale(scale))
     target = paper if scale == "paper" else scale
     pairs.require(pairs.files(config, paper, scale, wanted), target)
     from replibo.results import publish as publishing

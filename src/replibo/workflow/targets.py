@@ -20,7 +20,6 @@ from replibo.papers import lookup
 from replibo.run import code, identity, pairs
 from replibo.run.pairs import Pair
 
-SCALES = (*models.SCALES, paths.PUBLISHED)
 OutputKind = Literal["figures", "tables"]
 
 SAVES: dict[OutputKind, str] = {
@@ -50,6 +49,16 @@ def export(config: Config, raw: Mapping[str, Any]) -> None:
         os.environ[load.OVERLAY_VARIABLE] = str(overlay)
 
 
+def scale_of(config: Config, name: str) -> str:
+    """A scale, or `published`, as files are named by it (`Config.scale`)."""
+    return name if name == paths.PUBLISHED else config.scale(name)
+
+
+def scales(config: Config) -> list[str]:
+    """Every scale as files are named by it, `published` among them."""
+    return [scale_of(config, name) for name in (*models.SCALES, paths.PUBLISHED)]
+
+
 def papers_at(config: Config, scale: str) -> list[str]:
     """The papers that have runs at a scale: all, or those with published traces."""
     if scale != paths.PUBLISHED:
@@ -59,6 +68,7 @@ def papers_at(config: Config, scale: str) -> list[str]:
 
 def outputs(config: Config, scale: str) -> list[str]:
     """Every figure and table of a scale, its verdicts, and what holds its runs."""
+    scale = scale_of(config, scale)
     files = paths.claims(scale)
     for paper in papers_at(config, scale):
         files += of_paper(config, paper, scale)
@@ -162,7 +172,7 @@ def data_files(config: Config, paper: str, scale: str, problem: str) -> list[str
     """The data files that a problem's runs read; none where stand-ins are used."""
     entry = config.paper(paper)
     found = entry.problems.get(problem)
-    if found is None or entry.scales[scale].data == "stand_in":  # type: ignore[index]
+    if found is None or entry.at(scale).data == "stand_in":
         return []
     manifest = load_manifest()
     for name in found.data_files:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from replibo.config import load
-from replibo.config.models import SCALES, Config
+from replibo.config.models import Config
 from replibo.errors import RepliboError, allowed
 from replibo.files import written_whole
 from replibo.problems.coco import SUITE, Bbob, member
@@ -219,7 +219,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "archive", help="replay the runs of one algorithm under COCO's observer"
     )
     one.add_argument("algorithm")
-    one.add_argument("--scale", choices=SCALES, required=True)
+    one.add_argument("--scale", required=True)
     one.add_argument("--output", type=Path, required=True)
     all_of_them = commands.add_parser("postprocess", help="cocopp's pages of archived algorithms")
     all_of_them.add_argument("folders", type=Path, nargs="+")
@@ -229,8 +229,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         postprocess(options.folders, options.output)
         return
     config = load.load(overlays=load.overlays_of_workflow())
-    files = archived_files(config, options.scale, options.algorithm)
-    archive(config, options.scale, options.algorithm, files, options.output)
+    scale = config.scale(options.scale)
+    files = archived_files(config, scale, options.algorithm)
+    archive(config, scale, options.algorithm, files, options.output)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from replibo import paths
-from replibo.config.load import run_settings, scale_name
+from replibo.config.load import run_settings
 from replibo.config.models import Config
 from replibo.errors import RepliboError, allowed
 from replibo.workflow import targets
@@ -36,7 +36,12 @@ class Plan:
         Raises:
             RepliboError: there is no such target.
         """
-        rules = {"all": "paper", **{name: name for name in targets.SCALES if name != "paper"}}
+        rules = {
+            "all": "paper",
+            "smoke": "smoke",
+            "quick": "quick",
+            paths.PUBLISHED: paths.PUBLISHED,
+        }
         if target in self.config.papers:
             for path in targets.of_paper(self.config, target, scale):
                 self._add(self._job(path))
@@ -50,7 +55,7 @@ class Plan:
         """The job that makes a file."""
         config = self.config
         if found := paths.match(paths.CLAIMS, path, paths.CLAIMS_FORMATS):
-            return Job("claims", _scale(found["scale"]))
+            return Job("claims", targets.scale_of(config, found["scale"]))
         if found := paths.match(paths.BLOCK, path):
             scale, paper = found["scale"], found["paper"]
             run_settings(config, paper, scale, found["problem"], found["algorithm"])
@@ -66,7 +71,9 @@ class Plan:
         ):
             if found := paths.match(template, path, endings):
                 targets.output_entry(config, KINDS[kind], found["paper"], found[kind])
-                return Job(kind, _scale(found["scale"]), found["paper"], (found[kind],))
+                return Job(
+                    kind, targets.scale_of(config, found["scale"]), found["paper"], (found[kind],)
+                )
         raise RepliboError(
             f"no target is called {path!r}; allowed: all, published, quick, smoke, a paper "
             f"({allowed(config.papers)}), or a file such as "
@@ -96,10 +103,6 @@ class Plan:
 
 KINDS: dict[str, OutputKind] = {"figure": "figures", "table": "tables"}
 """For each kind of job the key of its entries in the config."""
-
-
-def _scale(text: str) -> str:
-    return text if text == paths.PUBLISHED else scale_name(text)
 
 
 def makespan(needs: Mapping[Job, Sequence[Job]], seconds: Mapping[Job, float], cores: int) -> float:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from replibo.config.load import scale_name
 from replibo.config.models import Config, seed_list
 from replibo.errors import RepliboError
 from replibo.workflow.estimate.plan import Job, Plan, makespan
@@ -99,8 +98,8 @@ def estimate(
         raise RepliboError(
             f"--scale: must be left out with {others[0]}, which has a scale of its own, got {scale!r}"
         )
-    scale = scale_name(scale or "paper")
-    targets = targets or ["all" if scale == "paper" else scale]
+    scale = config.scale(scale or "paper")
+    targets = targets or ["all" if scale.startswith("paper") else scale.partition("@")[0]]
     plan = Plan(config)
     for target in targets:
         plan.add(target, scale)

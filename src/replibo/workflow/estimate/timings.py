@@ -150,7 +150,7 @@ def measured(config: Config, paper: str) -> Timings:
 
     found = {key: list(entries) for key, entries in published(paper).items()}
     entry = config.paper(paper)
-    for scale in SCALES:
+    for scale in map(config.scale, SCALES):
         for pair in entry.pairs(scale):
             if not Path(pairs.file(entry, paper, scale, *pair)).exists():
                 continue

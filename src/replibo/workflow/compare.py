@@ -1,0 +1,108 @@
+"""Two configs side by side: the base and a variant of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from replibo.config.models import Config
+from replibo.errors import RepliboError
+from replibo.run import pairs
+from replibo.run.pairs import Pair
+
+if TYPE_CHECKING:
+    from replibo.results.runs import Runs
+    from replibo.results.tables import Table
+
+CONFIDENCE = 0.95
+
+
+def table(base: Config, variant: Config, papers: Sequence[str], scale: str) -> Table:
+    """The best noise-free value at the end of the runs, in the base and in the variant, for every
+    problem and algorithm whose runs either has: means over seeds with Student's intervals, and the
+    difference over the seeds that both have, in pairs.
+
+    Raises:
+        RepliboError: the second config has no name, neither has runs, or a file is damaged.
+    """
+    from replibo.results.tables import Table
+
+    if not variant.variant:
+        raise RepliboError(
+            "variant: must be a name in the config that --config lays over, got none"
+        )
+    columns = [
+        "paper",
+        "problem",
+        "algorithm",
+        base.scale(scale),
+        variant.scale(scale),
+        "difference",
+    ]
+    rows = []
+    for paper in papers or variant.papers:
+        first, second = _runs(base, paper, scale), _runs(variant, paper, scale)
+        for pair in dict.fromkeys([*first, *second]):
+            own = [_best(runs.get(pair), pair) for runs in (first, second)]
+            entry = (variant if pair in second else base).paper(paper)
+            labels = entry.problems[pair[0]].label, entry.algorithms[pair[1]].label
+            values = [paper, *labels, *map(_mean, own), _difference(*own)]
+            rows.append(dict(zip(columns, values, strict=True)))
+    if not rows:
+        raise RepliboError(
+            f"no runs at {base.scale(scale)} nor {variant.scale(scale)}; 'snakemake --cores 2 "
+            f"{scale}' makes them, with '--configfile' those of the variant"
+        )
+    caption = (
+        f"Best noise-free value at the end: mean ± half of the {CONFIDENCE:.0%} interval (Student) over "
+        "the seeds; the difference is the variant's less the base's over common seeds, in pairs. "
+        "=: the same runs, bit for bit."
+    )
+    return Table.of(rows, caption, columns=columns)
+
+
+def _runs(config: Config, paper: str, scale: str) -> dict[Pair, Runs]:
+    """The runs of each problem and algorithm of a paper, where there are any."""
+    from pathlib import Path
+
+    from replibo.results.runs import read
+
+    if paper not in config.papers:
+        return {}
+    entry, scale = config.paper(paper), config.scale(scale)
+    return {
+        pair: read(config, paper, scale, [pair], "")
+        for pair in entry.pairs(scale)
+        if Path(pairs.file(entry, paper, scale, *pair)).exists()
+    }
+
+
+def _best(runs: Runs | None, pair: Pair) -> dict[int, Any] | None:
+    """For each seed the noise-free values of its queries."""
+    if runs is None:
+        return None
+    return dict(zip(runs.seeds(*pair).tolist(), runs.f(*pair), strict=True))
+
+
+def _mean(values: dict[int, Any] | None) -> str:
+    return "–" if values is None else _shown(np.array([f.max() for f in values.values()]))
+
+
+def _difference(base: dict[int, Any] | None, variant: dict[int, Any] | None) -> str:
+    if base is None or variant is None or not (common := sorted(base.keys() & variant.keys())):
+        return "–"
+    if all(np.array_equal(base[seed], variant[seed]) for seed in common):
+        return "="
+    return _shown(np.array([variant[seed].max() - base[seed].max() for seed in common]))
+
+
+def _shown(values: Any) -> str:
+    """``mean ± half-width (n)``."""
+    from replibo.results.intervals import student_interval
+
+    if len(values) < 2:
+        return f"{values.mean():.4g} ({len(values)})"
+    interval = student_interval(values, CONFIDENCE)
+    return f"{float(interval.mean):.4g} ± {float(interval.half_width):.2g} ({len(values)})"
