@@ -44,7 +44,9 @@ def without_progress(said: str) -> list[str]:
 
 def started(output: Path, *arguments: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "replibo", *(arguments or RUN), "--output", str(output)]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    # Ctrl-C may be ignored here (a shell's ``command &``), and a child would hand that on.
+    heed = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
 
 
 @pytest.fixture(scope="module")

@@ -50,6 +50,11 @@ def queue(*arguments: str) -> list[str]:
     ]
 
 
+def heed_interrupts() -> None:
+    """In a child: a shell's ``command &`` starts its processes with Ctrl-C ignored, and they hand it on."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Workflow:
     """A Snakemake in a project's folder that goes on in the background."""
 
@@ -68,6 +73,7 @@ class Workflow:
                 stdout=file,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                preexec_fn=heed_interrupts,
             )
 
     def said(self) -> str:
