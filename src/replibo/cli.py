@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status: 0; 2 where the user can mend what is wrong; 130 or 143
     after Ctrl-C or SIGTERM, with nothing left half-written."""
-    options = parser().parse_args(arguments)
     commands = {
         "run": _run,
         "fetch": _fetch,
@@ -36,8 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "list": _list,
     }
     try:
-        _check_outputs(options)
         with stopping.on_signals(stopping.unwind):
+            options = parser().parse_args(arguments)
+            _check_outputs(options)
             commands[options.command](options)
     except RepliboError as error:
         for line in str(error).splitlines():

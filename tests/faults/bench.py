@@ -227,7 +227,7 @@ class Child:
             os.dup2(output, 2)
             sys.stdout = open(1, "w", buffering=1)  # noqa: SIM115
             sys.stderr = open(2, "w", buffering=1, errors="backslashreplace")  # noqa: SIM115
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             status = 1
             try:
                 os.chdir(folder)
