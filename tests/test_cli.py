@@ -133,16 +133,16 @@ def test_what_misses_runs_names_the_target_that_makes_them(
     elsewhere: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for arguments, first, target in (
-        (FIGURE, "f1/go_ucb/seeds_0-9.parquet and 7 more", "figures/quick/go_ucb/figure_1.pdf"),
-        (TABLE, "f1/go_ucb/seeds_0-9.parquet and 41 more", "results/quick/go_ucb/final_regret.csv"),
+        (FIGURE, "f1/go_ucb/seeds_0-4.parquet and 7 more", "figures/quick/go_ucb/figure_1.pdf"),
+        (TABLE, "f1/go_ucb/seeds_0-4.parquet and 21 more", "results/quick/go_ucb/final_regret.csv"),
         (
             ("claims", "--scale", "quick"),
-            "f1/go_ucb/seeds_0-9.parquet and 7 more",
+            "f1/go_ucb/seeds_0-4.parquet and 7 more",
             "results/quick/claims",
         ),
         (
             ("publish", "go_ucb", "--scale", "quick"),
-            "f1/go_ucb/seeds_0-9.parquet and 41 more",
+            "f1/go_ucb/seeds_0-4.parquet and 21 more",
             "quick",
         ),
     ):
@@ -162,7 +162,7 @@ def test_figures_and_tables_refuse_what_they_cannot_read_or_write(
         path.parent.mkdir(parents=True)
         path.write_bytes(b"PAR1 and then nothing")
     for arguments, line in (
-        (FIGURE, "f1/go_ucb/seeds_0-9.parquet: not a whole parquet file"),
+        (FIGURE, "f1/go_ucb/seeds_0-4.parquet: not a whole parquet file"),
         ((*TABLE[:-1], "a.docx"), "must end in csv, html, md or tex"),
         ((*FIGURE[:-1], "a.md"), "must end in pdf, png or svg"),
         (("figure", "go_ucb", "figure_9", *FIGURE[3:]), "called 'figure_9'; allowed: figure_1"),

@@ -83,7 +83,7 @@ def test_every_output_is_a_target_of_its_own(scale: str, project: Project) -> No
     [
         ("paper", "neuralbo", "figure_6", 31),
         ("paper", "lb_gp_ucb", "figure_3", 96),
-        ("quick", "go_ucb", "figure_1", 14),
+        ("quick", "go_ucb", "figure_1", 8),
         ("smoke", "lb_gp_ucb", "figure_1", 0),
     ],
 )

@@ -314,9 +314,9 @@ def test_single_files_and_papers(root: Path) -> None:
     assert len(jobs_of(root, "results/quick/go_ucb/f1/gp_ei/seeds_0-4.parquet")) == 1
     paper = jobs_of(root, "go_ucb", scale="smoke")
     assert paper < jobs_of(root, "smoke") and {job.scale for job in paper} == {"smoke"}
-    collected = jobs_of(root, "results/quick/go_ucb/f1/gp_ei/runs.parquet")
-    assert collected < jobs_of(root, "go_ucb", scale="quick")
-    assert sorted(job.kind for job in collected) == ["collect", "run", "run"]
+    collected = jobs_of(root, "results/paper/go_ucb/f1/gp_ei/runs.parquet")
+    assert collected < jobs_of(root, "go_ucb", scale="paper")
+    assert sorted(job.kind for job in collected) == ["collect", *4 * ["run"]]
 
 
 @pytest.mark.parametrize(
