@@ -25,8 +25,14 @@ def history(n, dim=3, n_initial=4):
     return made
 
 
-def inputs(U):
-    return np.column_stack([2 * U - 1, np.ones(len(U))]) / math.sqrt(U.shape[1])
+STANDARDISED = {"constant_input": True, "y_scaling": "standardise", "batch_loss": "sum"}
+
+
+def inputs(U, setting):
+    X = 2 * U - 1
+    if setting.get("constant_input"):
+        X = np.column_stack([X, np.ones(len(U))])
+    return X / math.sqrt(U.shape[1])
 
 
 def feature(x, hidden, output):
@@ -37,44 +43,55 @@ def feature(x, hidden, output):
     return torch.cat([g.reshape(-1) for g in by]).numpy() / math.sqrt(len(output))
 
 
-def by_hand(past, trained_on, nu, setting):
-    """Lines 3 to 6 of Algorithm 1: (candidates, h, σ, sample), in standardised units."""
+def by_hand(past, trained_on, setting):
+    """Lines 3 to 6 of Algorithm 1: (candidates, h, σ, σ's covariance, training, units of y)."""
     rng, m = STREAMS.surrogate_at(0), setting["width"]
-    hidden = rng.standard_normal((m, past.X.shape[1] + 1)) / math.sqrt(m)
+    hidden = rng.standard_normal((m, inputs(past.X, setting).shape[1])) / math.sqrt(m)
     output = rng.standard_normal(m) / math.sqrt(m)
     y = past.y[:trained_on]
+    units = {
+        "none": (0.0, 1.0),
+        "divide": (0.0, np.abs(y).mean()),
+        "standardise": (y.mean(), y.std(ddof=1)),
+    }[setting.get("y_scaling", "none")]
     training = train_sgd(
         TwoLayerNetwork(hidden, output),
-        inputs(past.X[:trained_on]),
-        (y - y.mean()) / y.std(ddof=1),
+        inputs(past.X[:trained_on], setting),
+        (y - units[0]) / units[1],
         rng=STREAMS.surrogate_at(trained_on),
         learning_rate=0.001,
         epochs=setting["epochs"],
         batch_size=50,
         regularizer=0.01,
+        batch_loss=setting.get("batch_loss", "mean"),
     )
     algorithm = NeuralBO(Space(past.X.shape[1]), STREAMS, **setting)
     X, _ = algorithm.candidates.draw(past)
-    phi = np.array([feature(x, hidden, output) for x in inputs(X)])
-    seen = np.array([feature(x, hidden, output) for x in inputs(past.X)])
+    phi = np.array([feature(x, hidden, output) for x in inputs(X, setting)])
+    seen = np.array([feature(x, hidden, output) for x in inputs(past.X, setting)])
     U = 0.01 * np.eye(phi.shape[1]) + seen.T @ seen
-    sigma = np.sqrt(0.01 * np.sum(phi * np.linalg.solve(U, phi.T).T, axis=1))
-    h = training.network.predict(inputs(X))
-    return X, h, sigma, STREAMS.algorithm_at(len(past)).normal(h, nu * sigma), training
+    covariance = 0.01 * phi @ np.linalg.solve(U, phi.T)
+    h = training.network.predict(inputs(X, setting))
+    return X, h, np.sqrt(np.diag(covariance)), covariance, training, units
 
 
 @pytest.mark.parametrize("nu", [0.0, 0.1, 10.0])
 # trainings at 4, 6, 9, 14, …; σ takes in all 12
 @pytest.mark.parametrize(("n", "trained_on"), [(4, 4), (12, 9)])
-def test_the_query_is_the_maximum_of_a_thompson_sample(nu, n, trained_on):
+@pytest.mark.parametrize(
+    "variant",
+    [{}, {"y_scaling": "divide"}, STANDARDISED],
+    ids=["printed", "divided", "standardised"],
+)
+def test_the_query_is_the_maximum_of_a_thompson_sample(nu, n, trained_on, variant):
     past = history(n)
-    setting = {**SMALL, "refit_growth": 0.5}
+    setting = {**SMALL, "refit_growth": 0.5, **variant}
     algorithm = NeuralBO(Space(3), STREAMS, nu=nu, **setting)
     proposal = algorithm.ask(past, len(past) + 1)
-    X, h, sigma, sample, training = by_hand(past, trained_on, nu, setting)
-    best = int(np.argmax(sample))
+    X, h, sigma, _, training, (mean, sd) = by_hand(past, trained_on, setting)
+    best = int(np.argmax(STREAMS.algorithm_at(n).normal(h, nu * sigma)))
     np.testing.assert_array_equal(proposal.x, X[best])
-    mean, sd = past.y[:trained_on].mean(), past.y[:trained_on].std(ddof=1)
+    dim = 4 if variant == STANDARDISED else 3
     assert proposal.diagnostics == pytest.approx(
         {
             "mean": mean + sd * h[best],
@@ -83,7 +100,7 @@ def test_the_query_is_the_maximum_of_a_thompson_sample(nu, n, trained_on):
             "diverged": 0.0,
             "trained_on": trained_on,
             # 64 rows of the factor, of inputs and features and of two buffers; W₁ and W₂ twice
-            "surrogate_bytes": 8 * 64 * (64 + 4 + 2 * 40 + 2 * 60) + (8 + 4) * 40 * (4 + 1),
+            "surrogate_bytes": 8 * 64 * (64 + dim + 2 * 40 + 2 * 60) + (8 + 4) * 40 * (dim + 1),
         },
         rel=1e-6,
     )
@@ -110,6 +127,45 @@ def test_samples_have_the_moments_of_line_4():
     assert np.std(correlations) == pytest.approx(1 / math.sqrt(len(z)), rel=0.15)
 
 
+@pytest.mark.parametrize("variance", ["dual", "printed"])
+@pytest.mark.parametrize("n", [4, 12])
+def test_a_joint_sample_has_the_covariance_of_sigma(variance, n):
+    past = history(n)
+    algorithm = NeuralBO(Space(3), STREAMS, nu=2.0, sample="joint", variance=variance, **SMALL)
+    X, h, _, covariance, _, _ = by_hand(past, n, SMALL)
+    found = algorithm._variance.after(past).covariance(algorithm.inputs(X))
+    np.testing.assert_allclose(found, covariance, atol=1e-12)
+    # the covariance has rank 40 * 4 at most; the jitter that its factor needs hardly moves the sample
+    L = np.linalg.cholesky(covariance + 1e-10 * np.eye(len(X)))
+    sample = h + 2.0 * L @ STREAMS.algorithm_at(n).standard_normal(len(X))
+    proposal = algorithm.ask(past, n + 1)
+    np.testing.assert_array_equal(proposal.x, X[int(np.argmax(sample))])
+
+
+def test_raw_negative_observations_make_a_cone_that_peaks_at_the_centre():
+    """Why NeuralBO wins on Ackley: without a bias and with y < 0, h is 0 at the centre and below 0
+    elsewhere, wherever the optimum of the data lies. A constant input or centred y take it away."""
+    past = History(10, 11)
+    for x in np.random.default_rng(1).uniform(size=(60, 10)):
+        past.append(x, -20.0 - 5.0 * float(np.sum((x - 0.9) ** 2)))
+    U = np.random.default_rng(2).uniform(size=(200, 10))
+    above = {}
+    for name, setting in {
+        "printed": {},
+        "constant": {"constant_input": True},
+        "standardised": {"y_scaling": "standardise"},
+    }.items():
+        algorithm = NeuralBO(Space(10), STREAMS, **setting)
+        fit = algorithm.fit(past)
+        h = fit.centre + fit.scale * algorithm.prediction(np.vstack([[[0.5] * 10], U]), fit)
+        above[name] = np.mean(h[0] > h[1:])
+        if name == "printed":
+            assert h[0] == 0.0
+    assert above["printed"] == 1.0
+    assert above["standardised"] < 0.9
+    assert above["constant"] < 1.0
+
+
 def forms(n, **settings):
     """The proposals of both forms at n observations."""
     told = history(n)
@@ -128,11 +184,11 @@ def test_the_printed_form_proposes_what_the_dual_one_does(initialization):
         held = [own.pop("surrogate_bytes"), other.pop("surrogate_bytes")]
         assert own.pop("sigma") == pytest.approx(other.pop("sigma"), rel=1e-8)
         assert own == other
-        # p = 40 (4 + 1) = 200; W₁ and W₂ in double and in single precision
+        # p = 40 (3 + 1) = 160; W₁ and W₂ in double and in single precision
         capacity = 64 if n <= 64 else 128
         assert held == [
-            8 * capacity * (capacity + 4 + 2 * 40 + 2 * 60) + (8 + 4) * 200,
-            8 * 200**2 + (8 + 4) * 200,
+            8 * capacity * (capacity + 3 + 2 * 40 + 2 * 60) + (8 + 4) * 160,
+            8 * 160**2 + (8 + 4) * 160,
         ]
 
 
@@ -173,7 +229,7 @@ def test_a_matrix_that_cannot_fit_is_refused_in_one_line(monkeypatch):
     with pytest.raises(RepliboError) as error:
         NeuralBO(Space(100), STREAMS, variance="printed")
     assert str(error.value) == (
-        "NeuralBO: variance must be dual, got printed: its 51000 x 51000 matrix needs 21.2 GB, and "
+        "NeuralBO: variance must be dual, got printed: its 50500 x 50500 matrix needs 20.8 GB, and "
         "the cpu has 16"
     )
     NeuralBO(Space(14), STREAMS, variance="printed")

@@ -86,11 +86,15 @@ def test_smoke_runs_every_type_of_algorithm_of_a_paper(root: Path) -> None:
         }
 
 
-def test_an_algorithm_has_one_look_in_all_papers_and_no_two_of_a_paper_share_it(root: Path) -> None:
+def test_an_algorithm_has_one_look_in_all_papers_and_no_two_of_a_figure_share_it(
+    root: Path,
+) -> None:
     looks: dict[str, Any] = {}
     for entry in load.load().entries.values():
-        own = [(a.color, a.line) for a in entry.algorithms.values()]
-        assert len(own) == len(set(own))
+        for name, figure in entry.figures.items():
+            shown = [entry.algorithms[a] for a in figure.algorithms or entry.algorithms]
+            own = [(a.color, a.line) for a in shown]
+            assert len(own) == len(set(own)), name
         for name, algorithm in entry.algorithms.items():
             look = (algorithm.color, algorithm.line)
             assert looks.setdefault(name, look) == look

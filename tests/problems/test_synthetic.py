@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from replibo.problems.synthetic import Synthetic
+from replibo.problems.synthetic import (
+    LARGEST_SHIFT,
+    MARGIN,
+    Shifted,
+    Synthetic,
+    michalewicz_optimizer,
+)
+from replibo.streams import RunStreams
 
 
 def ackley(X):
@@ -59,3 +66,63 @@ def test_noise_share():
     half = Synthetic(function="Levy", dim=3, noise_share=0.05)
     assert half.noise_std == pytest.approx(Synthetic(function="Levy", dim=3).noise_std / 2)
     assert Synthetic(function="Levy", dim=3, noise_share=0.0).noise_std == 0.0
+
+
+# Shifted: the same values at other places
+
+
+@pytest.mark.parametrize("function", FORMULA)
+def test_shifted_has_the_box_the_values_and_the_optimum_of_its_sister(function):
+    plain, family = Synthetic(function=function, dim=10), Shifted(function=function, dim=10)
+    assert family.noise_std == plain.noise_std
+    np.testing.assert_array_equal(family.bounds, plain.bounds)
+    X = plain.to_native(np.random.default_rng(0).uniform(size=(50, 10)))
+    np.testing.assert_allclose(family.evaluate_true(X), plain.evaluate_true(X), rtol=1e-9)
+    places = set()
+    for seed in (0, 1, 2):
+        member = family.of_seed(seed)
+        again = family.of_seed(seed)
+        np.testing.assert_array_equal(member.optimizers, again.optimizers)
+        places.add(member.optimizers.tobytes())
+        assert member.optimal_value == family.optimal_value
+        # the optimum is reached, and nowhere is f larger: along each axis, and at random
+        assert member.evaluate_true(member.optimizers)[0] == pytest.approx(
+            family.optimal_value, abs=1e-9
+        )
+        lower, upper = member.bounds
+        lines = np.repeat(member.optimizers, 10 * 401, axis=0).reshape(10, 401, 10)
+        for i in range(10):
+            lines[i, :, i] = np.linspace(lower[i], upper[i], 401)
+        assert member.evaluate_true(lines.reshape(-1, 10)).max() <= family.optimal_value + 1e-9
+        # moved by no more than a quarter of the box, and not onto a face
+        moved = member.to_unit(member.optimizers[0]) - plain.to_unit(family.optimizers[0])
+        assert np.all(np.abs(moved) <= LARGEST_SHIFT + 1e-12)
+        assert np.all(np.abs(member.to_unit(member.optimizers) - 0.5) <= 0.5 - MARGIN + 1e-12)
+        # the corners stay where they are
+        np.testing.assert_allclose(
+            member.evaluate_true(member.bounds), plain.evaluate_true(plain.bounds), rtol=1e-9
+        )
+    assert len(places) == 3
+
+
+def test_shifted_ackley_by_the_formula():
+    """A member's value is the formula's at the point that the two linear pieces lead to."""
+    member = Shifted(function="Ackley", dim=2).of_seed(5)
+    (a, b), edge = member.optimizers[0], 32.768
+    x, y = (a + edge) / 2, (b - edge) / 2  # one coordinate above its optimum, one below
+    to = [(x - a) / (edge - a) * edge, (y - b) / (b + edge) * edge]
+    assert member.evaluate_true(np.array([[x, y]]))[0] == pytest.approx(-ackley(np.array([to]))[0])
+
+
+def test_michalewicz_optimizer():
+    at = michalewicz_optimizer(10)
+    np.testing.assert_allclose(at[:2], [2.20290552, 1.57079633], atol=1e-7)
+    assert -michalewicz(at[None, :])[0] == pytest.approx(9.66015, abs=1e-5)
+
+
+def test_the_distance_to_the_centre_is_recorded():
+    problem = Synthetic(function="Levy", dim=4)
+    for u, distance in ((0.5, 0.0), (1.0, 1.0), (0.25, 0.5)):
+        x = problem.to_native(np.full(4, u))
+        seen = problem.observe(x, RunStreams("p", "q", "a", 0), 0)
+        assert seen.diagnostics == {"distance_to_centre": pytest.approx(distance)}

@@ -5,7 +5,7 @@ import pytest
 import torch
 from botorch.models.transforms.outcome import Standardize
 
-from replibo.surrogates.standardise import standardise
+from replibo.surrogates.standardise import scaled, standardise
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,13 @@ def test_is_botorchs_rule(y):
     assert mean == pytest.approx(float(transform.means), rel=1e-12, abs=1e-300)
     assert sd == pytest.approx(float(transform.stdvs), rel=1e-12)
     np.testing.assert_allclose(mean + sd * values, y, rtol=1e-12)
+
+
+def test_units_that_keep_the_sign():
+    y = np.array([-4.0, 2.0, -6.0])
+    for how, values, scale in (("none", y, 1.0), ("divide", y / 4.0, 4.0)):
+        found, centre, divisor = scaled(y, how)
+        np.testing.assert_allclose(found, values, rtol=1e-15)
+        assert (centre, divisor) == (0.0, scale)
+    assert scaled(np.zeros(3), "divide")[2] == 1.0
+    assert scaled(y, "standardise")[1:] == standardise(y)[1:]

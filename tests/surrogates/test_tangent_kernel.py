@@ -23,16 +23,14 @@ def weights(rng, width, dim):
     ) / math.sqrt(width)
 
 
-def gradients(X, hidden, output, bias):
-    """g(x; θ₀)/√m of h = √m (W₂ relu(W₁ x) + b₂) by automatic differentiation, ``n x p``."""
-    W1, w2, b2 = (
-        torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in (hidden, output, 0.3)
-    )
+def gradients(X, hidden, output):
+    """g(x; θ₀)/√m of h = √m (W₂ relu(W₁ x)) by automatic differentiation, ``n x p``."""
+    W1, w2 = (torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in (hidden, output))
     root = math.sqrt(len(output))
     rows = []
     for x in torch.tensor(X):
-        h = root * (w2 @ torch.relu(W1 @ x) + (b2 if bias else 0.0))
-        by = torch.autograd.grad(h, [W1, w2, b2] if bias else [W1, w2])
+        h = root * (w2 @ torch.relu(W1 @ x))
+        by = torch.autograd.grad(h, [W1, w2])
         rows.append(torch.cat([g.reshape(-1) for g in by]) / root)
     return torch.stack(rows).numpy()
 
@@ -43,14 +41,13 @@ def dense_variance(phi, seen, regularizer):
     return regularizer * np.sum(phi * np.linalg.solve(U, phi.T).T, axis=1)
 
 
-@pytest.mark.parametrize("bias", [False, True])
-def test_kernel_is_the_inner_product_of_the_gradients(bias):
+def test_kernel_is_the_inner_product_of_the_gradients():
     rng = np.random.default_rng(0)
     hidden, output = weights(rng, 7, 3)
     X, Z = rng.standard_normal((5, 3)), rng.standard_normal((4, 3))
-    kernel = TangentKernel(hidden, output, output_bias=bias)
+    kernel = TangentKernel(hidden, output)
     left, right = kernel.features(X), kernel.features(Z)
-    of_X, of_Z = (gradients(points, hidden, output, bias) for points in (X, Z))
+    of_X, of_Z = (gradients(points, hidden, output) for points in (X, Z))
     np.testing.assert_allclose(kernel.gradients(left), of_X, rtol=1e-13, atol=1e-14)
     assert kernel.parameters == of_X.shape[1]
     np.testing.assert_allclose(kernel.matrix(left, right), of_X @ of_Z.T, rtol=1e-12, atol=1e-13)
@@ -64,10 +61,9 @@ def test_kernel_is_the_inner_product_of_the_gradients(bias):
     st.integers(1, 9),
     st.floats(-3, 2),
     st.booleans(),
-    st.booleans(),
     st.integers(0, 2**32),
 )
-def test_dual_primal_and_dense_forms_agree(n, dim, width, log_lambda, bias, section_4, seed):
+def test_dual_primal_and_dense_forms_agree(n, dim, width, log_lambda, section_4, seed):
     rng = np.random.default_rng(seed)
     hidden, output = weights(rng, width, dim)
     if section_4:
@@ -77,15 +73,15 @@ def test_dual_primal_and_dense_forms_agree(n, dim, width, log_lambda, bias, sect
     if n:
         Z[0] = X[0]
     regularizer = 10.0**log_lambda
-    kernel = TangentKernel(hidden, output, output_bias=bias)
+    kernel = TangentKernel(hidden, output)
     dual, primal = DualVariance(kernel, regularizer), PrimalVariance(kernel, regularizer)
     for x in X:
         dual.append(x)
         primal.append(x)
     assert len(dual) == len(primal) == n
     expected = dense_variance(
-        gradients(Z, hidden, output, bias),
-        gradients(X, hidden, output, bias) if n else np.zeros((0, kernel.parameters)),
+        gradients(Z, hidden, output),
+        gradients(X, hidden, output) if n else np.zeros((0, kernel.parameters)),
         regularizer,
     )
     np.testing.assert_allclose(primal.variance(Z), expected, rtol=1e-9, atol=1e-10)
@@ -114,9 +110,7 @@ def test_dual_form_beyond_its_first_buffers_and_blocks():
     dual = DualVariance(TangentKernel(hidden, output), 0.01)
     for x in X:
         dual.append(x)
-    expected = dense_variance(
-        gradients(Z, hidden, output, False), gradients(X, hidden, output, False), 0.01
-    )
+    expected = dense_variance(gradients(Z, hidden, output), gradients(X, hidden, output), 0.01)
     np.testing.assert_allclose(dual.variance(Z), expected, rtol=1e-8)
 
 
@@ -172,7 +166,7 @@ def test_the_printed_form_after_many_updates_in_place():
     for x in X:
         primal.append(x)
     Z[0] = X[0]
-    expected = dense_variance(*(gradients(P, hidden, output, False) for P in (Z, X)), 0.01)
+    expected = dense_variance(*(gradients(P, hidden, output) for P in (Z, X)), 0.01)
     np.testing.assert_allclose(primal.variance(Z), expected, rtol=1e-9)
 
 

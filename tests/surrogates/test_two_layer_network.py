@@ -11,7 +11,6 @@ from scipy import stats
 from replibo.surrogates.two_layer_network import (
     TwoLayerNetwork,
     draw_weights,
-    train_adam,
     train_sgd,
 )
 
@@ -23,28 +22,23 @@ def data(n, dim, seed=0):
     return rng.uniform(-1, 1, (n, dim)) / math.sqrt(dim), rng.standard_normal(n)
 
 
-def network(width, dim, *, bias=False, initialization="section_7", precision="float64", seed=1):
+def network(width, dim, *, initialization="section_7", precision="float64", seed=1):
     rng = np.random.default_rng(seed)
     hidden, output = draw_weights(rng, dim, width, initialization)
-    if bias:
-        output = np.append(output, 0.2)
     return TwoLayerNetwork(hidden, output, precision=precision)
 
 
 def prediction(W1, w, X):
-    """h by PyTorch, with the output bias where ``w`` holds one."""
-    m = len(W1)
-    h = torch.relu(X @ W1.T) @ w[:m]
-    return math.sqrt(m) * (h + w[m] if len(w) > m else h)
+    """h by PyTorch."""
+    return math.sqrt(len(W1)) * (torch.relu(X @ W1.T) @ w)
 
 
 def test_prediction():
     X, _ = data(9, 4)
-    for bias in (False, True):
-        net = network(6, 4, bias=bias)
-        expected = prediction(net.hidden, net.output, torch.tensor(X))
-        np.testing.assert_allclose(net.predict(X), expected, rtol=1e-13)
-        assert net.has_bias == bias and net.bytes() == 8 * (24 + 6 + bias)
+    net = network(6, 4)
+    expected = prediction(net.hidden, net.output, torch.tensor(X))
+    np.testing.assert_allclose(net.predict(X), expected, rtol=1e-13)
+    assert net.bytes() == 8 * (24 + 6)
 
 
 def test_initial_weights_are_as_sections_7_and_4_have_them():
@@ -122,26 +116,6 @@ def test_one_batch_of_all_is_the_printed_gradient_descent():
                 weights -= SGD["learning_rate"] * gradient
     np.testing.assert_allclose(training.network.hidden, W1.detach(), rtol=1e-9, atol=1e-13)
     np.testing.assert_allclose(training.network.output, w2.detach(), rtol=1e-9, atol=1e-13)
-
-
-@pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize("n", [1, 60])
-def test_adam_is_autograd_with_pytorchs_adam(bias, n):
-    X, y = data(n, 4)
-    start = network(30, 4, bias=bias)
-    training = train_adam(start, X, y, learning_rate=0.01, epochs=20)
-    W1, w = (v.clone().requires_grad_() for v in (start.hidden, start.output))
-    optimizer = torch.optim.Adam([W1, w], lr=0.01)
-    for _ in range(20):
-        loss = torch.nn.functional.mse_loss(prediction(W1, w, torch.tensor(X)), torch.tensor(y))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    np.testing.assert_allclose(training.network.hidden, W1.detach(), rtol=1e-8, atol=1e-10)
-    np.testing.assert_allclose(training.network.output, w.detach(), rtol=1e-8, atol=1e-10)
-    assert training.loss < np.mean((start.predict(X) - y) ** 2)
-    again = network(30, 4, bias=bias)
-    assert torch.equal(start.hidden, again.hidden) and torch.equal(start.output, again.output)
 
 
 @pytest.mark.parametrize("loss", ["sum", "mean"])

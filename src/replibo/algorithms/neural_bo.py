@@ -12,6 +12,7 @@ from replibo.algorithms.parts.neural_surrogate import NeuralSurrogate, ObservedV
 from replibo.problems.base import Array
 from replibo.settings import NonNegative, SettingError
 from replibo.streams import RunStreams
+from replibo.surrogates.gp_regression import factor
 from replibo.surrogates.tangent_kernel import (
     DualVariance,
     PrimalVariance,
@@ -19,18 +20,25 @@ from replibo.surrogates.tangent_kernel import (
     Variance,
 )
 
+# Of the jitter that a covariance may need; σ² is 0 everywhere where each candidate is the centre.
+SMALLEST_SCALE = 1e-12
+
 
 class NeuralBO(NeuralSurrogate):
     """Thompson sampling with a network's mean and its tangent kernel's variance.
 
     Each round: σ_t² from all observations at the fixed features g(·; θ₀) (lines 3 and 7), a sample
     f̃(x) ~ N(h(x; θ), ν² σ_t²(x)) (line 4), its maximum over the candidates (line 5), TrainNN (line 6).
-    The sample is fresh at each round and independent from candidate to candidate, as line 4 has it.
+    The sample is fresh at each round. Everything is maximised.
 
-    Departures from the print. Without these it does not work: the inputs (`network_inputs`) and
-    standardised y, in whose units h and σ are. For what the print leaves open or would cost too much: the
-    sample is maximised over finitely many candidates (`Candidates`), and the network is trained at the
-    sizes of `RefitSchedule` (``refit_growth`` 0: at every round). Everything is maximised.
+    Departures from the print, by the defaults: the inputs are [−1, 1]^d/√d (`network_inputs`) and a step
+    follows the mean of a batch's losses, not their sum; without either trainings diverge. What the print
+    leaves open: the sample is maximised over finitely many candidates (`Candidates`).
+
+    The printed network has no bias and y is not centred. Where all y are negative (−f of a function that
+    is positive) h is a cone whose apex, of value 0, is the centre of the box: the sample is largest there
+    from the first rounds on. It is the optimum of Ackley's function. ``constant_input`` and ``y_scaling:
+    standardise`` take this away.
 
     Args:
         space, streams: the run's.
@@ -38,6 +46,8 @@ class NeuralBO(NeuralSurrogate):
         variance: how σ is computed; ``dual``, by a factor that grows with the observations
             (`DualVariance`); ``printed``, by the p × p matrix of line 7 (`PrimalVariance`), which is
             the same σ up to rounding, and 20 GB at d = 100.
+        sample: ``independent`` from candidate to candidate, as line 4 reads; ``joint``, with the
+            covariance that belongs to σ² ("a random sample of the function", section 1).
         settings: those of `NeuralSurrogate`.
 
     Raises:
@@ -45,9 +55,9 @@ class NeuralBO(NeuralSurrogate):
     """
 
     diagnostics: ClassVar[dict[str, str]] = {
-        "mean": "h at the query, in units of y (mean of the observations where it has diverged)",
+        "mean": "h at the query, in units of y (where it has diverged, the centre of its units)",
         "sigma": "σ_t at the query, before ν, in units of y",
-        "training_loss": "mean squared residual after the training in force, of standardised y",
+        "training_loss": "mean squared residual after the training in force, in the network's units",
         "diverged": "1 where the training in force ended in weights that are NaN or infinite, else 0",
         "trained_on": "number of observations that the training in force was made on",
         "surrogate_bytes": "memory held by the surrogate's tensors",
@@ -60,10 +70,11 @@ class NeuralBO(NeuralSurrogate):
         *,
         nu: NonNegative = 1.0,
         variance: Literal["dual", "printed"] = "dual",
+        sample: Literal["independent", "joint"] = "independent",
         **settings: Any,
     ) -> None:
         super().__init__(space, streams, **settings)
-        self.nu = nu
+        self.nu, self.sample = nu, sample
         if variance == "printed":
             self._check_memory()
         form = DualVariance if variance == "dual" else PrimalVariance
@@ -73,6 +84,14 @@ class NeuralBO(NeuralSurrogate):
             return form(kernel, self.regularizer)
 
         self._variance = ObservedVariance(prior, self.inputs)
+
+    def _correlated(self, variance: Variance, X: Array, normals: Array) -> Array:
+        """A zero-mean sample with the posterior covariance of the points ``X`` (``n x d``): ``n``."""
+        import torch
+
+        covariance = torch.from_numpy(variance.covariance(self.inputs(X)))
+        L = factor(covariance, max(float(covariance.diagonal().mean()), SMALLEST_SCALE))
+        return np.asarray(L @ torch.from_numpy(normals))
 
     def _check_memory(self) -> None:
         """Raise a `SettingError` where the printed form cannot fit."""
@@ -98,9 +117,12 @@ class NeuralBO(NeuralSurrogate):
         X, rows = self.candidates.draw(history)
         rng = self.streams.algorithm_at(len(history))
         h = self.prediction(X, fit)
-        variance = self._variance.after(history)
+        variance, normals = self._variance.after(history), rng.standard_normal(len(X))
         sigma = variance.variance(self.inputs(X)) ** 0.5
-        sample = h + self.nu * sigma * rng.standard_normal(len(X))
+        if self.sample == "joint":
+            sample = h + self.nu * self._correlated(variance, X, normals)
+        else:
+            sample = h + self.nu * sigma * normals
         if fit.training.diverged:
             sample = rng.uniform(size=len(X))  # a candidate at random
         return choose(
@@ -109,8 +131,8 @@ class NeuralBO(NeuralSurrogate):
             rows,
             sample,
             {
-                "mean": fit.mean + fit.sd * h,
-                "sigma": fit.sd * sigma,
+                "mean": fit.centre + fit.scale * h,
+                "sigma": fit.scale * sigma,
                 "training_loss": fit.training.loss,
                 "diverged": fit.training.diverged,
                 "trained_on": len(fit.seen),

@@ -3,80 +3,72 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
 
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
 from replibo.algorithms.parts.candidates import Candidates
-from replibo.algorithms.parts.devices import Device, torch_device
-from replibo.algorithms.parts.network_inputs import with_constant
-from replibo.algorithms.parts.neural_surrogate import ObservedVariance, Seen, choose
+from replibo.algorithms.parts.neural_surrogate import Seen, choose
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
-from replibo.settings import Count, Fraction, Positive
+from replibo.settings import Count, NonNegative, Positive
 from replibo.streams import RunStreams
-from replibo.surrogates.tangent_kernel import DualVariance, TangentKernel
-from replibo.surrogates.two_layer_network import (
-    Training,
-    TwoLayerNetwork,
-    draw_weights,
-    train_adam,
-)
+from replibo.surrogates.biased_network import BiasedNetwork, Gradients
+
+# Candidates at which σ is computed at once, so that memory does not grow with their number.
+CHUNK = 4096
 
 
-def released_nu(t: int) -> float:
-    """ν_t = sqrt(a log(1 + t a)) with a = t/log(t + 1), t ≥ 1: about √(2t), it grows without end."""
-    a = t / math.log(t + 1)
-    return math.sqrt(a * math.log(1 + t * a))
-
-
-@dataclass(frozen=True)
 class _State:
-    """The network after the training on ``seen``."""
+    """The network after its trainings on the first ``n`` observations, and the gradients in U."""
 
-    seen: Seen
-    training: Training
+    def __init__(self, network: BiasedNetwork) -> None:
+        self.network = network
+        self.gradients: Gradients | None = None
+        self.n, self.trained_on, self.loss = 0, 0, math.inf
+        self.seen: Seen | None = None
 
 
 class NeuralBOReleased(Algorithm):
-    """Thompson sampling as in `NeuralBO`, with another network and another training.
+    """Thompson sampling as in `NeuralBO`, with the network and the training of the released code.
 
-    Known of the released code: biases; inputs in [−1, 1]^d; y as observed; Adam on the mean squared
-    error of all data; each training goes on from the last (warm start), every 10 queries; the ν_t of
-    `released_nu`. Not known, and taken from section 7: m, all weights (the biases too) N(0, 1/m), 50
-    epochs (here: steps), learning rate 0.001, and λ of σ. Adam's moments start at 0 in each training.
-    The candidates are those of all algorithms here.
+    As the first commit of the authors' repository (phantrdat/neuralbo, d32f12a) has it: linear layers
+    with biases, hidden weights N(0, 1/W), the last layer and all biases as PyTorch draws them, h
+    multiplied by √W (`BiasedNetwork`); inputs in [−1, 1]^d, y as observed; one Adam for the whole
+    run, with weight decay, full batch, on the mean squared error, from the weights that are there (warm
+    start): a first training on the initial points, then one at every ``update_cycle``-th query. U starts
+    at λI with λ the weight decay; each query adds its gradient *at the weights of that moment* to U, the
+    initial points add nothing; σ² = λ gᵀU⁻¹g. The sample is N(h, (νσ)²), independent from candidate to
+    candidate; its best of scrambled Sobol points is asked, without local ones and without a gradient. By
+    the symmetry of the weights' distribution it makes no difference that the released code minimises.
 
-    The network is h(x; θ) = √m (W₂ relu(W₁ x + b₁) + b₂); b₁ is the column of W₁ for a constant input 1.
+    A training that diverges leaves a candidate at random, as in `NeuralBO`.
 
-    The warm start is state: the weights at n observations follow from the trainings at n₀, n₀ + 10, …
-    (n₀ initial points), each on the observations that were there then. An object that is handed a history
-    makes them all again, in order.
+    The trained network and Adam's moments are state. An object that is handed a history makes all
+    trainings again, in order.
 
     Args:
         space, streams: the run's.
-        width: m, hidden units.
-        learning_rate: Adam's.
+        layers: L, linear layers; 2 is one hidden layer.
+        width: W, units of a hidden layer.
+        learning_rate, weight_decay: Adam's; the weight decay is λ, too.
         epochs: steps of each training.
-        regularizer: λ > 0, of σ.
-        retrain_every: queries from training to training.
-        device: ``cpu`` or ``cuda``.
-        candidates, local_fraction: number of candidates and share of local ones (`Candidates`).
-
-    Raises:
-        SettingError: there is no GPU, or the candidates would not fit in memory.
+        update_cycle: queries from training to training.
+        training_window: how many of the last observations a training takes; null: all.
+        nu: ν ≥ 0; 0 explores not at all: h itself is maximised.
+        candidates: number of Sobol points (on a finite problem: of rows of the pool).
     """
 
     diagnostics: ClassVar[dict[str, str]] = {
         "mean": "h at the query, in units of y (0 where it has diverged)",
-        "sigma": "σ_t at the query, before ν_t, in units of y",
-        "nu": "ν_t",
+        "sigma": "σ_t at the query, before ν, in units of y (0 where ν is 0: it is not computed)",
         "training_loss": "mean squared residual after the training in force, in squared units of y",
         "diverged": "1 where the training in force ended in weights that are NaN or infinite, else 0",
-        "trained_on": "number of observations that the training in force was made on",
-        "surrogate_bytes": "memory held by the surrogate's tensors",
+        "trained_on": "number of observations at the training in force",
+        "surrogate_bytes": "memory held by weights, Adam's moments and the gradients in U",
     }
     # Adam's first step imports torch._dynamo.
     late_imports: ClassVar[tuple[str, ...]] = ("torch", "torch._dynamo")
@@ -86,84 +78,118 @@ class NeuralBOReleased(Algorithm):
         space: Space,
         streams: RunStreams,
         *,
-        width: Count = 500,
+        layers: Annotated[int, Field(ge=2)] = 2,
+        width: Count = 200,
         learning_rate: Positive = 0.001,
-        epochs: Count = 50,
-        regularizer: Positive = 0.01,
-        retrain_every: Count = 10,
-        device: Device = "cpu",
-        candidates: Count = 512,
-        local_fraction: Fraction = 0.5,
+        weight_decay: Positive = 0.005,
+        epochs: Count = 100,
+        update_cycle: Count = 1,
+        training_window: Count | None = None,
+        nu: NonNegative = 3.0,
+        candidates: Count = 50_000,
     ) -> None:
         super().__init__(space, streams)
-        torch_device(device)
-        self.learning_rate, self.epochs, self.device = learning_rate, epochs, device
-        self.retrain_every = retrain_every
+        self.layers, self.width = layers, width
+        self.learning_rate, self.weight_decay = learning_rate, weight_decay
+        self.epochs, self.update_cycle, self.window = epochs, update_cycle, training_window
+        self.nu = nu
+        # h of all candidates at once: two hidden layers' values
         self.candidates = Candidates(
             space,
             streams,
             count=candidates,
-            local_fraction=local_fraction,
-            bytes_per_candidate=4.0 * 8.0 * width,
-        )
-        rng = streams.surrogate_at(0)
-        self.hidden, output = draw_weights(rng, space.dim + 1, width, "section_7")
-        self.output = np.append(output, rng.standard_normal() / math.sqrt(width))
-        self._variance = ObservedVariance(
-            lambda: DualVariance(
-                TangentKernel(self.hidden, self.output[:-1], output_bias=True, device=device),
-                regularizer,
-            ),
-            self.inputs,
+            local_fraction=0.0,
+            bytes_per_candidate=2.0 * 8.0 * width,
         )
         self._state: _State | None = None
 
-    def inputs(self, U: Array) -> Array:
-        """[−1, 1]^d and a 1, ``n x (d + 1)``, at points of the unit cube, ``n x d``."""
-        return with_constant(2.0 * U - 1.0, 1.0)
+    @staticmethod
+    def inputs(U: Array) -> Array:
+        """[−1, 1]^d at points of the unit cube, ``n x d``."""
+        return 2.0 * U - 1.0
 
     def tell(self, history: History) -> None:
-        """Append the observations to σ's factor, train where it is due (`ask` would do it, too)."""
-        self._variance.after(history)
+        """Train where it is due (`ask` would do it, too)."""
         if len(history) >= history.n_initial > 0:
-            self._trained(history)
+            self._after(history)
 
-    def _trained(self, history: History) -> _State:
-        """The training in force, and before it those that have not been made yet."""
+    def _after(self, history: History) -> _State:
+        """The state at all observations of the history, from the last one or from the beginning."""
         if len(history) == 0:
             raise RepliboError("initial_points: must be at least 1, got 0")
-        first = min(history.n_initial, len(history))
         state = self._state
-        if state is not None and state.seen.begins(history):
-            network, following = state.training.network, len(state.seen) + self.retrain_every
-        else:
-            state, following = None, max(first, 1)
-            network = TwoLayerNetwork(self.hidden, self.output, device=self.device)
-        for n in range(following, len(history) + 1, self.retrain_every):
-            training = train_adam(
-                network,
-                self.inputs(history.X[:n]),
-                history.y[:n],
-                learning_rate=self.learning_rate,
-                epochs=self.epochs,
+        if state is None or state.seen is None or not state.seen.begins(history):
+            state = _State(
+                BiasedNetwork(
+                    self.streams.surrogate_at(0),
+                    inputs=self.space.dim,
+                    layers=self.layers,
+                    width=self.width,
+                    learning_rate=self.learning_rate,
+                    weight_decay=self.weight_decay,
+                )
             )
-            network, state = training.network, _State(Seen(history, n), training)
-        assert state is not None
+        X = self.inputs(history.X)
+        first = min(history.n_initial, len(history))
+        for n in range(max(state.n, first - 1) + 1, len(history) + 1):
+            if n > first and self.nu > 0:
+                own = state.network.gradients(X[n - 1 : n])
+                state.gradients = state.gradients.with_more(own) if state.gradients else own
+            if (n - first) % self.update_cycle == 0:
+                since = 0 if self.window is None else max(n - self.window, 0)
+                state.loss = state.network.train(X[since:n], history.y[since:n], self.epochs)
+                state.trained_on = n
+            state.n = n
+        state.seen = Seen(history, len(history))
         self._state = state
         return state
 
+    def _variance(self, state: _State, X: Array) -> Array:
+        """σ² at the network's inputs ``X``, ``n x d``: φ·φ − kᵀ(λI + K)⁻¹k, which is λ φᵀU⁻¹φ."""
+        import torch
+
+        seen, parts = state.gradients, []
+        if seen is not None:
+            K = seen.products(seen)
+            K.diagonal().add_(self.weight_decay)
+            L = torch.linalg.cholesky(K)
+        for start in range(0, len(X), CHUNK):
+            own = state.network.gradients(X[start : start + CHUNK])
+            part = own.squares()
+            if seen is not None:
+                V = torch.linalg.solve_triangular(L, seen.products(own), upper=False)
+                part = (part - V.square().sum(0)).clamp_min(0.0)
+            parts.append(part)
+        return np.asarray(torch.cat(parts))
+
+    def _candidates(self, history: History) -> tuple[Array, NDArray[np.int64]]:
+        """Scrambled Sobol points, or rows of the pool."""
+        import torch
+
+        if self.space.candidates is not None:
+            return self.candidates.draw(history)
+        seed = int(self.streams.candidates(len(history)).integers(2**31))
+        engine = torch.quasirandom.SobolEngine(  # type: ignore[no-untyped-call]
+            self.space.dim, scramble=True, seed=seed
+        )
+        X = engine.draw(self.candidates.count, dtype=torch.float64).numpy()
+        return X, np.full(len(X), -1)
+
     def ask(self, history: History, t: int) -> Proposal:
-        state = self._trained(history)
-        training = state.training
-        X, rows = self.candidates.draw(history)
-        inputs, rng = self.inputs(X), self.streams.algorithm_at(len(history))
-        variance, nu = self._variance.after(history), released_nu(t)
-        sigma = variance.variance(inputs) ** 0.5
-        if training.diverged:
-            h, sample = np.zeros(len(X)), rng.uniform(size=len(X))  # a candidate at random
+        state = self._after(history)
+        X, rows = self._candidates(history)
+        rng, inputs = self.streams.algorithm_at(len(history)), self.inputs(X)
+        diverged = not math.isfinite(state.loss)
+        h = sigma = np.zeros(len(X))
+        if diverged:
+            sample = rng.uniform(size=len(X))  # a candidate at random
         else:
-            h = training.network.predict(inputs)
-            sample = h + nu * sigma * rng.standard_normal(len(X))
+            h = sample = state.network.predict(inputs)
+            if self.nu > 0:
+                sigma = self._variance(state, inputs) ** 0.5
+                sample = h + self.nu * sigma * rng.standard_normal(len(X))
+        held = state.gradients
+        tensors = [*held.incoming, *held.outgoing] if held else []
         return choose(
             self.candidates,
             X,
@@ -172,10 +198,9 @@ class NeuralBOReleased(Algorithm):
             {
                 "mean": h,
                 "sigma": sigma,
-                "nu": nu,
-                "training_loss": training.loss,
-                "diverged": training.diverged,
-                "trained_on": len(state.seen),
-                "surrogate_bytes": training.network.bytes() + variance.bytes(),
+                "training_loss": state.loss if not diverged else math.inf,
+                "diverged": diverged,
+                "trained_on": state.trained_on,
+                "surrogate_bytes": state.network.bytes() + sum(t.nbytes for t in tensors),
             },
         )

@@ -18,21 +18,20 @@ class NeuralGreedy(NeuralSurrogate):
 
     The paper refers to an appendix of Paria et al. for network and perturbation and states neither.
     Read here: NeuralBO's own network and training, so that the two differ in how they explore only, and
-    independent normal numbers added to the standardised observations, drawn anew for each training.
-    Their standard deviation is √λ by default, 0.1 at λ = 0.01: λ is the noise variance in NeuralBO's σ,
-    and a fit to observations perturbed by as much as their noise is how a posterior sample of a linear
-    model is made.
+    independent normal numbers added to the observations, drawn anew for each training. Their standard
+    deviation is √λ by default, 0.1 at λ = 0.01: λ is the noise variance in NeuralBO's σ, and a fit to
+    observations perturbed by as much as their noise is how a posterior sample of a linear model is made.
 
     Args:
         space, streams: the run's.
-        perturbation_sd: ≥ 0, in units of standardised y.
+        perturbation_sd: ≥ 0, in the network's units (`y_scaling`).
         settings: those of `NeuralSurrogate`.
     """
 
     diagnostics: ClassVar[dict[str, str]] = {
-        "mean": "h at the query, in units of y (mean of the observations where it has diverged)",
-        "training_loss": "mean squared residual after the training in force, of perturbed "
-        "standardised y",
+        "mean": "h at the query, in units of y (where it has diverged, the centre of its units)",
+        "training_loss": "mean squared residual after the training in force, of the perturbed "
+        "observations in the network's units",
         "diverged": "1 where the training in force ended in weights that are NaN or infinite, else 0",
         "trained_on": "number of observations that the training in force was made on",
         "surrogate_bytes": "memory held by the surrogate's tensors",
@@ -65,7 +64,7 @@ class NeuralGreedy(NeuralSurrogate):
             rows,
             acquisition,
             {
-                "mean": fit.mean + fit.sd * h,
+                "mean": fit.centre + fit.scale * h,
                 "training_loss": fit.training.loss,
                 "diverged": fit.training.diverged,
                 "trained_on": len(fit.seen),

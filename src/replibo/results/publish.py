@@ -38,6 +38,7 @@ KEPT_DIAGNOSTICS = (
     "fit_converged",
     "fit_at_bound",
     "diverged",
+    "distance_to_centre",
     "surrogate_bytes",
     "peak_mib",
     "test_cross_entropy",

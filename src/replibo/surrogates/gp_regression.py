@@ -261,6 +261,23 @@ def cholesky(K: Tensor, added: float) -> Tensor:
     return L
 
 
+def factor(covariance: Tensor, scale: float) -> Tensor:
+    """The lower factor of ``covariance`` plus the first of `JITTERS`, times ``scale``, that has one.
+
+    ``covariance`` is changed in place.
+
+    Raises:
+        RepliboError: there is no factor even with the largest.
+    """
+    before = 0.0
+    for jitter in JITTERS:
+        try:
+            return cholesky(covariance, (jitter - before) * scale)
+        except np.linalg.LinAlgError:
+            before = jitter
+    raise RepliboError("posterior covariance: no Cholesky factor, whatever is added to it")
+
+
 class GpRegression:
     """A Gaussian process fitted to the first observations, which takes in more of them one by one.
 
@@ -347,16 +364,9 @@ class GpRegression:
         mean, V = self._conditioned(points)
         covariance = torch.addmm(self._prior(points, points), V.T, V, alpha=-1.0)
         sd = covariance.diagonal().clamp_min(0.0).sqrt()
-        s, before = self.fitted.hyperparameters.outputscale, 0.0
-        for jitter in JITTERS:
-            try:
-                L = cholesky(covariance, (jitter - before) * s)
-            except np.linalg.LinAlgError:
-                before = jitter
-                continue
-            drawn = mean + L @ self._tensor(normals)
-            return np.asarray(drawn.cpu()), np.asarray(mean.cpu()), np.asarray(sd.cpu())
-        raise RepliboError("posterior covariance: no Cholesky factor, whatever is added to it")
+        L = factor(covariance, self.fitted.hyperparameters.outputscale)
+        drawn = mean + L @ self._tensor(normals)
+        return np.asarray(drawn.cpu()), np.asarray(mean.cpu()), np.asarray(sd.cpu())
 
     def mean_at_data(self) -> Array:
         """Posterior mean of f at the observed points, ``n``, in standardised units: y - σ²α."""

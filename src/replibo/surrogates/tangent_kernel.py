@@ -56,22 +56,17 @@ class TangentKernel:
     Args:
         hidden: ``m x d``, W₁.
         output: ``m``, W₂.
-        output_bias: whether the network has an output bias too, h = √m (W₂ relu(W₁ x) + b₂); its
-            gradient √m adds 1 to the kernel. (A hidden bias is a constant input: W₁ holds it.)
         device: ``cpu`` or ``cuda``.
     """
 
-    def __init__(
-        self, hidden: Array, output: Array, *, output_bias: bool = False, device: str = "cpu"
-    ) -> None:
+    def __init__(self, hidden: Array, output: Array, *, device: str = "cpu") -> None:
         import torch
 
         self.device = torch.device(device)
         self.hidden = torch.tensor(hidden, dtype=torch.float64, device=self.device)
         self.output = torch.tensor(output, dtype=torch.float64, device=self.device)
         self.width, self.dim = self.hidden.shape
-        self.parameters = self.width * (self.dim + 1) + output_bias
-        self.constant = float(output_bias)
+        self.parameters = self.width * (self.dim + 1)
 
     def features(self, X: Array) -> Features:
         """The features of the points ``X``, ``n x d``."""
@@ -86,23 +81,20 @@ class TangentKernel:
         """k(x, x), shape ``n``."""
         squared_norms = of.inputs.square().sum(1)
         squared_gates = of.gates.square().sum(1)
-        return of.active.square().sum(1) + squared_norms * squared_gates + self.constant
+        return of.active.square().sum(1) + squared_norms * squared_gates
 
     def matrix(self, left: Features, right: Features) -> Tensor:
         """k between the points of ``left`` and of ``right``, ``n x m``."""
         K = left.active @ right.active.T
         K.addcmul_(left.inputs @ right.inputs.T, left.gates @ right.gates.T)
-        return K.add_(self.constant)
+        return K
 
     def gradients(self, of: Features) -> Tensor:
-        """g(x)/√m, ``n x p``: by W₁ row after row, by W₂, and by the output bias where there is one."""
+        """g(x)/√m, ``n x p``: by W₁ row after row, and by W₂."""
         import torch
 
         by_hidden = (of.gates[:, :, None] * of.inputs[:, None, :]).flatten(1)
-        parts = [by_hidden, of.active]
-        if self.constant:
-            parts.append(torch.ones_like(of.inputs[:, :1]))
-        return torch.cat(parts, dim=1)
+        return torch.cat([by_hidden, of.active], dim=1)
 
     def tensors(self) -> list[Tensor]:
         """What it holds."""
@@ -119,6 +111,9 @@ class Variance(Protocol):
 
     def variance(self, X: Array) -> Array:
         """σ²(x) at the points ``X``, ``n x d``: shape ``n``, not negative (line 3)."""
+
+    def covariance(self, X: Array) -> Array:
+        """The covariance that σ² is the diagonal of, between the points ``X``, ``n x d``: ``n x n``."""
 
     def bytes(self) -> int:
         """Memory held by its tensors."""
@@ -183,10 +178,18 @@ class DualVariance:
         seen = self._features(n)
         torch.mm(seen.inputs, new.inputs.T, out=products)
         torch.mm(seen.gates, new.gates.T, out=K)
-        products.mul_(K).add_(self.kernel.constant)
+        products.mul_(K)
         torch.addmm(products, seen.active, new.active.T, out=K)
         explained = torch.mul(self._solve(K), K, out=products).sum(0)
         return np.asarray((prior - explained).clamp_min_(0.0).cpu())
+
+    def covariance(self, X: Array) -> Array:
+        new = self.kernel.features(X)
+        prior = self.kernel.matrix(new, new)
+        if self._n:
+            explained = self._solve(self.kernel.matrix(self._features(self._n), new))
+            prior.addmm_(explained.T, explained, alpha=-1.0)
+        return np.asarray(prior.cpu())
 
     def bytes(self) -> int:
         held = [self._factor, self._inputs, self._active, self._gates, *self._work]
@@ -258,6 +261,10 @@ class PrimalVariance:
     def variance(self, X: Array) -> Array:
         phi = self.kernel.gradients(self.kernel.features(X))
         return np.asarray((phi @ self._P).mul_(phi).sum(1).clamp_min_(0.0).cpu())
+
+    def covariance(self, X: Array) -> Array:
+        phi = self.kernel.gradients(self.kernel.features(X))
+        return np.asarray((phi @ self._P @ phi.T).cpu())
 
     def bytes(self) -> int:
         return _bytes([self._P, *self.kernel.tensors()])

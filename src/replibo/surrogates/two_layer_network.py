@@ -47,11 +47,11 @@ def draw_weights(
 
 
 class TwoLayerNetwork:
-    """h(x; θ) = √m W₂ relu(W₁ x), or √m (W₂ relu(W₁ x) + b₂).
+    """h(x; θ) = √m W₂ relu(W₁ x).
 
     Args:
         hidden: ``m x d``, W₁. (A hidden bias is the column of a constant input.)
-        output: ``m``, W₂; with an output bias ``m + 1``, b₂ last.
+        output: ``m``, W₂.
         precision: ``float32`` or ``float64``.
         device: ``cpu`` or ``cuda``.
     """
@@ -74,11 +74,6 @@ class TwoLayerNetwork:
         self.output = torch.tensor(output, dtype=kind, device=device)
         self.width = len(hidden)
 
-    @property
-    def has_bias(self) -> bool:
-        """Whether there is an output bias."""
-        return len(self.output) > self.width
-
     def copy(self) -> TwoLayerNetwork:
         """One with weights of its own."""
         twin = object.__new__(TwoLayerNetwork)
@@ -93,9 +88,7 @@ class TwoLayerNetwork:
 
     def predict(self, X: Array) -> Array:
         """h at the points ``X``, ``n x d``: shape ``n``."""
-        h = (self.tensor(X) @ self.hidden.T).relu_() @ self.output[: self.width]
-        if self.has_bias:
-            h += self.output[-1]
+        h = (self.tensor(X) @ self.hidden.T).relu_() @ self.output
         return math.sqrt(self.width) * np.asarray(h.cpu(), dtype=np.float64)
 
     def bytes(self) -> int:
@@ -149,7 +142,7 @@ def train_sgd(
     lie close together. Training may then end in weights that are not numbers, and says so.
 
     Args:
-        start: θ₀, without an output bias.
+        start: θ₀.
         X: ``n x d``, n ≥ 1.
         y: ``n``.
         rng: draws the order of the observations, anew in each epoch.
@@ -204,51 +197,6 @@ def train_sgd(
             # θ ← θ − step (gradient) − decay (θ − θ₀); g holds the old W₂
             W1.addmm_(g_T, rx, beta=1.0 - decay, alpha=step).add_(W1_start, alpha=decay)
             w2.addmv_(a_T, r, beta=1.0 - decay, alpha=step).add_(w2_start, alpha=decay)
-    return _result(network, X, y)
-
-
-def train_adam(
-    start: TwoLayerNetwork, X: Array, y: Array, *, learning_rate: float, epochs: int
-) -> Training:
-    """Adam on the mean squared error of the whole data, (1/n) Σ (h − y)².
-
-    The weights go on from ``start``, which is left as it is; the optimiser itself starts anew.
-
-    Args:
-        start: the weights to go on from, with or without an output bias.
-        X: ``n x d``, n ≥ 1.
-        y: ``n``.
-        learning_rate: Adam's; its other settings are PyTorch's.
-        epochs: steps, ≥ 0.
-    """
-    import torch
-
-    n, m, network = len(X), start.width, start.copy()
-    points, targets = network.tensor(X), network.tensor(y)
-    W1, w2 = network.hidden, network.output[:m]
-    active, gates = points.new_empty(n, m), points.new_empty(n, m)
-    residuals, weighted = points.new_empty(n), torch.empty_like(points)
-    W1.grad, network.output.grad = torch.zeros_like(W1), torch.zeros_like(network.output)
-    w2_grad = network.output.grad[:m]
-    optimizer = torch.optim.Adam([W1, network.output], lr=learning_rate)
-    root = math.sqrt(m)
-    scale = 2.0 * root / n
-    for _ in range(epochs):
-        torch.mm(points, W1.T, out=active)
-        active.relu_()
-        torch.mv(active, w2, out=residuals)
-        if network.has_bias:
-            residuals.add_(network.output[-1])
-        residuals.mul_(root).sub_(targets).mul_(scale)
-        torch.sign(active, out=gates)
-        gates.mul_(w2)
-        torch.mul(points, residuals[:, None], out=weighted)
-        torch.mm(gates.T, weighted, out=W1.grad)
-        torch.mv(active.T, residuals, out=w2_grad)
-        if network.has_bias:
-            network.output.grad[-1] = residuals.sum()
-        optimizer.step()
-    W1.grad = network.output.grad = None
     return _result(network, X, y)
 
 

@@ -8,26 +8,25 @@ import numpy as np
 
 from replibo.problems.base import Array
 
-InputScaling = Literal["fixed", "raw"]
+InputScaling = Literal["root_dim", "none"]
 
 
-def network_inputs(U: Array, scaling: InputScaling) -> Array:
-    """``fixed``: ([−1, 1]^d, 1)/√d, ``n x (d + 1)``; ``raw``: [−1, 1]^d, ``n x d``.
+def network_inputs(U: Array, scaling: InputScaling, constant: bool) -> Array:
+    """``none``: [−1, 1]^d, ``n x d``; ``root_dim``: the same over √d; with ``constant`` one column more.
 
-    ``fixed`` is what the printed recipe needs to work at all. A step of SGD on one observation is stable
-    where η m ‖x‖² < 2; at η = 0.001 and m = 500 that is ‖x‖² < 4, and 1/√d makes ‖x‖² ≤ 1 + 1/d where
-    [−1, 1]^d alone has up to d. Without a bias h(cx) = c h(x) for c > 0: along each ray from the centre
-    h is linear, and it has no peak inside. The constant input takes that away; it is 1/√d, as large as
-    any other input can be, as if a 1 had stood among the coordinates before they were scaled.
+    The paper feeds x itself; an algorithm does not know a problem's own coordinates here, so that
+    [−1, 1]^d (the released code's ``normalized_inputs``) is as near as it comes. A step of SGD on one
+    observation is stable where η m ‖x‖² < 2; at η = 0.001 and m = 500 that is ‖x‖² < 4. [−1, 1]^d has
+    ‖x‖² up to d; ``root_dim`` makes it at most 1 (1 + 1/d with the constant).
 
-    ``raw`` is the recipe without these, in [−1, 1]^d instead of the problem's own coordinates, which an
-    algorithm does not know here (mostly larger still). Measured on Ackley, 100 queries after the initial
-    points: every training diverged, at d = 10 and at d = 100.
+    The network has no bias, so that h(cx) = c h(x) for c > 0: along each ray from the centre of the box h
+    is linear, and 0 at the centre itself. A constant input (1 before the scaling) is a bias of the hidden
+    units. It takes this away, and the paper does not print it.
     """
     inputs = 2.0 * U - 1.0
-    if scaling == "raw":
-        return inputs
-    return with_constant(inputs, 1.0) / np.sqrt(U.shape[1])
+    if constant:
+        inputs = with_constant(inputs, 1.0)
+    return inputs / np.sqrt(U.shape[1]) if scaling == "root_dim" else inputs
 
 
 def with_constant(inputs: Array, value: float) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,15 +13,17 @@ from numpy.typing import NDArray
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
 from replibo.algorithms.parts.candidates import Candidates
 from replibo.algorithms.parts.devices import Device, torch_device
-from replibo.algorithms.parts.network_inputs import network_inputs
+from replibo.algorithms.parts.network_inputs import InputScaling, network_inputs
 from replibo.algorithms.parts.refit import RefitSchedule
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.settings import Count, Fraction, NonNegative, Positive
 from replibo.streams import RunStreams
-from replibo.surrogates.standardise import standardise
+from replibo.surrogates.standardise import YScaling, scaled
 from replibo.surrogates.tangent_kernel import Variance
 from replibo.surrogates.two_layer_network import (
+    BatchLoss,
+    Initialization,
     Training,
     TwoLayerNetwork,
     draw_weights,
@@ -90,16 +92,16 @@ def choose(
 
 @dataclass(frozen=True)
 class Fit:
-    """The network in force: it was trained on ``seen``; h is (y − ``mean``)/``sd``."""
+    """The network in force: it was trained on ``seen``; h is (y − ``centre``)/``scale``."""
 
     seen: Seen
     training: Training
-    mean: float
-    sd: float
+    centre: float
+    scale: float
 
 
 class NeuralSurrogate(Algorithm):
-    """h(x; θ) = √m W₂ relu(W₁ x), trained from θ₀ by TrainNN (Algorithm 2) on standardised y.
+    """h(x; θ) = √m W₂ relu(W₁ x), trained from θ₀ by TrainNN (Algorithm 2) on y as `y_scaling` has it.
 
     θ₀ is drawn once per run (``surrogate_at(0)``). The training in force at a history of n observations
     was made on the first n' of them, by `RefitSchedule`; the batches' order (and what else it takes) is
@@ -116,11 +118,17 @@ class NeuralSurrogate(Algorithm):
         batch_size: observations in a batch.
         regularizer: λ > 0, of the training's objective (and of σ).
         initialization: θ₀; ``section_7``: all weights N(0, 1/m); ``section_4``: W₁ N(0, 2/m), W₂ = 0.
-        input_scaling: ``fixed`` or ``raw``, see `network_inputs`.
+        input_scaling: ``root_dim``, [−1, 1]^d/√d; ``none``, [−1, 1]^d (`network_inputs`).
+        constant_input: whether a constant joins the inputs, which the paper does not print
+            (`network_inputs`).
+        y_scaling: what the network is fitted to; ``none``, y as observed (as printed); ``divide``, y over
+            its mean modulus; ``standardise``, mean 0 and standard deviation 1 (`scaled`). h and σ, and so
+            ν, λ and a perturbation, are in these units.
         batch_loss: ``sum`` (as printed) or ``mean`` of a batch's losses, see `train_sgd`.
         device: ``cpu`` or ``cuda``.
         candidates, local_fraction: number of candidates and share of local ones (`Candidates`).
-        refit_growth: growth of the history from training to training (`RefitSchedule`).
+        refit_growth: growth of the history from training to training (`RefitSchedule`); 0, as printed,
+            trains at every round.
 
     Raises:
         SettingError: there is no GPU, or the candidates would not fit in memory.
@@ -138,19 +146,22 @@ class NeuralSurrogate(Algorithm):
         epochs: Count = 50,
         batch_size: Count = 50,
         regularizer: Positive = 0.01,
-        initialization: Literal["section_7", "section_4"] = "section_7",
-        input_scaling: Literal["fixed", "raw"] = "fixed",
-        batch_loss: Literal["sum", "mean"] = "sum",
+        initialization: Initialization = "section_7",
+        input_scaling: InputScaling = "root_dim",
+        constant_input: bool = False,
+        y_scaling: YScaling = "none",
+        batch_loss: BatchLoss = "mean",
         device: Device = "cpu",
         candidates: Count = 512,
         local_fraction: Fraction = 0.5,
-        refit_growth: NonNegative = 0.05,
+        refit_growth: NonNegative = 0.0,
     ) -> None:
         super().__init__(space, streams)
         torch_device(device)
         self.learning_rate, self.epochs, self.batch_size = learning_rate, epochs, batch_size
         self.regularizer, self.batch_loss = regularizer, batch_loss
-        self.input_scaling, self.device = input_scaling, device
+        self.input_scaling, self.constant_input = input_scaling, constant_input
+        self.y_scaling, self.device = y_scaling, device
         # For each candidate: its features relu(W₁x) and gates in float64, their copies on the way.
         self.candidates = Candidates(
             space,
@@ -166,11 +177,11 @@ class NeuralSurrogate(Algorithm):
 
     @abstractmethod
     def targets(self, y: Array, rng: np.random.Generator) -> Array:
-        """What the network is fitted to, given the standardised observations ``y`` (``n``)."""
+        """What the network is fitted to, given the observations ``y`` (``n``) in its units."""
 
     def inputs(self, U: Array) -> Array:
         """The network's inputs at points of the unit cube, ``n x d``."""
-        return network_inputs(U, self.input_scaling)
+        return network_inputs(U, self.input_scaling, self.constant_input)
 
     def fit(self, history: History) -> Fit:
         """The training in force (line 6): a function of the history, kept while it stays in force.
@@ -179,10 +190,10 @@ class NeuralSurrogate(Algorithm):
             RepliboError: there are no observations.
         """
         if len(history) == 0:
-            raise RepliboError("initial_points: must be at least 1, got 0 (y is standardised)")
+            raise RepliboError("initial_points: must be at least 1, got 0")
         n = self.schedule.in_force(len(history), history.n_initial)
         if self._fit is None or len(self._fit.seen) != n or not self._fit.seen.begins(history):
-            y, mean, sd = standardise(history.y[:n])
+            y, centre, scale = scaled(history.y[:n], self.y_scaling)
             rng = self.streams.surrogate_at(n)
             training = train_sgd(
                 TwoLayerNetwork(*self.start_weights, device=self.device),
@@ -195,11 +206,11 @@ class NeuralSurrogate(Algorithm):
                 regularizer=self.regularizer,
                 batch_loss=self.batch_loss,
             )
-            self._fit = Fit(Seen(history, n), training, mean, sd)
+            self._fit = Fit(Seen(history, n), training, centre, scale)
         return self._fit
 
     def prediction(self, X: Array, fit: Fit) -> Array:
-        """h at points of the unit cube (``n x d``), in units of standardised y: shape ``n``.
+        """h at points of the unit cube (``n x d``), in the network's units: shape ``n``.
 
         A diverged network predicts nothing: 0 everywhere.
         """

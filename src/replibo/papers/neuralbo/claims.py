@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from replibo.papers.common import label_of, outcome
-from replibo.papers.neuralbo.printed import BASELINES
+from replibo.papers.neuralbo.printed import BASELINES, T_TESTS
 from replibo.papers.neuralbo.statistics import LEVEL, Cell, compare
 from replibo.papers.neuralbo.traces import final_values_of, function_of, synthetic_problems
 from replibo.results import statistics
@@ -65,7 +65,7 @@ def pattern_of_table_2(
     """
     _require(runs, problems, (algorithm, *BASELINES))
     functions = {function_of(problem) for problem in problems}
-    family = [p for p in synthetic_problems(runs) if function_of(p) in functions]
+    family = [p for p in synthetic_problems(runs, list(T_TESTS)) if function_of(p) in functions]
     cells = compare(runs, family, algorithm=algorithm, pooled=pooled)
     return _counted(
         [

@@ -1,0 +1,197 @@
+"""Beyond NeuralBO's paper: does its network win because it peaks at the centre of the box?
+
+Without a bias and with y as observed, NeuralBO's network is 0 at the centre of the box and below 0
+around it where all y are below 0. Ackley's optimum is the centre, Levy's lies beside it. The controls are
+the same functions with their optimum elsewhere (`replibo.problems.synthetic.Shifted`), one query at the
+centre followed by random search, and the factorial study of what takes the peak away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from replibo.config.models import FigureEntry
+from replibo.errors import RepliboError
+from replibo.papers.common import label_of, problem_label
+from replibo.papers.neuralbo.synthetic import DIVERGED, PER_INCH
+from replibo.papers.neuralbo.traces import final_values_of, smallest_value
+from replibo.problems.base import Array
+from replibo.results import plotting
+from replibo.results.runs import Runs
+from replibo.results.statistics import standard_deviation
+from replibo.results.tables import Format, Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DISTANCE = "distance_to_centre"
+"""The diagnostic that `replibo.problems.synthetic.Synthetic` records."""
+
+WINDOW = 10
+"""Queries over which the distance is averaged."""
+
+
+def _pairs(runs: Runs, entry: FigureEntry) -> list[tuple[str, ...]]:
+    """The problems two by two, a function and its sister; those of which one at least was run.
+
+    Raises:
+        RepliboError: there are none.
+    """
+    wanted = entry.problems or []
+    pairs = [tuple(wanted[i : i + 2]) for i in range(0, len(wanted), 2)]
+    found = [pair for pair in pairs if any(runs.algorithms(p, entry.algorithms) for p in pair)]
+    if not found:
+        raise RepliboError(f"no runs on {', '.join(wanted)}")
+    return found
+
+
+def _panels(runs: Runs, entry: FigureEntry) -> tuple[Figure, list[tuple[str, Axes]]]:
+    """One panel for each problem that was run, a function and its sister side by side."""
+    pairs = _pairs(runs, entry)
+    figure, axes = plotting.panels(len(pairs), 2)
+    found = []
+    for pair, row in zip(pairs, axes, strict=True):
+        for problem, ax in zip(pair, row, strict=True):
+            if not runs.algorithms(problem, entry.algorithms):
+                ax.remove()
+                continue
+            ax.set_title(problem_label(runs, problem))
+            ax.set_xlabel("iteration $t$")
+            ax.xaxis.get_major_locator().set_params(integer=True)
+            found.append((problem, ax))
+    return figure, found
+
+
+def _finish(
+    runs: Runs, entry: FigureEntry, figure: Figure, problems: Sequence[str], text: str
+) -> Figure:
+    caption = f"{entry.caption} {text} {runs.note(problems, entry.algorithms)}"
+    return plotting.finish(figure, caption, characters_per_inch=PER_INCH)
+
+
+def figure_1_centre(runs: Runs, entry: FigureEntry) -> Figure:
+    """The smallest value so far on each function and, beside it, on its shifted sister."""
+    figure, panels = _panels(runs, entry)
+    for problem, ax in panels:
+        for name in runs.algorithms(problem, entry.algorithms):
+            t, values = smallest_value(runs, problem, name)
+            mean, style = values.mean(axis=0), runs.entry.algorithms[name]
+            if len(values) > 1:
+                plotting.band(ax, t, mean, standard_deviation(values), style)
+            else:
+                ax.plot(t, mean, **plotting.line_style(style))
+        ax.set_ylabel("smallest value so far")
+    text = (
+        "Smallest noise-free value so far, as the paper minimises: mean over the seeds, shaded: ± one "
+        "standard deviation. A shifted function has the box and the values of its sister."
+    )
+    return _finish(runs, entry, figure, [problem for problem, _ in panels], text)
+
+
+def distances(runs: Runs, problem: str, algorithm: str) -> Array:
+    """Distance of each query after the initial points from the centre, ``seeds x T``: 0 at the centre, 1
+    at a corner; NaN where it was not recorded."""
+    searched = slice(runs.initial_points(problem), None)
+    if DISTANCE not in runs.table.column_names:
+        return np.full_like(runs.f(problem, algorithm)[:, searched], np.nan)
+    return runs.diagnostic(problem, algorithm, DISTANCE)[:, searched]
+
+
+def figure_1_centre_distance(runs: Runs, entry: FigureEntry) -> Figure:
+    """How far the queries lie from the centre, over time."""
+    figure, panels = _panels(runs, entry)
+    for problem, ax in panels:
+        for name in runs.algorithms(problem, entry.algorithms):
+            mean = distances(runs, problem, name).mean(axis=0)
+            width = min(WINDOW, len(mean))
+            smooth = np.convolve(mean, np.ones(width) / width, mode="valid")
+            t = runs.rounds(problem, name)[-len(smooth) :]
+            ax.plot(t, smooth, **plotting.line_style(runs.entry.algorithms[name]))
+        ax.set_ylabel("distance to the centre")
+        ax.set_ylim(bottom=0.0)
+    text = (
+        "Root mean square of a query's coordinates in [−1, 1]^D: 0 at the centre, 1 at a corner, about "
+        f"0.58 at uniform points; mean over the seeds and the last {WINDOW} queries."
+    )
+    return _finish(runs, entry, figure, [problem for problem, _ in panels], text)
+
+
+def _finals(runs: Runs, problem: str, name: str) -> dict[str, float]:
+    """Number of seeds, T, mean and standard deviation of the final values."""
+    values = final_values_of(runs, problem, name)
+    return {
+        "seeds": len(values),
+        "T": runs.horizon(problem),
+        "smallest value, mean": float(values.mean()),
+        "standard deviation": float(standard_deviation(values)),
+    }
+
+
+def centre_final(runs: Runs, entry: FigureEntry) -> Table:
+    """What each method reached on a function and on its shifted sister, and where it asked."""
+    distance = "distance to the centre, last 10 queries"
+    problems = [
+        p for pair in _pairs(runs, entry) for p in pair if runs.algorithms(p, entry.algorithms)
+    ]
+    rows = [
+        {
+            "problem": problem_label(runs, problem),
+            "algorithm": label_of(runs, name),
+            **_finals(runs, problem, name),
+            distance: float(distances(runs, problem, name)[:, -WINDOW:].mean()),
+        }
+        for problem in problems
+        for name in runs.algorithms(problem, entry.algorithms)
+    ]
+    caption = (
+        f"{entry.caption} Smallest noise-free value after T iterations, as the paper minimises. "
+        "Distance: root mean square of a query's coordinates in [−1, 1]^D, 0 at the centre, about 0.58 "
+        f"at uniform points. {runs.note(problems, entry.algorithms)}"
+    )
+    formats: dict[str, Format] = dict.fromkeys(
+        ("smallest value, mean", "standard deviation", distance), ".4g"
+    )
+    return Table.of(rows, caption, formats)
+
+
+FACTORS: dict[str, tuple[str, dict[Any, str]]] = {
+    "constant_input": ("constant input", {False: "no", True: "yes"}),
+    "y_scaling": ("y", {"none": "as observed", "standardise": "standardised"}),
+    "batch_loss": ("loss of a batch", {"mean": "mean", "sum": "sum"}),
+    "input_scaling": ("inputs", {"root_dim": "[−1, 1]/√D", "none": "[−1, 1]"}),
+}
+"""The parameters of the factorial study, and how they and their values are called."""
+
+
+def factorial(runs: Runs, entry: FigureEntry) -> Table:
+    """What each combination of the four repairs reaches, and how often its trainings diverge."""
+    rows = []
+    problems = runs.problems(entry.problems)
+    for problem in problems:
+        for name in runs.algorithms(problem, entry.algorithms):
+            parameters = runs.entry.algorithms[name].parameters
+            diverged = runs.diagnostic(problem, name, DIVERGED)[:, runs.initial_points(problem) :]
+            rows.append(
+                {
+                    "problem": problem_label(runs, problem),
+                    **{label: of[parameters[key]] for key, (label, of) in FACTORS.items()},
+                    **_finals(runs, problem, name),
+                    "rounds diverged (share)": float(diverged.mean()),
+                }
+            )
+    caption = (
+        f"{entry.caption} NeuralBO trained at every round, ν = 1. Smallest noise-free value after T "
+        "iterations, as the paper minimises; share of the rounds whose training ended in weights that "
+        "are NaN or infinite, whose query is a candidate at random. "
+        f"{runs.note(problems, entry.algorithms)}"
+    )
+    formats: dict[str, Format] = {
+        "smallest value, mean": ".4g",
+        "standard deviation": ".4g",
+        "rounds diverged (share)": ".1%",
+    }
+    return Table.of(rows, caption, formats)

@@ -1,0 +1,134 @@
+"""The controls of NeuralBO's Figure 1, on traces whose values are known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from replibo.config import load
+from replibo.config.models import FigureEntry
+from replibo.errors import RepliboError
+from replibo.papers.neuralbo import centre
+from replibo.results.runs import Runs
+
+ENTRY = load.load(Path(__file__).parents[2] / "config").paper("neuralbo")
+INITIAL, HORIZON, SEEDS = 3, 12, 2
+
+
+def made_runs(values, distance=True, **columns):
+    """Runs that end in ``values[problem][algorithm]`` and ask at a distance of the last digit of t."""
+    parts = []
+    t = np.arange(1 - INITIAL, HORIZON + 1)
+    for problem, algorithms in values.items():
+        for name, final in algorithms.items():
+            f = -(final + np.linspace(3.0, 0.0, len(t)))
+            table = {
+                "problem": [problem] * len(t) * SEEDS,
+                "algorithm": [name] * len(t) * SEEDS,
+                "seed": np.repeat(np.arange(SEEDS), len(t)),
+                "t": np.tile(t, SEEDS),
+                # seed 1 is 2 above seed 0
+                "f": np.concatenate([f, f - 2.0]),
+            }
+            if distance:
+                table["distance_to_centre"] = np.tile(t / 10.0, SEEDS)
+            for column, rows in columns.items():
+                table[column] = np.tile(rows, SEEDS)
+            parts.append(pa.table(table))
+    facts = {
+        "dim": 10,
+        "initial_points": INITIAL,
+        "horizon": HORIZON,
+        "stand_in": "",
+        "optimal_value": 0.0,
+    }
+    metadata = {"scale": "paper", "problems": {p: facts for p in values}, "timings": {}}
+    return Runs(ENTRY, metadata, pa.concat_tables(parts))
+
+
+BOTH = {
+    "ackley_10": {"neural_bo": 0.0, "gp_ts": 5.0},
+    "ackley_10_shifted": {"neural_bo": 15.0, "gp_ts": 8.0, "centre_then_random": 17.0},
+}
+
+
+def entry(name, kind="figures"):
+    return getattr(ENTRY, kind)[name]
+
+
+def test_the_figure_puts_a_function_beside_its_sister():
+    figure = centre.figure_1_centre(made_runs(BOTH), entry("figure_1_centre"))
+    assert [ax.get_title() for ax in figure.axes] == ["Ackley (10)", "Ackley (10), shifted"]
+    curves = {line.get_label(): line.get_ydata() for line in figure.axes[1].lines}
+    assert set(curves) == {"NeuralBO", "GP-TS", "Centre, then random"}
+    # the mean of seeds that end at 15 and 17; the first point is the best initial one
+    assert curves["NeuralBO"][-1] == pytest.approx(16.0)
+    assert len(curves["NeuralBO"]) == HORIZON + 1
+
+
+def test_a_sister_that_was_not_run_leaves_its_place_empty():
+    runs = made_runs({"levy_10": {"neural_bo": 0.0}})
+    figure = centre.figure_1_centre(runs, entry("figure_1_centre"))
+    assert [ax.get_title() for ax in figure.axes] == ["Levy (10)"]
+
+
+def test_the_distance_is_the_mean_of_the_last_ten_queries():
+    figure = centre.figure_1_centre_distance(made_runs(BOTH), entry("figure_1_centre_distance"))
+    line = figure.axes[0].lines[0]
+    # distances 0.1, 0.2, …, 1.2 at t = 1 … 12
+    np.testing.assert_allclose(line.get_xdata(), [10, 11, 12])
+    np.testing.assert_allclose(line.get_ydata(), [0.55, 0.65, 0.75])
+
+
+def test_the_table_of_the_sisters():
+    table = centre.centre_final(made_runs(BOTH), entry("centre_final", "tables"))
+    frame = table.frame.set_index(["problem", "algorithm"])
+    row = frame.loc["Ackley (10), shifted", "NeuralBO"]
+    assert (row["seeds"], row["T"]) == (2, HORIZON)
+    assert list(row.iloc[2:]) == pytest.approx([16.0, np.sqrt(2.0), 0.75])
+    without = centre.centre_final(made_runs(BOTH, distance=False), entry("centre_final", "tables"))
+    assert without.frame.iloc[:, -1].isna().all()
+
+
+def test_the_table_of_the_factorial_study():
+    rounds = np.full(INITIAL + HORIZON, np.nan)
+    rounds[INITIAL:] = [1.0] * 3 + [0.0] * 9
+    name = "factorial_constant_raw_sum_scaled"
+    runs = made_runs({"levy_10_factorial": {name: 1.0}}, diverged=rounds)
+    table = centre.factorial(runs, entry("factorial", "tables"))
+    (row,) = table.frame.to_dict("records")
+    assert [row[key] for key in ("constant input", "y", "loss of a batch", "inputs")] == [
+        "yes",
+        "as observed",
+        "sum",
+        "[−1, 1]/√D",
+    ]
+    assert row["smallest value, mean"] == pytest.approx(2.0)
+    assert row["rounds diverged (share)"] == pytest.approx(0.25)
+    assert "25.0%" in table.md()
+
+
+def test_the_factorial_study_has_every_combination_once():
+    cells = {
+        tuple(a.parameters[key] for key in centre.FACTORS)
+        for name, a in ENTRY.algorithms.items()
+        if name.startswith("factorial_")
+    }
+    assert len(cells) == 16
+    listed = ENTRY.settings("paper", "ackley_10_factorial").algorithms
+    assert listed == [name for name in ENTRY.algorithms if name.startswith("factorial_")]
+
+
+def test_no_runs_is_said_in_one_line():
+    with pytest.raises(RepliboError, match="no runs on ackley_10, ackley_10_shifted"):
+        centre.figure_1_centre(
+            made_runs({"ackley_20": {"neural_bo": 0.0}}),
+            FigureEntry(
+                function="centre.figure_1_centre",
+                caption="c",
+                problems=["ackley_10", "ackley_10_shifted"],
+            ),
+        )
