@@ -677,11 +677,26 @@ def outcomes(comparisons: list[Comparison]) -> dict[str, str]:
 def test_the_pattern_of_table_2() -> None:
     """Printed for Levy (20): F for NeuralGreedy, T for the others."""
     levy = ["levy_20"]
-    found = outcomes(
-        measures.pattern_of_table_2(study_runs(problems=levy, neural_greedy=0.0), problems=levy)
-    )
+    runs = study_runs(40, levy, neural_greedy=0.0)
+    found = outcomes(measures.pattern_of_table_2(runs, problems=levy))
     assert list(found) == ["supported"]
-    assert found["supported"].startswith("6 of 6 cells supported: Levy (20): NeuralGreedy F (p 0.")
+    assert found["supported"].startswith(
+        "6 of 6 cells supported: Levy (20): NeuralGreedy F (equivalent, p "
+    )
+    # that a test does not reject supports no F: few seeds never do
+    values = {name: around(100.0, 3, key=k) for k, name in enumerate(SEVEN)}
+    values |= {
+        "neural_bo": ending_in(np.array([0.0, 1.0, 2.0])),
+        "neural_greedy": ending_in(np.array([0.5, 1.5, 2.5])),
+    }
+    runs = made_runs({"levy_20": values})
+    found = outcomes(measures.pattern_of_table_2(runs, problems=levy))
+    assert found["open"].startswith("1 of 6 cells open: Levy (20): NeuralGreedy F (p 0.")
+    # a worse NeuralBO does support it
+    found = outcomes(
+        measures.pattern_of_table_2(study_runs(10, levy, neural_greedy=-1.0), problems=levy)
+    )
+    assert "NeuralGreedy F (NeuralBO is worse, p < 0.0001)" in found["supported"]
     # NeuralGreedy worse after all, GP-TS better, and DNGO the same
     runs = study_runs(problems=levy, gp_ts=-1.0, dngo=0.0)
     found = outcomes(measures.pattern_of_table_2(runs, problems=levy))
@@ -695,6 +710,24 @@ def test_the_pattern_of_table_2() -> None:
     # a single seed shows nothing
     runs = study_runs(1, levy)
     assert list(outcomes(measures.pattern_of_table_2(runs, problems=levy))) == ["open"]
+
+
+def test_equivalence_is_two_one_sided_tests() -> None:
+    """Against SciPy's t-tests on shifted samples; the margin is one pooled standard deviation."""
+    runs = study_runs(12, ["levy_20"], gp_ts=0.05)
+    own = synthetic_values(runs, "neural_bo")
+    theirs = synthetic_values(runs, "gp_ts")
+    margin = np.sqrt((own.var(ddof=1) + theirs.var(ddof=1)) / 2)
+    expected = max(
+        stats.ttest_ind(own - margin, theirs, equal_var=False, alternative="less").pvalue,
+        stats.ttest_ind(own + margin, theirs, equal_var=False, alternative="greater").pvalue,
+    )
+    cell = next(c for c in study.compare(runs, ["levy_20"]) if c.baseline == "gp_ts")
+    assert cell.equivalence == pytest.approx(expected)
+
+
+def synthetic_values(runs: Runs, name: str) -> np.ndarray:
+    return -runs.f("levy_20", name).max(axis=1)
 
 
 def test_the_cells_of_a_claim_are_those_of_the_table() -> None:

@@ -33,7 +33,7 @@ SHOWN = (
     "go_ucb/figure_1.png",
     "go_ucb/figure_1_variants.png",
     "neuralbo/figure_1.png",
-    "neuralbo/figure_1_readings.png",
+    "neuralbo/figure_1_readings_standardised.png",
     "neuralbo/figure_2.png",
     "neuralbo/figure_3.png",
     "neuralbo/figure_5.png",

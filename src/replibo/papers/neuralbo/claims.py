@@ -80,10 +80,12 @@ def _outcome(cell: Cell) -> Outcome:
     """What our test says about the paper's T or F."""
     if cell.rejected is None:
         return "open"
-    if cell.agrees:
-        return "supported"
-    # Printed F, and NeuralBO is better; or printed T, and the baseline is.
-    return "contradicted" if cell.rejected or cell.contrary else "open"
+    if cell.printed:
+        return "supported" if cell.rejected else "contradicted" if cell.contrary else "open"
+    if cell.rejected:
+        return "contradicted"
+    # That a test does not reject shows nothing: few seeds do not reject either.
+    return "supported" if cell.contrary or cell.equivalent else "open"
 
 
 def _shown(runs: Runs, cell: Cell) -> str:
@@ -93,6 +95,8 @@ def _shown(runs: Runs, cell: Cell) -> str:
         return f"{text} (no test)"
     if not cell.rejected and cell.contrary:
         return f"{text} (NeuralBO is worse, p {p_value(cell.worse_adjusted)})"
+    if not cell.printed and cell.equivalent and not cell.rejected:
+        return f"{text} (equivalent, p {p_value(cell.equivalence)})"
     return f"{text} (p {p_value(cell.adjusted)})"
 
 
