@@ -33,7 +33,6 @@ from replibo.streams import generator
 
 METHODS = (
     "neural_bo",
-    "neural_bo_released",
     "neural_greedy",
     "gp_ucb",
     "gp_ts",

@@ -452,8 +452,6 @@ def test_methods_run_on_it_and_resume(config: dict[str, Any], name: str, terms: 
         "dngo": {"epochs": 2},
         "random_forest": {},
     }.get(name, {} if name.startswith("gp") else {"width": 20, "epochs": 2})
-    if name == "neural_bo_released":
-        few = {"width": 20}
     config["neuralbo"]["problems"]["retrieval"]["parameters"] = {"terms": terms}
     job = replace(
         experiment(config, "smoke", name, candidates=40, **few), horizon=2, initial_points=1
