@@ -25,6 +25,7 @@ from replibo.algorithms.parts.gp_sampled import NEAR_FROM, GpSampled
 from replibo.config import registry
 from replibo.errors import RepliboError
 from replibo.streams import RunStreams
+from replibo.surrogates import gp_regression
 from replibo.surrogates.gp_regression import fit
 from replibo.surrogates.standardise import standardise
 
@@ -235,6 +236,27 @@ def test_a_fit_that_starts_from_the_last_one_is_as_good_and_much_cheaper() -> No
         else:
             assert near.evaluations < afresh.evaluations / 4
             assert near.log_posterior > afresh.log_posterior - 1e-2
+
+
+@pytest.mark.parametrize("algorithm", [GpUcb, GpEi])
+@pytest.mark.parametrize("d", [2, 20])
+def test_deviations_only_where_they_matter_give_the_same_queries(
+    algorithm: type[GpSampled], d: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over whole runs, against the deviation at every candidate."""
+    monkeypatch.setattr(gp_regression, "BOUNDING", 8)
+
+    def run() -> tuple[np.ndarray, list[float]]:
+        history = started(d, 10)
+        asked = algorithm(Space(d), streams(algorithm), candidates=200, refit_growth=0.3)
+        proposals = go_on(asked, history, 70)
+        return history.X, [p.diagnostics["sd"] for p in proposals]
+
+    X, sd = run()
+    monkeypatch.setattr(gp_regression, "BOUNDING", 10**6)  # never
+    expected, expected_sd = run()
+    assert_array_equal(X, expected)
+    np.testing.assert_allclose(sd, expected_sd, rtol=1e-6)
 
 
 @every_algorithm

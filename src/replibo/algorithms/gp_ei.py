@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -52,10 +53,11 @@ class GpEi(GpSampled):
     def scores(self, gp: GpRegression, X: Array, history: History, t: int) -> Scores:
         values = gp.observed() if self.incumbent == "observed" else gp.mean_at_data()
         best = float(np.max(values))
-        mean, sd = gp.posterior(X)
+        acquisition = functools.partial(log_expected_improvement, best=best, xi=self.xi)
+        mean, sd = gp.posterior_where_best(X, acquisition)
         improvement = expected_improvement(mean, sd, best, self.xi)
         return Scores(
-            log_expected_improvement(mean, sd, best, self.xi),
+            acquisition(mean, sd),
             mean,
             sd,
             {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, ClassVar
 
@@ -69,5 +70,6 @@ class GpUcb(GpSampled):
         if beta is None:
             length_scale = gp.fitted.hyperparameters.length_scale
             beta = srinivas_beta(max(t, 1), self.space.dim, length_scale, self.delta)
-        mean, sd = gp.posterior(X)
-        return Scores(upper_confidence_bound(mean, sd, beta), mean, sd, {"beta": beta})
+        acquisition = functools.partial(upper_confidence_bound, beta=beta)
+        mean, sd = gp.posterior_where_best(X, acquisition)
+        return Scores(acquisition(mean, sd), mean, sd, {"beta": beta})

@@ -20,6 +20,7 @@ the tests hold it to BoTorch's optimum.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -45,6 +46,10 @@ START = (0.0, math.log(2.0), math.log(2.0), math.exp(NOISE_PRIOR_LOG_MEAN - NOIS
 # Where s and ℓ are looked for. BoTorch sets no bounds; these are wide enough not to matter, and with
 # them and the noise's K + σ²I has a condition number below 1e12 with 10,000 points.
 OUTPUTSCALES, LENGTH_SCALES = (1e-8, 1e4), (1e-4, 1e3)
+
+
+# `GpRegression.posterior_where_best`: observations that bound σ, and points evaluated at a time.
+BOUNDING, BLOCK = 64, 16
 
 
 @dataclass(frozen=True)
@@ -342,8 +347,41 @@ class GpRegression:
         (``m x d``)."""
         mean, V = self._conditioned(self._tensor(X))
         s = self.fitted.hyperparameters.outputscale
-        sd = (s - V.square_().sum(0)).clamp_min_(0.0).sqrt_()
-        return np.asarray(mean.cpu()), np.asarray(sd.cpu())
+        return np.asarray(mean.cpu()), _deviation(s, V)
+
+    def posterior_where_best(
+        self, X: Array, acquisition: Callable[[Array, Array], Array]
+    ) -> tuple[Array, Array]:
+        """As `posterior`, with the deviation only where the largest acquisition may be, and elsewhere an
+        upper bound of it: the same maximiser, but for rounding, in a fraction of the time.
+
+        Given the last `BOUNDING` observations alone, σ is at least what it is given all of them. So the
+        points are taken in the order of the acquisition at that bound, until none that is left can be
+        better than the best so far.
+
+        Args:
+            X: ``m x d``.
+            acquisition: of posterior mean and deviation (``m`` each, standardised units); never falls
+                as the deviation rises.
+        """
+        if self._n < 4 * BOUNDING:
+            return self.posterior(X)
+        points, s = self._tensor(X), self.fitted.hyperparameters.outputscale
+        k = self._prior(self._X[: self._n], points)
+        mean = np.asarray((self.fitted.hyperparameters.mean + k.T @ self._weights()).cpu())
+        last = slice(self._n - BOUNDING, self._n)
+        L = cholesky(self._prior(self._X[last], self._X[last]), self._noise)
+        sd, best = _deviation(s, _solved(L, k[last].clone())), -np.inf
+        upper = acquisition(mean, sd)
+        order = np.argsort(-upper, kind="stable")
+        for first in range(0, len(X), BLOCK):
+            block = order[first : first + BLOCK]
+            # what is equal but for rounding is evaluated, too
+            if upper[block[0]] < best - 1e-8 * (1.0 + abs(best)):
+                break
+            sd[block] = _deviation(s, self._solve(k[:, block.tolist()]))
+            best = max(best, float(np.max(acquisition(mean[block], sd[block]))))
+        return mean, sd
 
     def sample(self, X: Array, normals: Array) -> tuple[Array, Array, Array]:
         """A joint posterior sample of f at ``X`` (``m x d``), in standardised units.
@@ -403,10 +441,7 @@ class GpRegression:
 
     def _solve(self, k: Tensor) -> Tensor:
         """L⁻¹k; k (``n x m``) is overwritten."""
-        import torch
-
-        L = self._L[: self._n, : self._n]
-        return torch.linalg.solve_triangular(L, k, upper=False, out=k)
+        return _solved(self._L[: self._n, : self._n], k)
 
     def _prior(self, X1: Tensor, X2: Tensor) -> Tensor:
         h = self.fitted.hyperparameters
@@ -416,3 +451,15 @@ class GpRegression:
         """A copy on the device: NumPy's memory is not aligned alike in every process, and the order of
         a sum depends on the alignment."""
         return self._X.new_tensor(values)
+
+
+def _solved(L: Tensor, k: Tensor) -> Tensor:
+    """L⁻¹k for a lower factor; k is overwritten."""
+    import torch
+
+    return torch.linalg.solve_triangular(L, k, upper=False, out=k)
+
+
+def _deviation(outputscale: float, V: Tensor) -> Array:
+    """Posterior standard deviation of f, ``m``, from V = L⁻¹k(X, points), which is overwritten."""
+    return np.asarray((outputscale - V.square_().sum(0)).clamp_min_(0.0).sqrt_().cpu())
