@@ -398,6 +398,7 @@ def test_table_1_has_ours_beside_the_papers() -> None:
     expected = stats.kstest(scaled, stats.norm.cdf)
     assert row["p, ours"] == pytest.approx(expected.pvalue)
     assert row["KS distance"] == pytest.approx(expected.statistic)
+    assert row["p, Lilliefors"] < row["p, ours"]
     assert (row["seeds"], row["p, paper"]) == (10, 0.52)
     assert "14 of 14 p-values exceed 0.05" in table.caption
 

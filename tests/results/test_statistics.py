@@ -433,6 +433,24 @@ def test_ks_normality_hardly_ever_rejects() -> None:
     assert np.mean(p_values < 0.05) < 0.02
 
 
+@pytest.mark.parametrize(
+    ("n", "at_5_percent", "at_1_percent"), [(10, 0.2616, 0.3037), (20, 0.1920, 0.2226)]
+)
+def test_lilliefors_has_the_published_critical_values(n, at_5_percent, at_1_percent) -> None:
+    """Molin and Abdi (1998), by 100,000 samples."""
+    found = np.quantile(statistics.lilliefors_distances(n), [0.95, 0.99])
+    np.testing.assert_allclose(found, [at_5_percent, at_1_percent], atol=0.006)
+
+
+def test_lilliefors_rejects_what_the_plain_test_does_not() -> None:
+    sample = (-np.log((np.arange(20) + 0.5) / 20)) ** 1.5  # quantiles of a skewed distribution
+    plain, own = statistics.ks_normality(sample), statistics.lilliefors(sample)
+    assert own.statistic == plain.statistic
+    assert own.p_value < 0.05 < plain.p_value
+    assert own == statistics.lilliefors(sample)
+    assert np.isnan(statistics.lilliefors([2.0, 2.0]).p_value)
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("sample", [[1.0], [0.1] * 10, [0.0, 0.0], [0.1, np.nextafter(0.1, 1)]])
 def test_ks_normality_without_spread(sample: list[float]) -> None:

@@ -9,6 +9,7 @@ are no error: the statistic is NaN then.
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from replibo.errors import RepliboError
+from replibo.streams import generator
 
 Array = NDArray[np.float64]
 
@@ -289,6 +291,44 @@ def ks_normality(samples: ArrayLike) -> KSResult:
 
     result = scipy.stats.kstest(values, "norm", args=(values.mean(), values.std(ddof=1)))
     return KSResult(float(result.statistic), float(result.pvalue), (values.size,))
+
+
+LILLIEFORS_SAMPLES = 19_999
+"""Normal samples of the Monte-Carlo distribution: p is a multiple of 1/20,000."""
+
+
+@functools.cache
+def lilliefors_distances(n: int) -> Array:
+    """KS distances of normal samples of ``n`` values from the normal with their own mean and sd.
+
+    They are drawn from a stream of their own, the same every time.
+    """
+    import scipy.stats
+
+    draws = generator("statistics", "lilliefors", n).standard_normal((LILLIEFORS_SAMPLES, n))
+    draws.sort(axis=1)
+    scaled = (draws - draws.mean(axis=1, keepdims=True)) / draws.std(axis=1, ddof=1, keepdims=True)
+    below, steps = scipy.stats.norm.cdf(scaled), np.arange(n + 1) / n
+    return np.asarray(np.maximum(steps[1:] - below, below - steps[:-1]).max(axis=1))
+
+
+def lilliefors(samples: ArrayLike) -> KSResult:
+    """Lilliefors' test of normality: the distance of `ks_normality` by its own null distribution.
+
+    Mean and standard deviation are estimated from each sample of the null distribution, too (Lilliefors,
+    JASA 1967).
+
+    Args:
+        samples: ``n`` values.
+
+    Returns:
+        A `KSResult`; statistic and p-value are NaN where `ks_normality` has none.
+    """
+    plain = ks_normality(samples)
+    if math.isnan(plain.statistic):
+        return plain
+    larger = int(np.sum(lilliefors_distances(plain.sizes[0]) >= plain.statistic))
+    return KSResult(plain.statistic, (1 + larger) / (1 + LILLIEFORS_SAMPLES), plain.sizes)
 
 
 # Input
