@@ -73,7 +73,7 @@ REFUSED = {
     ),
     "scale": (
         (*RUN[:-1], "huge", "--seeds", "0"),
-        "no scale is called 'huge'; allowed: paper, quick or smoke",
+        "must be one of paper, quick or smoke, got 'huge'",
     ),
     "seeds": (
         (*RUN, "--seeds", "9-0"),
@@ -296,7 +296,7 @@ def test_runs_that_share_a_folder_do_not_share_journals(root: Path, tmp_path: Pa
         ((*RUN, "--seeds", "0", "--output", "."), "got a folder"),
         (
             ("claims", "--scale", "huge"),
-            "no scale is called 'huge'; allowed: paper, quick or smoke",
+            "must be one of paper, quick or smoke, got 'huge'",
         ),
     ],
     ids=str,
