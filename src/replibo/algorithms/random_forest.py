@@ -40,7 +40,8 @@ class RandomForest(Algorithm):
         jitter: what counts as an improvement at least (ξ), in units of the standardised y.
         candidates, local_fraction: how many, and which share of them near the incumbent
             (`replibo.algorithms.parts.candidates`).
-        refit_growth: by what share the history grows between two fits (`replibo.algorithms.parts.refit`).
+        refit_growth: by what share the history grows between two fits, twice that from 200
+            observations on, where nearly all the time goes into fits (`replibo.algorithms.parts.refit`).
 
     Raises:
         SettingError: the candidates would not fit in memory.
@@ -72,7 +73,7 @@ class RandomForest(Algorithm):
             local_fraction=local_fraction,
             bytes_per_candidate=8.0 * (space.dim + 3 * trees),  # predictions, and what sd needs
         )
-        self.schedule = RefitSchedule(refit_growth)
+        self.schedule = RefitSchedule(refit_growth, late_growth=2 * refit_growth)
         self._fit: tuple[bytes, Forest] | None = None  # a cache
 
     def ask(self, history: History, t: int) -> Proposal:

@@ -18,6 +18,11 @@ def test_sizes_by_hand():
     ]  # fmt: skip
 
 
+def test_a_late_growth_holds_from_200_observations_on():
+    schedule = RefitSchedule(0.05, late_growth=0.1)
+    assert [schedule.after(n) for n in (100, 199, 200, 2000)] == [105, 209, 220, 2200]
+
+
 def test_no_growth_fits_at_every_query():
     schedule = RefitSchedule(0.0)
     assert [schedule.in_force(n, 3) for n in range(3, 50)] == list(range(3, 50))

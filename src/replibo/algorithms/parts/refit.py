@@ -11,6 +11,9 @@ from __future__ import annotations
 
 import math
 
+LATE = 200
+"""Observations from which on `RefitSchedule.late_growth` holds."""
+
 
 class RefitSchedule:
     """The sizes of the history at which a surrogate is fitted: n₀, then n ← max(n + 1, ⌈(1 + growth) n⌉).
@@ -20,10 +23,12 @@ class RefitSchedule:
 
     Args:
         growth: ≥ 0; 0 fits at every query.
+        late_growth: in its place from `LATE` observations on; the same where it is left out.
     """
 
-    def __init__(self, growth: float) -> None:
+    def __init__(self, growth: float, late_growth: float | None = None) -> None:
         self.growth = growth
+        self.late_growth = growth if late_growth is None else late_growth
         self._sizes: list[int] = []
 
     def in_force(self, n: int, n_initial: int) -> int:
@@ -49,5 +54,6 @@ class RefitSchedule:
 
     def after(self, n: int) -> int:
         """The size of the history at the fit that follows the one at size ``n``."""
+        growth = self.growth if n < LATE else self.late_growth
         # 1e-9: 1.05 times 20 is 21, whatever binary fractions make of it
-        return max(n + 1, math.ceil((1 + self.growth) * n - 1e-9))
+        return max(n + 1, math.ceil((1 + growth) * n - 1e-9))
