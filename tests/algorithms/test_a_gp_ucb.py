@@ -16,15 +16,16 @@ from replibo.algorithms.base import Algorithm, History, Space
 from replibo.algorithms.oracle import Oracle
 from replibo.algorithms.parts.length_scale_range import Growth
 from replibo.errors import RepliboError
-from replibo.papers.lb_length_scale import (
+from replibo.papers.lb_gp_ucb.optimal_length_scale import (
     RELEASED_OPTIMAL_LENGTH_SCALES,
     estimate_optimal_length_scale,
 )
 from replibo.problems.base import Problem
 from replibo.problems.materials import AgNP, CrossedBarrel
 from replibo.streams import RunStreams
-from replibo.surrogates.exact_gp import fit_length_scale, log_marginal_likelihood, standardise
+from replibo.surrogates.exact_gp import standardise
 from replibo.surrogates.kernels import matern52, pairwise_distances
+from replibo.surrogates.length_scale_fit import fit_length_scale, log_marginal_likelihood
 
 STREAMS = RunStreams("lb_gp_ucb", "agnp", "a_gp_ucb", 0)
 

@@ -23,8 +23,9 @@ from replibo.config import registry
 from replibo.errors import RepliboError
 from replibo.problems.materials import AgNP, CrossedBarrel
 from replibo.streams import RunStreams
-from replibo.surrogates.exact_gp import fit_length_scale, standardise
+from replibo.surrogates.exact_gp import standardise
 from replibo.surrogates.kernels import matern52, pairwise_distances
+from replibo.surrogates.length_scale_fit import fit_length_scale
 
 STREAMS = RunStreams("lb_gp_ucb", "pool", "lb_gp_ucb", 0)
 

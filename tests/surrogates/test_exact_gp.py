@@ -21,14 +21,9 @@ from scipy.optimize import minimize
 
 from replibo.errors import RepliboError
 from replibo.surrogates import exact_gp
-from replibo.surrogates.exact_gp import (
-    ExactGP,
-    GrowingGP,
-    fit_length_scale,
-    log_marginal_likelihood,
-    standardise,
-)
+from replibo.surrogates.exact_gp import ExactGP, GrowingGP, standardise
 from replibo.surrogates.kernels import matern52, pairwise_distances
+from replibo.surrogates.length_scale_fit import fit_length_scale, log_marginal_likelihood
 
 NOISE = 1e-4
 first_is_slow = settings(deadline=None)

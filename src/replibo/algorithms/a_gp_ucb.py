@@ -21,7 +21,7 @@ from replibo.algorithms.parts.length_scale_range import (
 )
 from replibo.settings import NonNegative
 from replibo.streams import RunStreams
-from replibo.surrogates.exact_gp import LOWER_BOUND, LengthScaleFit, LowerBound
+from replibo.surrogates.length_scale_fit import LOWER_BOUND, LengthScaleFit, LowerBound
 
 
 class AGpUcb(Algorithm):
@@ -37,7 +37,7 @@ class AGpUcb(Algorithm):
         t0: "released", e^(5/(d+5)), as the released code has it; "printed", e^(5/d), the value that
             gives five candidates with the ratio of Definition 3.1.
         length_scale_start, length_scale_lower_bound: the fit of θ0
-            (`replibo.surrogates.exact_gp.fit_length_scale`).
+            (`replibo.surrogates.length_scale_fit.fit_length_scale`).
     """
 
     diagnostics: ClassVar[dict[str, str]] = {

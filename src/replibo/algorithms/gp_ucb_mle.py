@@ -9,12 +9,8 @@ from replibo.algorithms.parts.acquisition import BEST_OBSERVED, UcbMaximiser
 from replibo.errors import RepliboError
 from replibo.settings import Natural, NonNegative
 from replibo.streams import RunStreams
-from replibo.surrogates.exact_gp import (
-    LOWER_BOUND,
-    LowerBound,
-    fit_length_scale,
-    standardise,
-)
+from replibo.surrogates.exact_gp import standardise
+from replibo.surrogates.length_scale_fit import LOWER_BOUND, LowerBound, fit_length_scale
 
 
 class GpUcbMle(Algorithm):
@@ -33,7 +29,7 @@ class GpUcbMle(Algorithm):
         noise_variance: σ², in units of the standardised y.
         length_scale_start: "single", L-BFGS-B from ℓ = 0.693 only, as the released code does it;
             "multi", from several starts and with a lower bound, as the paper says
-            (`replibo.surrogates.exact_gp.fit_length_scale`).
+            (`replibo.surrogates.length_scale_fit.fit_length_scale`).
         length_scale_lower_bound: in units of the cube; used by "multi" only.
         best_observed: on a cube, number of the best points observed beside which starts of the
             ascent are looked for too (`replibo.algorithms.parts.acquisition.UcbMaximiser`).

@@ -39,7 +39,8 @@ from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.settings import NonNegative, Positive, Probability
 from replibo.streams import RunStreams, generator
-from replibo.surrogates.exact_gp import LOWER_BOUND, LengthScaleFit, LowerBound, standardise
+from replibo.surrogates.exact_gp import standardise
+from replibo.surrogates.length_scale_fit import LOWER_BOUND, LengthScaleFit, LowerBound
 
 DOMAIN_POINTS = 512
 """Points that stand for the cube where the information gain is maximised over the domain."""
@@ -106,7 +107,7 @@ class LbGpUcb(Algorithm):
         xi_sign: "printed", L_t(θ) - √(ξ_t/|S|) on both sides of line 12; "proof", plus on the
             left, as in the proof of Lemma B.2.
         length_scale_start, length_scale_lower_bound: the fit of θ0
-            (`replibo.surrogates.exact_gp.fit_length_scale`).
+            (`replibo.surrogates.length_scale_fit.fit_length_scale`).
     """
 
     diagnostics: ClassVar[dict[str, str]] = {

@@ -28,8 +28,9 @@ from pydantic import Field
 from scipy.linalg import eigh_tridiagonal
 
 from replibo.problems.base import Array
-from replibo.surrogates.exact_gp import ExactGP, log_marginal_likelihood
+from replibo.surrogates.exact_gp import ExactGP
 from replibo.surrogates.kernels import SMALLEST_LENGTH_SCALE
+from replibo.surrogates.length_scale_fit import log_marginal_likelihood
 
 CONCENTRATION, RATE = 3.0, 6.0
 """The hyperprior θ ~ Gamma(3, 6): mean 0.5, standard deviation 0.29, in units of the cube."""

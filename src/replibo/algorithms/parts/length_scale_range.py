@@ -13,12 +13,9 @@ from typing import Literal
 from replibo.algorithms.base import History
 from replibo.algorithms.parts.information_gain import TWO_NU
 from replibo.errors import RepliboError
-from replibo.surrogates.exact_gp import (
-    LengthScaleFit,
-    fit_length_scale,
-    standardise,
-)
+from replibo.surrogates.exact_gp import standardise
 from replibo.surrogates.kernels import SMALLEST_LENGTH_SCALE, pairwise_distances
+from replibo.surrogates.length_scale_fit import LengthScaleFit, fit_length_scale
 
 CANDIDATES_AT_START = 5
 """t0 is chosen so that at least so many candidates exist at g(1) (section 5)."""

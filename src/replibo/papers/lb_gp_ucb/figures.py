@@ -59,8 +59,9 @@ def figure_1(
         beta: of the UCB whose maximiser is marked.
     """
     from replibo.problems.berkenkamp import Berkenkamp
-    from replibo.surrogates.exact_gp import ExactGP, fit_length_scale, standardise
+    from replibo.surrogates.exact_gp import ExactGP, standardise
     from replibo.surrogates.kernels import pairwise_distances
+    from replibo.surrogates.length_scale_fit import fit_length_scale
 
     problem = Berkenkamp()
     x = np.asarray(points, dtype=float)

@@ -6,8 +6,9 @@ import numpy as np
 
 from replibo.problems.base import Problem
 from replibo.streams import generator
-from replibo.surrogates.exact_gp import fit_length_scale, standardise
+from replibo.surrogates.exact_gp import standardise
 from replibo.surrogates.kernels import pairwise_distances
+from replibo.surrogates.length_scale_fit import fit_length_scale
 
 UNIFORM_POINTS = 10_000
 BEST_POINTS = 100
