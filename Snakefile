@@ -63,9 +63,9 @@ for paper in CONFIG.papers:
     rule:
         name:
             paper
-        localrule: True
         input:
             targets.of_paper(CONFIG, paper, "paper"),
+        localrule: True
 
 
 rule data:
