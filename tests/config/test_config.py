@@ -113,7 +113,7 @@ def test_every_entry_can_be_built(root: Path) -> None:
 FAULTS = {
     "go_ucb: {defaults: {horizon: -3}}": r"config: go_ucb\.defaults\.horizon: -3 is not allowed",
     "go_ucb: {defaults: {horizon: 5}}": "horizon must be larger",
-    "go_ucb: {defaults: {horizn: 3}}": r"defaults\.horizn: unknown key; allowed: algorithms, horizon",
+    "go_ucb: {defaults: {horizn: 3}}": r"defaults\.horizn: unknown key; allowed: add_algorithms, algorithms, horizon",
     "go_ucb: {defaults: {seeds: ten}}": r"seeds: must be a number or FIRST-LAST, e.g. 0-9, got 'ten'",
     "go_ucb: {defaults: {seeds: 9-0}}": "must be seeds in rising order.*got '9-0'",
     "go_ucb: {defaults: {seeds: '010'}}": "must be a number or FIRST-LAST.*got '010'",
