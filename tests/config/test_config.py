@@ -111,7 +111,7 @@ def test_every_entry_can_be_built(root: Path) -> None:
 
 
 FAULTS = {
-    "go_ucb: {defaults: {horizon: -3}}": r"config: go_ucb\.defaults\.horizon: -3 is not allowed",
+    "go_ucb: {defaults: {horizon: -3}}": r"config: go_ucb\.defaults\.horizon: must be greater than or equal to 1, got -3",
     "go_ucb: {defaults: {horizon: 5}}": "horizon must be larger",
     "go_ucb: {defaults: {horizn: 3}}": r"defaults\.horizn: unknown key; allowed: add_algorithms, algorithms, horizon",
     "go_ucb: {defaults: {seeds: ten}}": r"seeds: must be a number or FIRST-LAST, e.g. 0-9, got 'ten'",
@@ -122,17 +122,17 @@ FAULTS = {
     "go_ucb: {defaults: {seeds: -1}}": "must be a number or FIRST-LAST.*got '?-1'?",
     "go_ucb: {defaults: {seeds: true}}": "must be a number or FIRST-LAST.*got True",
     "go_ucb: {defaults: {algorithms: [nope]}}": "no algorithm is called 'nope'; allowed: explor",
-    "go_ucb: {scales: {huge: {}}}": r"scales\.huge: \"huge\" is not allowed .*smoke",
+    "go_ucb: {scales: {huge: {}}}": r"scales\.huge: must be .*smoke.*got \"huge\"",
     "go_ucb: {scales: {quick: {only: [f9]}}}": r"scales\.quick\.only: no problem is called 'f9'",
-    "go_ucb: {scales: {quick: {data: fake}}}": r"scales\.quick\.data: \"fake\" is not allowed",
-    "go_ucb: {first_round: zero}": r"first_round: \"zero\" is not allowed .*'initial' or 'search'",
+    "go_ucb: {scales: {quick: {data: fake}}}": r"scales\.quick\.data: must be 'real' or 'stand_in', got \"fake\"",
+    "go_ucb: {first_round: zero}": r"first_round: must be 'initial' or 'search', got \"zero\"",
     "go_ucb: {problems: {f1: {colour: 9}}}": r"problems\.f1\.colour: unknown key; allowed: .*label",
-    "go_ucb: {problems: {F1: {type: go_ucb.F1, label: f}}}": r"problems\.F1: \"F1\" is not allowed",
-    "go_ucb: {algorithms: {go_ucb: {color: pink}}}": r"color: \"pink\" is not allowed .*'blue'",
+    "go_ucb: {problems: {F1: {type: go_ucb.F1, label: f}}}": r"problems\.F1: must match .*got \"F1\"",
+    "go_ucb: {algorithms: {go_ucb: {color: pink}}}": r"color: must be .*'blue'.*got \"pink\"",
     "go_ucb: {figures: {figure_1: {problems: [f9]}}}": r"figures\.figure_1\.problems: no problem is",
-    "go_ucb: {defaults: {algorithms: [go_ucb, go_ucb]}}": "'go_ucb' stands there twice",
+    "go_ucb: {defaults: {algorithms: [go_ucb, go_ucb]}}": "must hold each name once, got 'go_ucb' twice",
     "papres: [go_ucb]": r"config: papres: unknown key; allowed: data_dir, .*papers",
-    "memory_mb: lots": r"memory_mb: \"lots\" is not allowed",
+    "memory_mb: lots": r"memory_mb: must be a valid integer.*got \"lots\"",
 }
 
 

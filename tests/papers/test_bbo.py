@@ -466,10 +466,7 @@ def test_a_problem_of_another_n_than_its_name() -> None:
     }
     runs = made_runs({"n_1000": {"gp_ucb": ending_in([1.0, 2.0])}})
     runs = Runs(ENTRY.model_copy(update={"problems": problems}), runs.metadata, runs.table)
-    message = (
-        r"^problems\.n_1000\.parameters\.iterations: 999 is not allowed; 1000, as in the problem's "
-        r"name, is$"
-    )
+    message = r"^problems\.n_1000\.parameters\.iterations: must be 1000, as in the problem's name, got 999$"
     with pytest.raises(RepliboError, match=message):
         REPORTED.cell(runs, "gp_ucb", 20, 1000)
     with pytest.raises(RepliboError, match=message):

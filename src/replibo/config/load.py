@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -102,7 +103,8 @@ def _faults(model: type[BaseModel], error: ValidationError, prefix: str) -> list
                 # A key that is no allowed literal is reported with its own text as the input.
                 shown = json.dumps(fault["input"], default=str)
                 shown = shown if len(shown) <= 60 else shown[:57] + "…"
-                what = f"{shown} is not allowed ({fault['msg'][:1].lower()}{fault['msg'][1:]})"
+                wanted = re.sub(r"^\w+ should ", "", fault["msg"])
+                what = f"must {wanted}, got {shown}"
         where = where.rstrip(".")
         lines.append(f"config: {where}: {what}" if where else f"config: {what}")
     return lines

@@ -46,7 +46,7 @@ LARGEST_HORIZON = 1_000_000
 def _unique(names: list[str]) -> list[str]:
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"{name!r} stands there twice; allowed: each name once")
+            raise ValueError(f"must hold each name once, got {name!r} twice")
     return names
 
 

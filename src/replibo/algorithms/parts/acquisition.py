@@ -122,7 +122,7 @@ class UcbMaximiser:
             mean, variance = gp.posterior(y, to_pool)
         sd = np.sqrt(variance)
         value = mean + beta * sd
-        row = int(np.argmax(value))  # of equal ones the first
+        row = int(np.argmax(value))  # ties go to the first
         return Maximum(
             pool[row], row, float(mean[row]), float(sd[row]), float(value[row]), gp.jitter
         )

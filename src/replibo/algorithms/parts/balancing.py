@@ -69,7 +69,7 @@ class HyperparameterBalancing:
         self._extend(0)  # line 1
 
     def select(self) -> int:
-        """Line 3: u_t = argmin over U_t of R^u(|S^u| + 1); of equal ones the first created."""
+        """Line 3: u_t = argmin over U_t of R^u(|S^u| + 1); ties go to the first created."""
         return min(self.considered, key=self._log_regret_next.__getitem__)
 
     def observe(self, confidence: float, y: Array) -> None:

@@ -59,7 +59,7 @@ class DigitClassifier:
     def __init__(self, parameters: Array) -> None:
         if parameters.shape != (PARAMETERS,):
             raise RepliboError(
-                f"parameters: shape {parameters.shape} is not allowed; ({PARAMETERS},) is"
+                f"parameters: must be of shape ({PARAMETERS},), got {parameters.shape}"
             )
         self.parameters: Array = parameters.astype(np.float32).astype(np.float64)
         self.W1, self.b1, self.W2, self.b2 = layers(self.parameters)
@@ -79,9 +79,7 @@ class DigitClassifier:
             content = base64.b64decode(text, validate=True)
             return cls(np.frombuffer(content, "<f4").astype(np.float64))
         except (binascii.Error, ValueError):
-            raise RepliboError(
-                "parameters: the text is not allowed; base64 of little-endian float32 is"
-            ) from None
+            raise RepliboError("parameters: must be base64 of little-endian float32") from None
 
     def forward(self, images: Array) -> tuple[Array, Array]:
         """Hidden units before the ReLU and logits, both ``n x 10``, of ``n x 784`` images."""
