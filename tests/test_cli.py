@@ -166,7 +166,7 @@ def test_figures_and_tables_refuse_what_they_cannot_read_or_write(
         ((*TABLE[:-1], "a.docx"), "must end in csv, html, md or tex"),
         ((*FIGURE[:-1], "a.md"), "must end in pdf, png or svg"),
         (("figure", "go_ucb", "figure_9", *FIGURE[3:]), "called 'figure_9'; allowed: figure_1"),
-        ((*FIGURE[:4], "huge", *FIGURE[5:]), "no scale is called 'huge'"),
+        ((*FIGURE[:4], "huge", *FIGURE[5:]), "must be one of paper, quick or smoke, got 'huge'"),
     ):
         status, error = said(capsys, *arguments)
         assert status == 2 and line in error, error

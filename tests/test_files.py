@@ -75,9 +75,9 @@ MADE: dict[str, Callable[[Path], object]] = {
 }
 COMMANDS = {
     "run": ["run", "go_ucb", "f1", "random_search", "--seeds", "0", "--scale", "smoke"],
-    "collect": ["collect", "go_ucb", "--scale", "smoke"],
-    "figure": ["figure", "go_ucb", "figure_1", "--runs", "r"],
-    "table": ["table", "go_ucb", "final_regret", "--runs", "r"],
+    "collect": ["collect", "go_ucb", "f1", "random_search", "--scale", "smoke"],
+    "figure": ["figure", "go_ucb", "figure_1", "--scale", "smoke"],
+    "table": ["table", "go_ucb", "final_regret", "--scale", "smoke"],
     "claims": ["claims"],
 }
 

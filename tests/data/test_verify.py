@@ -166,8 +166,14 @@ def test_a_folder_that_cannot_be_written_is_no_fault(
 
 
 def make_socket(path: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as bound:
-        bound.bind(os.path.relpath(path))
+    """At any depth: the name that a socket is bound to may have 100 characters or so."""
+    before = os.getcwd()
+    os.chdir(path.parent)
+    try:
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind(path.name)
+    finally:
+        os.chdir(before)
 
 
 # What makes the node, and the fault. The last: a regular file whose first byte cannot be read.

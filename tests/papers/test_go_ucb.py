@@ -24,7 +24,7 @@ ENTRY = made_paper(
     {"horizon": HORIZON, "initial_points": INITIAL, "seeds": "0-29", "seeds_per_job": 1},
     "initial",
 )
-FIGURE = FigureEntry(caption="The caption.")
+FIGURE = FigureEntry(caption="The caption.", function="f")
 OPTIMUM = 2.0
 
 

@@ -317,12 +317,12 @@ def test_postprocessing_says_in_one_line_what_is_wrong(tmp_path, monkeypatch):
 def test_the_command_line_says_in_one_line_what_is_wrong(tmp_path, monkeypatch):
     monkeypatch.chdir(Path(__file__).parents[2])
     with pytest.raises(
-        RepliboError, match="'nope' has no runs on bbob at scale quick; allowed: dngo, gp_ei"
+        RepliboError, match="'nope' has no runs on bbob at scale quick; allowed: gp_ei, gp_ts"
     ):
         coco_archive.main(["archive", "nope", "--scale", "quick", "--output", str(tmp_path / "o")])
     with pytest.raises(RepliboError, match="holds no data of COCO's observer"):
         coco_archive.main(["postprocess", str(tmp_path), "--output", str(tmp_path / "o")])
-    with pytest.raises(SystemExit):
+    with pytest.raises(RepliboError, match="scale: must be one of paper, quick or smoke"):
         coco_archive.main(["archive", "gp_ei", "--scale", "published", "--output", "o"])
     assert list(tmp_path.iterdir()) == []
 
@@ -331,7 +331,7 @@ def test_the_command_line_archives_what_the_config_names(tmp_path, monkeypatch):
     called = []
     monkeypatch.chdir(Path(__file__).parents[2])
     monkeypatch.setattr(coco_archive, "archive", lambda *arguments: called.append(arguments))
-    coco_archive.main(["archive", "gp_ei", "--scale", "smoke", "--output", str(tmp_path / "o")])
+    coco_archive.main(["archive", "neural_bo", "--scale", "smoke", "--output", str(tmp_path / "o")])
     ((config, scale, algorithm, files, output),) = called
-    assert (scale, algorithm, output) == ("smoke", "gp_ei", tmp_path / "o")
-    assert files == archived_files(config, "smoke", "gp_ei") != []
+    assert (scale, algorithm, output) == ("smoke", "neural_bo", tmp_path / "o")
+    assert files == archived_files(config, "smoke", "neural_bo") != []

@@ -159,7 +159,7 @@ def test_only_the_robot_task_and_what_holds_tensors_is_shown():
         (paper.memory, only(problems=["ackley_10"]), runs),
         (paper.figure_6, FIGURE, older),
     ):
-        with pytest.raises(RepliboError, match="no run on the robot task holds surrogate_bytes"):
+        with pytest.raises(RepliboError, match="no run of the robot task holds surrogate_bytes"):
             make(of, entry)
 
 

@@ -104,7 +104,7 @@ def test_the_legend_of_all_methods_is_inside_the_figure():
     figure.canvas.draw()
     (legend,) = figure.legends
     box = legend.get_window_extent()
-    assert len(legend.get_texts()) == len(names) == 8
+    assert len(legend.get_texts()) == len(names) == 10
     assert figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1
 
 

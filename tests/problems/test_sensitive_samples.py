@@ -350,7 +350,7 @@ def test_from_files(files: dict[str, Path], problem: SensitiveSamples) -> None:
 def test_missing_or_damaged_files(files: dict[str, Path]) -> None:
     images_file = files["mnist_train_images"]
     content = images_file.read_bytes()
-    for wrong, words in ((content[:-100], "truncated"), (None, "no such file")):
+    for wrong, words in ((content[:-100], "truncated"), (None, "got no file")):
         images_file.unlink()
         if wrong is not None:
             images_file.write_bytes(wrong)

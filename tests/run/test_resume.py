@@ -40,8 +40,8 @@ def _digests(path: Path) -> dict[str, str]:
 def _queries(folder: Path) -> int:
     """Whole lines in the journals below a folder, their heads included."""
     count = 0
-    for path in folder.glob("journal_*/*.jsonl"):
-        with contextlib.suppress(FileNotFoundError):  # the run ends just now
+    with contextlib.suppress(FileNotFoundError):  # the run ends just now
+        for path in folder.glob("journal_*/*.jsonl"):
             count += path.read_bytes().count(b"\n")
     return count
 

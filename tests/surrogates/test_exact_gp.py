@@ -20,7 +20,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
 from replibo.errors import RepliboError
-from replibo.surrogates import exact_gp
+from replibo.surrogates import exact_gp, length_scale_fit
 from replibo.surrogates.exact_gp import ExactGP, GrowingGP, standardise
 from replibo.surrogates.kernels import matern52, pairwise_distances
 from replibo.surrogates.length_scale_fit import fit_length_scale, log_marginal_likelihood
@@ -328,7 +328,7 @@ def test_fit_is_botorchs(n: int, d: int, seed: int) -> None:
     """From the same start, with the same optimiser: the same local maximum."""
     X, y = data(n, d, seed)
     model = botorch_model(X, y)
-    assert model.covar_module.lengthscale.item() == pytest.approx(exact_gp.RELEASED_START)
+    assert model.covar_module.lengthscale.item() == pytest.approx(length_scale_fit.RELEASED_START)
     mll = gpytorch.mlls.ExactMarginalLogLikelihood(model.likelihood, model)
     fit_gpytorch_mll(mll)
     fit = fit_length_scale(pairwise_distances(X, X), y, NOISE)
@@ -421,7 +421,7 @@ def test_fit_reports_no_convergence(monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(*args: object, **kwargs: object) -> object:
         return minimize(*args, **kwargs, options={"maxiter": 1})  # type: ignore[arg-type]
 
-    monkeypatch.setattr(exact_gp, "minimize", stopped)
+    monkeypatch.setattr(length_scale_fit, "minimize", stopped)
     X, y = data(30, 2)
     fit = fit_length_scale(pairwise_distances(X, X), y, NOISE)
     assert not fit.converged

@@ -84,7 +84,7 @@ def test_every_output_is_a_target_of_its_own(scale: str, project: Project) -> No
 @pytest.mark.parametrize(
     ("scale", "paper", "figure", "runs"),
     [
-        ("paper", "neuralbo", "figure_6", 31),
+        ("paper", "neuralbo", "figure_6", 41),
         ("paper", "lb_gp_ucb", "figure_3", 96),
         ("quick", "go_ucb", "figure_1", 8),
         ("smoke", "lb_gp_ucb", "figure_1", 0),
@@ -168,7 +168,10 @@ def test_the_data_target_fetches_every_file(project: Project) -> None:
             "go_ucb has no problem called 'nope'; allowed: f1",
         ),
         *(
-            ([f"results/quick/go_ucb/f1/go_ucb/seeds_{block}.parquet"], line)
+            (
+                [f"results/quick/go_ucb/f1/go_ucb/seeds_{block}.parquet"],
+                f"results/quick/go_ucb/f1/go_ucb/{line}",
+            )
             for block, line in (
                 (
                     "9-0",
