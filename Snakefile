@@ -1,4 +1,5 @@
-from snakemake.exceptions import WorkflowError
+import sys
+
 from snakemake.utils import min_version
 
 min_version("9.27")
@@ -8,8 +9,8 @@ configfile: "config/config.yaml"
 
 
 if not isinstance(config["papers"], list):
-    raise WorkflowError(
-        f"config: papers: {config['papers']!r} is not allowed; a list of papers is"
+    sys.exit(
+        f"replibo: config: papers: must be a list of papers, got {config['papers']!r}"
     )
 
 for paper in config["papers"]:

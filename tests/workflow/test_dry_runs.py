@@ -150,6 +150,7 @@ def test_the_data_target_fetches_every_file(project: Project) -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
+        (["quick", "--config", "papers=7"], "config: papers: must be a list of papers, got 7"),
         (["quick", "--config", "papres=1"], "config: papres: unknown key; allowed: data_dir"),
         (
             [
@@ -198,8 +199,11 @@ def test_bad_input_is_said_in_a_line_of_its_own(
 ) -> None:
     done = project.snakemake("-n", *arguments, check=False)
     assert done.returncode != 0
-    said = [text.strip() for text in (done.stdout + done.stderr).splitlines()]
+    said = [
+        text.strip().removeprefix("replibo: ") for text in (done.stdout + done.stderr).splitlines()
+    ]
     assert [text for text in said if text.startswith(line)], done.stdout + done.stderr
+    assert not [text for text in said if "Traceback" in text or "common.smk" in text]
 
 
 def test_a_config_given_on_the_command_line_reaches_the_jobs(project: Project) -> None:

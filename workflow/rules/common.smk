@@ -1,8 +1,8 @@
 import functools
 import re
+import sys
 from pathlib import Path
 
-from snakemake.exceptions import WorkflowError
 from snakemake.utils import validate
 
 from replibo import paths
@@ -15,14 +15,15 @@ from replibo.workflow import targets
 
 
 def one_line(function):
-    """Say what is wrong in the config or in a target in one line, without a traceback."""
+    """Say what is wrong in the config or in a target in one line. Snakemake's own exceptions would add
+    where in these files they were raised."""
 
     @functools.wraps(function)
     def wrapped(*arguments):
         try:
             return function(*arguments)
         except RepliboError as error:
-            raise WorkflowError(str(error))
+            sys.exit("\n".join(f"replibo: {line}" for line in str(error).splitlines()))
 
     return wrapped
 
