@@ -284,7 +284,7 @@ OUTPUTS: dict[str, Callable[..., Table]] = {
     "table_2": study.table_2,
     "table_2_matrix": study.table_2_matrix,
     "final_values": synthetic.final_values,
-    "nu_grid": synthetic.nu_grid,
+    "nu_grid": synthetic.grid_search,
     "literal_recipe": synthetic.literal_recipe,
 }
 
@@ -442,6 +442,12 @@ def test_table_2_is_scipys_tests_with_the_correction_within_a_function(pooled: b
             assert row["adjusted p, ours"] == pytest.approx(q)
             assert row["ours"] == ("T" if q <= 0.05 else "F")
             assert row["baseline - NeuralBO"] == pytest.approx(other.mean() - own.mean())
+            margin = study.MARGIN * pooled_sd
+            sides = [
+                stats.ttest_ind(a, b + margin, equal_var=pooled, alternative="less").pvalue
+                for a, b in ((other, own), (own, other))
+            ]
+            assert row["p, equivalence"] == pytest.approx(max(sides))
             assert row["effect size d"] == pytest.approx((other.mean() - own.mean()) / pooled_sd)
             p, rejected = T_TESTS[f"{function.lower()}_{d}"][name]
             assert (row["p, paper"], row["paper"]) == (p, "T" if rejected else "F")
@@ -601,9 +607,9 @@ def test_one_nu_is_chosen_by_its_mean_rank() -> None:
     # ν = 10 has the smallest mean over the problems, in units that cannot be compared
     runs = grid_runs(levy_10=(500.0, 400.0, 90.0), ackley_10=(3.0, 1.0, 2.0), ackley_20=(3, 1, 2.0))
     problems = ["levy_10", "ackley_10", "ackley_20"]
-    np.testing.assert_allclose(synthetic.nu_mean_ranks(runs, problems), [3, 4 / 3, 5 / 3])
-    assert synthetic.chosen_nu(runs, problems) == "neural_bo_nu_1"
-    table = synthetic.nu_grid(runs, output())
+    np.testing.assert_allclose(synthetic.mean_ranks(runs, problems), [3, 4 / 3, 5 / 3])
+    assert synthetic.chosen(runs, problems) == "neural_bo_nu_1"
+    table = synthetic.grid_search(runs, output())
     chosen = [(row["problem"], row["ν"]) for row in rows(table, chosen="yes")]
     assert chosen == [
         ("Ackley (10)", 1),
@@ -619,7 +625,7 @@ def test_one_nu_is_chosen_by_its_mean_rank() -> None:
 
 
 def test_a_choice_that_the_config_does_not_have_is_said() -> None:
-    table = synthetic.nu_grid(grid_runs(levy_10=(1.0, 2.0, 3.0), first_seed=1), output())
+    table = synthetic.grid_search(grid_runs(levy_10=(1.0, 2.0, 3.0), first_seed=1), output())
     assert "Chosen for all problems: ν = 0.1" in table.caption
     assert "runs with ν = 1, which is not the choice of these runs." in table.caption
     assert "Seeds 1 to 3; 1 of them are those of reported runs, too." in table.caption
@@ -628,12 +634,12 @@ def test_a_choice_that_the_config_does_not_have_is_said() -> None:
 def test_a_grid_with_holes() -> None:
     values = {"neural_bo_nu_1": around(1.0, 1), "neural_bo_nu_10": around(2.0, 1)}
     runs = made_runs({"levy_10": values})
-    table = synthetic.nu_grid(runs, output())
-    assert synthetic.chosen_nu(runs, ["levy_10"]) is None
+    table = synthetic.grid_search(runs, output())
+    assert synthetic.chosen(runs, ["levy_10"]) is None
     assert "No problem was run with every ν" in table.caption and "cost" not in table.caption
     assert not rows(table, chosen="yes") and len(rows(table, problem="Levy (10)")) == 2
     with pytest.raises(RepliboError, match=r"algorithms\.gp_ts\.parameters\.nu: must be a number"):
-        synthetic.nu_grid(runs, output(), algorithm="gp_ts")
+        synthetic.grid_search(runs, output(), algorithm="gp_ts")
 
 
 # What the printed recipe does
@@ -803,3 +809,19 @@ def test_a_legend_is_as_wide_as_its_figure_at_most() -> None:
     assert plotting.legend_columns(["NeuralBO", "RF", "DNGO"], 49) == 2
     assert plotting.legend_columns(["a" * 40, "b" * 40], 100) == 1
     assert plotting.legend_columns([], 50) == 1
+
+
+def test_methods_on_uniform_candidates_stand_beside_the_papers_of_the_same_name() -> None:
+    cell = study.Cell("levy_10", "gp_ts_uniform", (5, 5))
+    assert (cell.printed_p, cell.printed) == T_TESTS["levy_10"]["gp_ts"]
+    assert study.Cell("levy_10", "gp_ts_unknown", (5, 5)).printed is None
+
+
+def test_the_search_for_beta_reads_beta(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = grid_runs(levy_10=(3.0, 1.0, 2.0), first_seed=1000)
+    for name, beta in zip((*synthetic.NU_GRID, "neural_bo"), (1, 4, 16, 4), strict=True):
+        monkeypatch.setitem(runs.entry.algorithms[name].parameters, "beta", beta)
+    table = synthetic.grid_search(runs, output(), parameter="beta", symbol="β")
+    assert "β = 4, by the smallest mean rank" in table.caption
+    assert "which is the choice of these runs" in table.caption
+    assert [row["β"] for row in rows(table, problem="all, mean rank")] == [1, 4, 16]

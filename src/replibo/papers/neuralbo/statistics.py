@@ -36,6 +36,10 @@ MARGIN = 1.0
 """Of equivalence, in pooled standard deviations: with ten seeds no smaller margin can be shown, for the
 standard error of the difference is 0.45 and the quantile 1.73."""
 
+UNIFORM = "_uniform"
+"""What the name of a method ends in whose candidates are all uniform; the paper's of the same name
+stands beside it."""
+
 
 KS_COLUMNS = (
     *("function", "D", "method", "seeds", "KS distance", "p, ours", "p, paper", "p, Lilliefors"),
@@ -151,14 +155,18 @@ class Cell:
     @property
     def printed(self) -> bool | None:
         """T or F of the paper; None where it has no such cell."""
-        cell = T_TESTS.get(self.problem, {}).get(self.baseline)
+        cell = self._of_the_paper
         return None if cell is None else cell[1]
 
     @property
     def printed_p(self) -> float | None:
         """The paper's p-value; None where it has no such cell."""
-        cell = T_TESTS.get(self.problem, {}).get(self.baseline)
+        cell = self._of_the_paper
         return None if cell is None else cell[0]
+
+    @property
+    def _of_the_paper(self) -> tuple[float, bool] | None:
+        return T_TESTS.get(self.problem, {}).get(self.baseline.removesuffix(UNIFORM))
 
     @property
     def agrees(self) -> bool | None:
@@ -290,7 +298,7 @@ def table_2(
     columns = (
         *("function", "D", "baseline", "seeds, baseline", "seeds, NeuralBO"),
         *("baseline - NeuralBO", "effect size d", "p, ours", "adjusted p, ours"),
-        *("ours", "p, paper", "paper", "agree"),
+        *("ours", "p, equivalence", "p, paper", "paper", "agree"),
     )
     cells = _cells(runs, entry, algorithm, pooled)
     rows = [
@@ -301,6 +309,7 @@ def table_2(
             *cell.seeds,
             *(cell.difference, cell.effect_size, cell.p, cell.adjusted),
             None if cell.rejected is None else _word(cell.rejected),
+            cell.equivalence,
             cell.printed_p,
             None if cell.printed is None else _word(cell.printed),
             None if cell.agrees is None else "yes" if cell.agrees else "no",
@@ -309,9 +318,11 @@ def table_2(
     ]
     caption = (
         f"{_caption(runs, entry, cells, algorithm, pooled)} Effect size d: the difference in pooled "
-        "standard deviations (Cohen's d), positive where NeuralBO is better."
+        "standard deviations (Cohen's d), positive where NeuralBO is better. An F of ours shows nothing "
+        "by itself. p, equivalence: of two one-sided tests that the means differ by less than "
+        f"{MARGIN:g} pooled standard deviation."
     )
-    formats = dict.fromkeys((*columns[5:9], "p, paper"), ".3g")
+    formats = dict.fromkeys((*columns[5:9], "p, equivalence", "p, paper"), ".3g")
     return Table.of(
         [dict(zip(columns, row, strict=True)) for row in rows], caption, formats, columns
     )

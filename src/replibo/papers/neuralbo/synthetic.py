@@ -1,5 +1,5 @@
 """NeuralBO's synthetic study (Phan-Trong, Tran-The and Gupta 2023, section 7.1): Figure 1, the values
-that its statistics start from, the search for ν, and what the printed recipe does.
+that its statistics start from, the search for its constant, and what the printed recipe does.
 
 Everything here is in the paper's sense: the smaller, the better.
 """
@@ -134,28 +134,30 @@ def final_values(runs: Runs, entry: FigureEntry) -> Table:
     return Table.of(rows, caption, formats | {"CPU s a query": ".3g"}, COLUMNS)
 
 
-# The grid search for ν
+# The grid search for a constant: ν of NeuralBO (section 7), β of GP-UCB
 
 NU_GRID = ("neural_bo_nu_01", "neural_bo_nu_1", "neural_bo_nu_10")
 """NeuralBO with each ν of the paper's grid {0.1, 1, 10}, run on seeds of their own."""
 
 
-def nu_of(runs: Runs, algorithm: str) -> float:
-    """ν of an algorithm's entry in the config.
+def constant_of(runs: Runs, algorithm: str, parameter: str) -> float:
+    """A constant of an algorithm's entry in the config.
 
     Raises:
-        RepliboError: the config has no such algorithm, or its entry does not name ν.
+        RepliboError: the config has no such algorithm, or its entry does not name the constant.
     """
     entry = runs.entry.algorithms.get(algorithm)
-    if entry is None or not isinstance(entry.parameters.get("nu"), int | float):
-        raise RepliboError(f"algorithms.{algorithm}.parameters.nu: must be a number, got nothing")
-    return float(entry.parameters["nu"])
+    if entry is None or not isinstance(entry.parameters.get(parameter), int | float):
+        raise RepliboError(
+            f"algorithms.{algorithm}.parameters.{parameter}: must be a number, got nothing"
+        )
+    return float(entry.parameters[parameter])
 
 
-def nu_mean_ranks(runs: Runs, problems: Sequence[str], grid: Sequence[str] = NU_GRID) -> Array:
-    """The mean over the problems of each ν's rank by its mean final value, 1 being the best.
+def mean_ranks(runs: Runs, problems: Sequence[str], grid: Sequence[str] = NU_GRID) -> Array:
+    """The mean over the problems of each value's rank by its mean final value, 1 being the best.
 
-    Problems on which not every ν of the grid was run do not count; all are NaN where none does.
+    Problems on which not all of the grid was run do not count; all are NaN where none does.
 
     Returns:
         One number for each of ``grid``.
@@ -170,32 +172,36 @@ def nu_mean_ranks(runs: Runs, problems: Sequence[str], grid: Sequence[str] = NU_
     return np.mean(ranks, axis=0) if ranks else np.full(len(grid), np.nan)
 
 
-def chosen_nu(runs: Runs, problems: Sequence[str], grid: Sequence[str] = NU_GRID) -> str | None:
+def chosen(runs: Runs, problems: Sequence[str], grid: Sequence[str] = NU_GRID) -> str | None:
     """The algorithm of ``grid`` with the smallest mean rank, ties go to the first; None
     where no problem has runs of the whole grid."""
-    ranks = nu_mean_ranks(runs, problems, grid)
+    ranks = mean_ranks(runs, problems, grid)
     return None if np.isnan(ranks).any() else grid[int(np.argmin(ranks))]
 
 
-def nu_grid(
+def grid_search(
     runs: Runs,
     entry: FigureEntry,
     *,
     grid: Sequence[str] = NU_GRID,
     algorithm: str = "neural_bo",
+    parameter: str = "nu",
+    symbol: str = "ν",
 ) -> Table:
-    """The grid search for ν (section 7): what each ν reached, the choice, and what the grid cost.
+    """The grid search for ν (section 7): what each value reached, the choice, and what the grid cost.
+    The same for another constant of another algorithm.
 
-    One ν is chosen for all problems, the one with the smallest mean rank over them: the paper does not
-    say whether it chose one for each problem, and the values of different functions have no common
-    unit.
+    One value is chosen for all problems, the one with the smallest mean rank over them: the paper does
+    not say whether it chose one for each problem, and the values of different functions have no
+    common unit.
 
     Args:
-        grid: the algorithms with each ν, in the order of ν.
+        grid: the algorithms with each value, in the order of the values.
         algorithm: the one that the reported runs use.
+        parameter, symbol: the constant's name in the config, and in the table.
     """
     columns = (
-        *("problem", "ν", "seeds", "T", "smallest value, mean", "standard deviation"),
+        *("problem", symbol, "seeds", "T", "smallest value, mean", "standard deviation"),
         *("rank", "chosen", "CPU s"),
     )
     from scipy.stats import rankdata
@@ -210,7 +216,7 @@ def nu_grid(
             rows.append(
                 (
                     runs.entry.problems[problem].label,
-                    nu_of(runs, name),
+                    constant_of(runs, name, parameter),
                     len(own),
                     runs.horizon(problem),
                     float(own.mean()),
@@ -220,32 +226,41 @@ def nu_grid(
                     cpu_seconds(runs, problem, name),
                 )
             )
-    choice = chosen_nu(runs, problems, grid)
+    choice = chosen(runs, problems, grid)
     cost = [
         math.fsum(cpu_seconds(runs, p, name) for p in problems if runs.has(p, name))
         for name in grid
     ]
-    for name, rank, seconds in zip(grid, nu_mean_ranks(runs, problems, grid), cost, strict=True):
-        whole = ("all, mean rank", nu_of(runs, name), None, None, None, None, float(rank))
+    for name, rank, seconds in zip(grid, mean_ranks(runs, problems, grid), cost, strict=True):
+        whole = (
+            "all, mean rank",
+            constant_of(runs, name, parameter),
+            None,
+            None,
+            None,
+            None,
+            float(rank),
+        )
         rows.append((*whole, "yes" if name == choice else "", seconds))
-    used = nu_of(runs, algorithm)
-    words = f"No problem was run with every ν, so none is chosen; {label_of(runs, algorithm)} "
+    used = constant_of(runs, algorithm, parameter)
+    words = (
+        f"No problem was run with every {symbol}, so none is chosen; {label_of(runs, algorithm)} "
+    )
     if choice is not None:
         words = (
-            f"Chosen for all problems: ν = {nu_of(runs, choice):g}, by the smallest mean rank of the "
-            f"mean value over the problems. {label_of(runs, algorithm)} "
+            f"Chosen for all problems: {symbol} = {constant_of(runs, choice, parameter):g}, by the "
+            f"smallest mean rank of the mean value over the problems. {label_of(runs, algorithm)} "
         )
-    words += f"runs with ν = {used:g}"
+    words += f"runs with {symbol} = {used:g}"
     if choice is not None:
-        words += (
-            f", which is {'' if used == nu_of(runs, choice) else 'not '}the choice of these runs"
-        )
+        same = used == constant_of(runs, choice, parameter)
+        words += f", which is {'' if same else 'not '}the choice of these runs"
     caption = f"{entry.caption} {words}. {_seeds_of_the_grid(runs, problems, grid, algorithm)}"
     if problems and not any(map(math.isnan, cost)):
         caption += f" The grid cost {math.fsum(cost):.3g} CPU s."
     caption = f"{caption} {runs.note(problems, grid)}"
     formats: dict[str, Format] = {
-        "ν": "g",
+        symbol: "g",
         "smallest value, mean": ".4g",
         "standard deviation": ".4g",
         "rank": ".3g",

@@ -1,0 +1,115 @@
+"""BoTorch's baselines beside ours: the same model, the same acquisition functions, better maximisers."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from botorch.sampling.pathwise import draw_matheron_paths
+from numpy.testing import assert_allclose, assert_array_equal
+
+from replibo.algorithms.base import History, Space
+from replibo.algorithms.gp_botorch import GpBotorch, GpEiBotorch, GpTsBotorch, GpUcbBotorch
+from replibo.algorithms.gp_ei import GpEi
+from replibo.algorithms.gp_ts import GpTs
+from replibo.algorithms.gp_ucb import GpUcb, srinivas_beta
+from replibo.algorithms.parts.acquisition_functions import (
+    log_expected_improvement,
+    upper_confidence_bound,
+)
+from replibo.algorithms.parts.candidates import Candidates
+from replibo.algorithms.parts.gp_sampled import GpSampled
+from replibo.errors import RepliboError
+from replibo.streams import RunStreams
+
+STREAMS = RunStreams("neuralbo", "toy", "gp_botorch", 0)
+PAIRS: list[Any] = [
+    pytest.param(GpUcbBotorch, GpUcb, {}, id="ucb"),
+    pytest.param(GpUcbBotorch, GpUcb, {"beta": 4.0}, id="ucb_constant"),
+    pytest.param(GpEiBotorch, GpEi, {}, id="ei"),
+]
+
+
+def history(d: int, n: int, n_initial: int, seed: int = 0) -> History:
+    """Noisy observations of a smooth function in units that are not standardised."""
+    rng, made = np.random.default_rng(seed), History(d, n_initial)
+    for x in rng.random((n, d)):
+        y = 7 * np.sin(4 * x).sum() - 20 * (x[0] - 0.3) ** 2 + 0.2 * rng.standard_normal()
+        made.append(x, float(y))
+    return made
+
+
+def ours(algorithm: type[GpSampled], d: int, **settings: Any) -> GpSampled:
+    """Ours with BoTorch's start of the fit."""
+    return algorithm(Space(d), STREAMS, length_scale_start="single", **settings)
+
+
+@pytest.mark.parametrize(("theirs", "own", "settings"), PAIRS)
+@pytest.mark.parametrize("d", [2, 5])
+def test_the_acquisition_is_ours_and_better_maximised(
+    theirs: type[GpBotorch], own: type[GpSampled], settings: dict[str, Any], d: int
+) -> None:
+    past = history(d, 29, 24)  # fitted to 28, and one more
+    botorch = theirs(Space(d), STREAMS, **settings)
+    model, fitted_on = botorch.model(past)
+    gp = ours(own, d, **settings).surrogate(past)
+    assert fitted_on == gp.fitted_at == 28
+    ell = model.covar_module.base_kernel.lengthscale.item()
+    h = gp.fitted.hyperparameters
+    assert ell == pytest.approx(h.length_scale, rel=1e-2)
+    assert model.likelihood.noise.item() == pytest.approx(h.noise_variance, rel=5e-2)
+
+    X, _ = Candidates(Space(d), STREAMS, count=512, local_fraction=0.5).draw(past)
+    acquisition = botorch.acquisition(model, 5)
+    with torch.no_grad():
+        at_candidates = acquisition(torch.tensor(X)[:, None]).numpy()
+    if own is GpUcb:
+        beta = settings.get("beta") or srinivas_beta(5, d, ell, 0.05)
+        score = partial(upper_confidence_bound, beta=beta)
+    else:
+        score = partial(log_expected_improvement, best=float(np.max(gp.observed())), xi=0.01)
+    expected = score(*gp.posterior(X))
+    good = expected > np.quantile(expected, 0.5)  # log EI of hopeless points multiplies all errors
+    assert_allclose(at_candidates[good], expected[good], rtol=0.02, atol=0.02)
+
+    proposal = botorch.ask(past, 5)
+    assert np.all((proposal.x >= 0) & (proposal.x <= 1))
+    assert proposal.diagnostics["acquisition"] >= at_candidates.max() - 1e-9
+    mean, sd = gp.posterior(proposal.x[None])
+    assert proposal.diagnostics["acquisition"] == pytest.approx(float(score(mean, sd)[0]), abs=0.02)
+
+
+def test_samples_have_the_posteriors_moments() -> None:
+    past = history(2, 24, 24)
+    model, _ = GpTsBotorch(Space(2), STREAMS).model(past)
+    X = np.random.default_rng(1).random((6, 2))
+    torch.manual_seed(0)
+    paths = draw_matheron_paths(model, torch.Size([4000]))
+    with torch.no_grad():
+        samples = paths(torch.tensor(X)).numpy()
+    mean, sd = ours(GpTs, 2).surrogate(past).posterior(X)
+    assert_allclose(samples.mean(axis=0), mean, atol=0.02 + 4 * sd.max() / np.sqrt(4000))
+    assert_allclose(samples.std(axis=0), sd, rtol=0.15)
+
+
+@pytest.mark.parametrize("algorithm", [GpUcbBotorch, GpEiBotorch, GpTsBotorch])
+def test_the_query_is_a_function_of_history_and_stream(algorithm: type[GpBotorch]) -> None:
+    past = history(2, 15, 12)
+    kept = algorithm(Space(2), STREAMS)
+    for n in (12, 13, 15):
+        shorter = history(2, n, 12)
+        asked = kept.ask(shorter, n - 11)
+    torch.manual_seed(5)  # a global generator has no say, and is left as it was
+    before = torch.get_rng_state()
+    fresh = algorithm(Space(2), STREAMS).ask(past, 4)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert_array_equal(fresh.x, asked.x)
+    assert fresh.diagnostics == asked.diagnostics
+
+
+def test_finite_problems_are_refused() -> None:
+    with pytest.raises(RepliboError, match="must be continuous, got a finite pool"):
+        GpEiBotorch(Space(1, 0.1, np.linspace(0, 1, 7)[:, None]), STREAMS)
