@@ -11,6 +11,7 @@ from replibo.algorithms.base import History, Space
 from replibo.algorithms.neural_bo import NeuralBO
 from replibo.errors import RepliboError
 from replibo.streams import RunStreams
+from replibo.surrogates.tangent_kernel import DualVariance
 from replibo.surrogates.two_layer_network import TwoLayerNetwork, train_sgd
 
 SMALL = {"width": 40, "epochs": 10, "candidates": 60}
@@ -99,8 +100,8 @@ def test_the_query_is_the_maximum_of_a_thompson_sample(nu, n, trained_on, varian
             "training_loss": training.loss,
             "diverged": 0.0,
             "trained_on": trained_on,
-            # 64 rows of the factor, of inputs and features and of two buffers; W₁ and W₂ twice
-            "surrogate_bytes": 8 * 64 * (64 + dim + 2 * 40 + 2 * 60) + (8 + 4) * 40 * (dim + 1),
+            # 64 rows of the factor, of inputs and of features; W₁ and W₂ twice
+            "surrogate_bytes": 8 * 64 * (64 + dim + 2 * 40) + (8 + 4) * 40 * (dim + 1),
         },
         rel=1e-6,
     )
@@ -166,6 +167,25 @@ def test_raw_negative_observations_make_a_cone_that_peaks_at_the_centre():
     assert above["constant"] < 1.0
 
 
+@pytest.mark.parametrize("setting", [{}, {"learning_rate": 1e3}], ids=["trained", "diverged"])
+@pytest.mark.parametrize("nu", [0.0, 1.0, 10.0])
+def test_deviations_only_where_they_matter_give_the_same_queries(nu, setting, monkeypatch):
+    """A run that begins where σ is bounded by the last observations, against σ of every candidate."""
+    runs = []
+    for _ in range(2):
+        past = history(256)
+        algorithm = NeuralBO(Space(3), STREAMS, nu=nu, **{**SMALL, "candidates": 200, **setting})
+        for _ in range(15):
+            proposal = algorithm.ask(past, len(past) + 1)
+            past.append(proposal.x, 3.0 + 2.0 * float(np.sin(5 * proposal.x).sum()))
+            runs.append(proposal)
+        assert proposal.diagnostics["diverged"] == bool(setting)
+        monkeypatch.setattr(DualVariance, "upper_bound", lambda self, X: None)
+    for bounded, full in zip(runs[:15], runs[15:], strict=True):
+        np.testing.assert_array_equal(bounded.x, full.x)
+        assert bounded.diagnostics == pytest.approx(full.diagnostics, rel=1e-9, abs=1e-12)
+
+
 def forms(n, **settings):
     """The proposals of both forms at n observations."""
     told = history(n)
@@ -187,7 +207,7 @@ def test_the_printed_form_proposes_what_the_dual_one_does(initialization):
         # p = 40 (3 + 1) = 160; W₁ and W₂ in double and in single precision
         capacity = 64 if n <= 64 else 128
         assert held == [
-            8 * capacity * (capacity + 3 + 2 * 40 + 2 * 60) + (8 + 4) * 160,
+            8 * capacity * (capacity + 3 + 2 * 40) + (8 + 4) * 160,
             8 * 160**2 + (8 + 4) * 160,
         ]
 

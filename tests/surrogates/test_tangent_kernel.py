@@ -8,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from replibo.surrogates.bounds import BOUNDING, evaluate_where_best
 from replibo.surrogates.tangent_kernel import (
     BLOCK,
     FIRST_CAPACITY,
@@ -209,7 +210,7 @@ def test_memory_held_by_either_form():
     assert primal.bytes() == 8 * (width * (dim + 1)) ** 2 + held
     assert dual.bytes() == rows(2 * FIRST_CAPACITY)
     dual.variance(rng.uniform(-1, 1, (9, dim)))
-    assert dual.bytes() == rows(2 * FIRST_CAPACITY) + 2 * 8 * 2 * FIRST_CAPACITY * 9
+    assert dual.bytes() == rows(2 * FIRST_CAPACITY)
 
 
 def test_large_buffers_grow_by_a_fixed_number_of_rows(monkeypatch):
@@ -222,3 +223,46 @@ def test_large_buffers_grow_by_a_fixed_number_of_rows(monkeypatch):
         more = 0 if n <= FIRST_CAPACITY else 8 if n <= FIRST_CAPACITY + 8 else 16
         capacity = FIRST_CAPACITY + more
         assert dual.bytes() == 8 * capacity * (capacity + dim + 2 * width) + 8 * width * (dim + 1)
+
+
+@pytest.mark.parametrize("n", [4 * BOUNDING - 1, 4 * BOUNDING, 5 * BOUNDING])
+def test_the_bound_is_the_variance_given_the_last_observations(n):
+    rng = np.random.default_rng(8)
+    hidden, output = weights(rng, 12, 4)
+    kernel = TangentKernel(hidden, output)
+    dual, X, Z = DualVariance(kernel, 0.01), rng.uniform(-1, 1, (n, 4)), rng.uniform(-1, 1, (30, 4))
+    for x in X:
+        dual.append(x)
+    bound = dual.upper_bound(Z)
+    if n < 4 * BOUNDING:
+        assert bound is None
+        return
+    phi, seen = (gradients(points, hidden, output) for points in (Z, X[-BOUNDING:]))
+    np.testing.assert_allclose(bound, dense_variance(phi, seen, 0.01), rtol=1e-8)
+    assert np.all(bound >= dual.variance(Z) - 1e-12)
+
+
+def test_where_the_bound_has_no_factor_it_is_the_prior():
+    rng = np.random.default_rng(9)
+    kernel = TangentKernel(*weights(rng, 12, 4))
+    dual, x, Z = DualVariance(kernel, 1e-300), rng.uniform(-1, 1, 4), rng.uniform(-1, 1, (5, 4))
+    for _ in range(4 * BOUNDING):
+        dual.append(x)
+    prior = kernel.diagonal(kernel.features(Z))
+    np.testing.assert_array_equal(dual.upper_bound(Z), prior)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(st.floats(-5, 5), min_size=1, max_size=100), st.integers(0, 2**32))
+def test_the_largest_value_is_always_evaluated(true, seed):
+    true = np.array(true)
+    upper = true + np.random.default_rng(seed).exponential(size=len(true))
+    evaluated = []
+
+    def values(rows):
+        evaluated.extend(rows)
+        return true[rows]
+
+    evaluate_where_best(upper, values)
+    assert true[evaluated].max() == true.max()
+    assert len(set(evaluated)) == len(evaluated)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from replibo.algorithms.base import History, Proposal, Space
 from replibo.algorithms.parts.candidates import memory_bytes
@@ -12,6 +13,7 @@ from replibo.algorithms.parts.neural_surrogate import NeuralSurrogate, ObservedV
 from replibo.problems.base import Array
 from replibo.settings import NonNegative, SettingError
 from replibo.streams import RunStreams
+from replibo.surrogates.bounds import evaluate_where_best
 from replibo.surrogates.gp_regression import factor
 from replibo.surrogates.tangent_kernel import (
     DualVariance,
@@ -93,6 +95,27 @@ class NeuralBO(NeuralSurrogate):
         L = factor(covariance, max(float(covariance.diagonal().mean()), SMALLEST_SCALE))
         return np.asarray(L @ torch.from_numpy(normals))
 
+    def thompson_sample(
+        self, variance: Variance, X: Array, h: Array, normals: Array
+    ) -> tuple[Array, Array]:
+        """σ and f̃ at the candidates, ``n`` each; where f̃ cannot be the largest, an upper bound of σ."""
+        inputs = self.inputs(X)
+        if self.sample == "joint":
+            correlated = self._correlated(variance, X, normals)
+            return variance.variance(inputs) ** 0.5, h + self.nu * correlated
+        bound = variance.upper_bound(inputs)
+        if bound is None:
+            sigma = variance.variance(inputs) ** 0.5
+        else:
+            sigma = bound**0.5
+
+            def values(rows: NDArray[np.intp]) -> Array:
+                sigma[rows] = variance.variance(inputs[rows]) ** 0.5
+                return h[rows] + self.nu * sigma[rows] * normals[rows]
+
+            evaluate_where_best(h + self.nu * sigma * np.maximum(normals, 0.0), values)
+        return sigma, h + self.nu * sigma * normals
+
     def _check_memory(self) -> None:
         """Raise a `SettingError` where the printed form cannot fit."""
         hidden, output = self.start_weights
@@ -118,13 +141,11 @@ class NeuralBO(NeuralSurrogate):
         rng = self.streams.algorithm_at(len(history))
         h = self.prediction(X, fit)
         variance, normals = self._variance.after(history), rng.standard_normal(len(X))
-        sigma = variance.variance(self.inputs(X)) ** 0.5
-        if self.sample == "joint":
-            sample = h + self.nu * self._correlated(variance, X, normals)
-        else:
-            sample = h + self.nu * sigma * normals
+        sigma, sample = self.thompson_sample(variance, X, h, normals)
         if fit.training.diverged:
             sample = rng.uniform(size=len(X))  # a candidate at random
+            chosen = [int(np.argmax(sample))]
+            sigma[chosen] = variance.variance(self.inputs(X[chosen])) ** 0.5
         return choose(
             self.candidates,
             X,

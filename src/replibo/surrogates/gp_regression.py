@@ -25,11 +25,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
+from replibo.surrogates.bounds import BOUNDING, evaluate_where_best, worth_bounding
 from replibo.surrogates.kernels import JITTERS
 from replibo.surrogates.standardise import standardise
 
@@ -46,10 +48,6 @@ START = (0.0, math.log(2.0), math.log(2.0), math.exp(NOISE_PRIOR_LOG_MEAN - NOIS
 # Where s and ℓ are looked for. BoTorch sets no bounds; these are wide enough not to matter, and with
 # them and the noise's K + σ²I has a condition number below 1e12 with 10,000 points.
 OUTPUTSCALES, LENGTH_SCALES = (1e-8, 1e4), (1e-4, 1e3)
-
-
-# `GpRegression.posterior_where_best`: observations that bound σ, and points evaluated at a time.
-BOUNDING, BLOCK = 64, 16
 
 
 @dataclass(frozen=True)
@@ -364,23 +362,20 @@ class GpRegression:
             acquisition: of posterior mean and deviation (``m`` each, standardised units); never falls
                 as the deviation rises.
         """
-        if self._n < 4 * BOUNDING:
+        if not worth_bounding(self._n):
             return self.posterior(X)
         points, s = self._tensor(X), self.fitted.hyperparameters.outputscale
         k = self._prior(self._X[: self._n], points)
         mean = np.asarray((self.fitted.hyperparameters.mean + k.T @ self._weights()).cpu())
         last = slice(self._n - BOUNDING, self._n)
         L = cholesky(self._prior(self._X[last], self._X[last]), self._noise)
-        sd, best = _deviation(s, _solved(L, k[last].clone())), -np.inf
-        upper = acquisition(mean, sd)
-        order = np.argsort(-upper, kind="stable")
-        for first in range(0, len(X), BLOCK):
-            block = order[first : first + BLOCK]
-            # what is equal but for rounding is evaluated, too
-            if upper[block[0]] < best - 1e-8 * (1.0 + abs(best)):
-                break
-            sd[block] = _deviation(s, self._solve(k[:, block.tolist()]))
-            best = max(best, float(np.max(acquisition(mean[block], sd[block]))))
+        sd = _deviation(s, _solved(L, k[last].clone()))
+
+        def values(rows: NDArray[np.intp]) -> Array:
+            sd[rows] = _deviation(s, self._solve(k[:, rows.tolist()]))
+            return acquisition(mean[rows], sd[rows])
+
+        evaluate_where_best(acquisition(mean, sd), values)
         return mean, sd
 
     def sample(self, X: Array, normals: Array) -> tuple[Array, Array, Array]:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from replibo.problems.base import Array
+from replibo.surrogates.bounds import BOUNDING, worth_bounding
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -112,6 +113,9 @@ class Variance(Protocol):
     def variance(self, X: Array) -> Array:
         """σ²(x) at the points ``X``, ``n x d``: shape ``n``, not negative (line 3)."""
 
+    def upper_bound(self, X: Array) -> Array | None:
+        """At least σ²(x), shape ``n``; None where that is no less work than σ² itself."""
+
     def covariance(self, X: Array) -> Array:
         """The covariance that σ² is the diagonal of, between the points ``X``, ``n x d``: ``n x n``."""
 
@@ -142,7 +146,6 @@ class DualVariance:
         self.kernel, self.regularizer = kernel, regularizer
         self._n = 0
         self._allocate(FIRST_CAPACITY)
-        self._work: list[Tensor] = []
 
     def __len__(self) -> int:
         return self._n
@@ -165,23 +168,27 @@ class DualVariance:
         self._n += 1
 
     def variance(self, X: Array) -> Array:
-        import torch
-
         n, new = self._n, self.kernel.features(X)
         prior = self.kernel.diagonal(new)
         if n == 0:
             return np.asarray(prior.cpu())
-        # Buffers that are kept: the page faults of new ones would cost as much as a sixth of the rest.
-        if not self._work or self._work[0].shape != (len(self._factor), len(X)):
-            self._work = [prior.new_empty(len(self._factor), len(X)) for _ in range(2)]
-        K, products = (buffer[:n] for buffer in self._work)
-        seen = self._features(n)
-        torch.mm(seen.inputs, new.inputs.T, out=products)
-        torch.mm(seen.gates, new.gates.T, out=K)
-        products.mul_(K)
-        torch.addmm(products, seen.active, new.active.T, out=K)
-        explained = torch.mul(self._solve(K), K, out=products).sum(0)
-        return np.asarray((prior - explained).clamp_min_(0.0).cpu())
+        return self._posterior(prior, self._solve(self.kernel.matrix(self._features(n), new)))
+
+    def upper_bound(self, X: Array) -> Array | None:
+        """σ² given the last `BOUNDING` observations alone."""
+        import torch
+
+        n = self._n
+        if not worth_bounding(n):
+            return None
+        new, last = self.kernel.features(X), self._features(n, n - BOUNDING)
+        prior, K = self.kernel.diagonal(new), self.kernel.matrix(last, last)
+        K.diagonal().add_(self.regularizer)
+        L, failed = torch.linalg.cholesky_ex(K)
+        if failed:  # a tiny λ, and points that come again
+            return np.asarray(prior.cpu())
+        k = self.kernel.matrix(last, new)
+        return self._posterior(prior, torch.linalg.solve_triangular(L, k, upper=False))
 
     def covariance(self, X: Array) -> Array:
         new = self.kernel.features(X)
@@ -192,7 +199,7 @@ class DualVariance:
         return np.asarray(prior.cpu())
 
     def bytes(self) -> int:
-        held = [self._factor, self._inputs, self._active, self._gates, *self._work]
+        held = [self._factor, self._inputs, self._active, self._gates]
         return _bytes(held + self.kernel.tensors())
 
     def _solve(self, K: Tensor) -> Tensor:
@@ -208,8 +215,13 @@ class DualVariance:
             torch.linalg.solve_triangular(diagonal, here, upper=False, out=here)
         return K
 
-    def _features(self, n: int) -> Features:
-        return Features(self._inputs[:n], self._active[:n], self._gates[:n])
+    def _features(self, n: int, first: int = 0) -> Features:
+        return Features(self._inputs[first:n], self._active[first:n], self._gates[first:n])
+
+    @staticmethod
+    def _posterior(prior: Tensor, V: Tensor) -> Array:
+        """σ² from k(x, x) and V = L⁻¹k, which is overwritten."""
+        return np.asarray((prior - V.square_().sum(0)).clamp_min_(0.0).cpu())
 
     def _allocate(self, capacity: int) -> None:
         """Buffers of ``capacity`` rows that hold what the present ones hold."""
@@ -222,7 +234,6 @@ class DualVariance:
         new = (self._factor, self._inputs, self._active, self._gates)
         for to, of in zip(new, old, strict=bool(n)):
             to[:n, : of.shape[1]] = of[:n]
-        self._work = []
 
 
 class PrimalVariance:
@@ -261,6 +272,9 @@ class PrimalVariance:
     def variance(self, X: Array) -> Array:
         phi = self.kernel.gradients(self.kernel.features(X))
         return np.asarray((phi @ self._P).mul_(phi).sum(1).clamp_min_(0.0).cpu())
+
+    def upper_bound(self, X: Array) -> None:
+        return None
 
     def covariance(self, X: Array) -> Array:
         phi = self.kernel.gradients(self.kernel.features(X))
