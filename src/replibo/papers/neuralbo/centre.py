@@ -17,7 +17,7 @@ from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError
 from replibo.papers.common import label_of, problem_label
 from replibo.papers.neuralbo.synthetic import DIVERGED, PER_INCH
-from replibo.papers.neuralbo.traces import final_values_of, smallest_value
+from replibo.papers.neuralbo.traces import smallest_value
 from replibo.problems.base import Array
 from replibo.results import plotting
 from replibo.results.runs import Runs
@@ -49,6 +49,11 @@ def _pairs(runs: Runs, entry: FigureEntry) -> list[tuple[str, ...]]:
     return found
 
 
+def _rounds(runs: Runs, entry: FigureEntry, pair: Sequence[str]) -> int:
+    """T of a function and its sister: the smaller, where they were run to different ones."""
+    return min(runs.horizon(p) for p in pair if runs.algorithms(p, entry.algorithms))
+
+
 def _panels(runs: Runs, entry: FigureEntry) -> tuple[Figure, list[tuple[str, Axes]]]:
     """One panel for each problem that was run, a function and its sister side by side."""
     pairs = _pairs(runs, entry)
@@ -61,6 +66,7 @@ def _panels(runs: Runs, entry: FigureEntry) -> tuple[Figure, list[tuple[str, Axe
                 continue
             ax.set_title(problem_label(runs, problem))
             ax.set_xlabel("iteration $t$")
+            ax.set_xlim(0, _rounds(runs, entry, pair))
             ax.xaxis.get_major_locator().set_params(integer=True)
             found.append((problem, ax))
     return figure, found
@@ -120,37 +126,41 @@ def figure_1_centre_distance(runs: Runs, entry: FigureEntry) -> Figure:
     return _finish(runs, entry, figure, [problem for problem, _ in panels], text)
 
 
-def _finals(runs: Runs, problem: str, name: str) -> dict[str, float]:
-    """Number of seeds, T, mean and standard deviation of the final values."""
-    values = final_values_of(runs, problem, name)
+def _finals(runs: Runs, problem: str, name: str, rounds: int) -> dict[str, float]:
+    """Number of seeds, T, mean and standard deviation of the values after T ``rounds``."""
+    values = smallest_value(runs, problem, name)[1][:, rounds]
     return {
         "seeds": len(values),
-        "T": runs.horizon(problem),
+        "T": rounds,
         "smallest value, mean": float(values.mean()),
         "standard deviation": float(standard_deviation(values)),
     }
 
 
 def centre_final(runs: Runs, entry: FigureEntry) -> Table:
-    """What each method reached on a function and on its shifted sister, and where it asked."""
+    """What each method reached on a function and on its shifted sister after as many rounds, and where
+    it asked."""
     distance = "distance to the centre, last 10 queries"
-    problems = [
-        p for pair in _pairs(runs, entry) for p in pair if runs.algorithms(p, entry.algorithms)
-    ]
+    problems = {
+        problem: _rounds(runs, entry, pair)
+        for pair in _pairs(runs, entry)
+        for problem in pair
+        if runs.algorithms(problem, entry.algorithms)
+    }
     rows = [
         {
             "problem": problem_label(runs, problem),
             "algorithm": label_of(runs, name),
-            **_finals(runs, problem, name),
-            distance: float(distances(runs, problem, name)[:, -WINDOW:].mean()),
+            **_finals(runs, problem, name, rounds),
+            distance: float(distances(runs, problem, name)[:, :rounds][:, -WINDOW:].mean()),
         }
-        for problem in problems
+        for problem, rounds in problems.items()
         for name in runs.algorithms(problem, entry.algorithms)
     ]
     caption = (
         f"{entry.caption} Smallest noise-free value after T iterations, as the paper minimises. "
         "Distance: root mean square of a query's coordinates in [−1, 1]^D, 0 at the centre, about 0.58 "
-        f"at uniform points. {runs.note(problems, entry.algorithms)}"
+        f"at uniform points. {runs.note(list(problems), entry.algorithms)}"
     )
     formats: dict[str, Format] = dict.fromkeys(
         ("smallest value, mean", "standard deviation", distance), ".4g"
@@ -179,7 +189,7 @@ def factorial(runs: Runs, entry: FigureEntry) -> Table:
                 {
                     "problem": problem_label(runs, problem),
                     **{label: of[parameters[key]] for key, (label, of) in FACTORS.items()},
-                    **_finals(runs, problem, name),
+                    **_finals(runs, problem, name, runs.horizon(problem)),
                     "rounds diverged (share)": float(diverged.mean()),
                 }
             )
