@@ -164,7 +164,7 @@ def test_figures_and_tables_refuse_what_they_cannot_read_or_write(
     for arguments, line in (
         (FIGURE, "f1/go_ucb/seeds_0-4.parquet: not a whole parquet file"),
         ((*TABLE[:-1], "a.docx"), "must end in csv, html, md or tex"),
-        ((*FIGURE[:-1], "a.md"), "must end in pdf, png or svg"),
+        ((*FIGURE[:-1], "a.md"), "must end in pdf, png, svg or txt"),
         (("figure", "go_ucb", "figure_9", *FIGURE[3:]), "called 'figure_9'; allowed: figure_1"),
         ((*FIGURE[:4], "huge", *FIGURE[5:]), "must be one of paper, quick or smoke, got 'huge'"),
     ):

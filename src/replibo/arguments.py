@@ -49,6 +49,9 @@ def parser() -> argparse.ArgumentParser:
         names = ", ".join(["smoke", "quick", "paper", *more])
         sub.add_argument("--scale", help=f"{help_text}one of {names}", **options)
 
+    def in_full(sub: argparse.ArgumentParser) -> None:
+        sub.add_argument("--csv", action="store_true", help="all columns in full, as CSV")
+
     sub = command(
         "run",
         "Run a block of seeds of one problem with one algorithm; a killed run goes on where it was.",
@@ -159,6 +162,7 @@ def parser() -> argparse.ArgumentParser:
         default="method",
         help="what the rows are of; the problems of a figure are those of its entry in the config",
     )
+    in_full(sub)
 
     sub = command(
         "list",
@@ -166,4 +170,5 @@ def parser() -> argparse.ArgumentParser:
         "replibo list algorithms",
     )
     sub.add_argument("what", nargs="?", choices=LISTED, help="all where it is left out")
+    in_full(sub)
     return made

@@ -159,11 +159,8 @@ def _estimate(options: argparse.Namespace) -> None:
     from replibo.workflow.estimate import report
 
     config = _load(options)
-    print(
-        report.text(
-            report.estimate(config, options.targets, options.scale, options.cores, options.by)
-        )
-    )
+    found = report.estimate(config, options.targets, options.scale, options.cores, options.by)
+    print(report.in_full(found) if options.csv else report.text(found))
 
 
 def _list(options: argparse.Namespace) -> None:
@@ -172,7 +169,8 @@ def _list(options: argparse.Namespace) -> None:
 
     config = _load(options)
     registry.check_all(config)
-    print(listing.text(config, [options.what] if options.what else LISTED))
+    said = listing.in_full if options.csv else listing.text
+    print(said(config, [options.what] if options.what else LISTED))
 
 
 if __name__ == "__main__":

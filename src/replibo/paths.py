@@ -19,7 +19,8 @@ TABLE = "results/{scale}/{paper}/{table}"
 CLAIMS = "results/{scale}/claims"
 """These three take the endings below."""
 
-FIGURE_FORMATS = ("pdf", "png")
+FIGURE_FORMATS = ("pdf", "png", "txt")
+"""The last is the caption."""
 TABLE_FORMATS = ("csv", "md", "tex")
 CLAIMS_FORMATS = ("html", "csv", "md", "tex")
 

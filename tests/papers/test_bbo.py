@@ -799,7 +799,7 @@ def test_every_table_is_written(runs_of: Callable[[], Runs], tmp_path: Path) -> 
             table = bbo_tables.performance_table(made, output(), algorithm=algorithm, steps=steps)
             tables.save(table, [tmp_path / f"{i}.{s}" for s in ("csv", "md", "tex", "html")])
         assert "nan" not in (tmp_path / f"{i}.csv").read_text()
-        assert len(table.frame) == 5 and "Scale: " in table.caption
+        assert len(table.frame) == 5 and "the paper's" in table.caption
         assert "trends are judged, not levels" in table.caption
 
 
@@ -896,7 +896,7 @@ def drawn(figure: Figure, folder: Path, name: str = "figure") -> Figure:
 
 
 def caption_of(figure: Figure) -> str:
-    return " ".join(str(figure._supxlabel.get_text()).split())  # type: ignore[attr-defined]
+    return " ".join(plotting.caption_of(figure).split())
 
 
 @pytest.mark.parametrize("runs_of", INPUTS.values(), ids=INPUTS)
@@ -907,7 +907,7 @@ def test_every_figure_is_drawn(runs_of: Callable[[], Runs], tmp_path: Path) -> N
         for figure in (figures.performance(made, output()), figures.frontier(made, output())):
             drawn(figure, tmp_path)
             caption = caption_of(figure)
-            assert caption.startswith("Made up.") and "Scale: " in caption
+            assert caption.startswith("Made up.") and "the paper's" in caption
             assert "trends are judged, not levels" in caption
             missing = [t for ax in figure.axes for t in ax.texts if "no cell" in t.get_text()]
             if made.scale != "quick":  # there, only the row of EI
@@ -918,11 +918,11 @@ def test_performance_shows_ours_and_the_printed_numbers(tmp_path: Path) -> None:
     runs = cells_of({n: {"gp_ucb": [1.0 / n, 3.0 / n]} for n in HORIZONS})
     figure = drawn(figures.performance(runs, output(algorithms=["gp_ucb"])), tmp_path)
     ours, error, paper = figure.axes
-    lines = [container.lines[0] for container in ours.containers]  # type: ignore[attr-defined]
+    lines = [container.lines[0] for container in ours.containers]
     assert [line.get_linestyle() for line in lines] == ["-", "--", ":"]
     np.testing.assert_allclose(lines[0].get_ydata(), 2 / np.array(printed.iterations_of(20)))
     assert ours.get_yscale() == error.get_yscale() == "log"
-    lines = [container.lines[0] for container in paper.containers]  # type: ignore[attr-defined]
+    lines = [container.lines[0] for container in paper.containers]
     assert list(lines[1].get_ydata()) == [2.56, 2.34, 2.29, 2.27, 2.22]
 
 

@@ -299,7 +299,7 @@ def test_every_figure_is_drawn_without_warnings(
     assert len(figure.legends) <= 1
     for ax in figure.axes:
         assert ax.get_xlabel() and ax.get_ylabel()
-    assert str(figure._supxlabel.get_text()).startswith("Made up.")  # type: ignore[attr-defined]
+    assert plotting.caption_of(figure).startswith("Made up.")
 
 
 def test_figure_1_has_the_fits_of_scikit_learn() -> None:
@@ -356,10 +356,10 @@ def test_figure_2_shows_shares_of_rounds() -> None:
     assert 0 < low < 1 and heights["A-GP-UCB"] == pytest.approx(max(low, 1 - low))
     (line,) = ax.lines
     assert line.get_xdata()[0] == 0.0354 and "0.0354" in str(line.get_label())
-    assert ax.get_xscale() == "log" and "outermost" not in figure._supxlabel.get_text()  # type: ignore[attr-defined]
+    assert ax.get_xscale() == "log" and "outermost" not in plotting.caption_of(figure)  # type: ignore[attr-defined]
     narrow = figures.figure_2(found, output(algorithms=wanted), limits=(0.001, 0.1))
     assert "outermost bins, being outside of 0.001 to 0.1: MLE 100.0%" in " ".join(
-        narrow._supxlabel.get_text().split()  # type: ignore[attr-defined]
+        plotting.caption_of(narrow).split()
     )
     with pytest.raises(RepliboError, match="0 < low < high"):
         figures.figure_2(found, output(), limits=(1.0, 0.1))
@@ -406,7 +406,7 @@ def test_figure_4_shows_the_regret_over_a() -> None:
     best, cumulative, boxes = figure.axes
     assert [tick.get_text() for tick in best.get_xticklabels()] == ["0.25", "0.5", "0.75"]
     for ax, metric in ((best, best_regret), (cumulative, cumulative_regret)):
-        shown = [container.lines[0].get_ydata() for container in ax.containers]  # type: ignore[attr-defined]
+        shown = [container.lines[0].get_ydata() for container in ax.containers]
         for method, values in zip(("a_gp_ucb", "lb_gp_ucb"), shown, strict=True):
             names = (f"{method}_a025", method, f"{method}_a075")
             expected = [metric(found, "michalewicz5", name)[1][:, -1].mean() for name in names]

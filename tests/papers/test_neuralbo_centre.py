@@ -61,7 +61,7 @@ def entry(name, kind="figures"):
 
 def test_the_figure_puts_a_function_beside_its_sister():
     figure = centre.figure_1_centre(made_runs(BOTH), entry("figure_1_centre"))
-    assert [ax.get_title() for ax in figure.axes] == ["Ackley (10)", "Ackley (10), shifted"]
+    assert [ax.get_title() for ax in figure.axes] == ["Ackley, 10-D", "Ackley, 10-D, shifted"]
     curves = {line.get_label(): line.get_ydata() for line in figure.axes[1].lines}
     assert set(curves) == {"NeuralBO", "GP-TS", "Centre, then random"}
     # the mean of seeds that end at 15 and 17; the first point is the best initial one
@@ -72,7 +72,7 @@ def test_the_figure_puts_a_function_beside_its_sister():
 def test_a_sister_that_was_not_run_leaves_its_place_empty():
     runs = made_runs({"levy_10": {"neural_bo": 0.0}})
     figure = centre.figure_1_centre(runs, entry("figure_1_centre"))
-    assert [ax.get_title() for ax in figure.axes] == ["Levy (10)"]
+    assert [ax.get_title() for ax in figure.axes] == ["Levy, 10-D"]
 
 
 def test_the_distance_is_the_mean_of_the_last_ten_queries():
@@ -86,7 +86,7 @@ def test_the_distance_is_the_mean_of_the_last_ten_queries():
 def test_the_table_of_the_sisters():
     table = centre.centre_final(made_runs(BOTH), entry("centre_final", "tables"))
     frame = table.frame.set_index(["problem", "algorithm"])
-    row = frame.loc["Ackley (10), shifted", "NeuralBO"]
+    row = frame.loc["Ackley, 10-D, shifted", "NeuralBO"]
     assert (row["seeds"], row["T"]) == (2, HORIZON)
     assert list(row.iloc[2:]) == pytest.approx([16.0, np.sqrt(2.0), 0.75])
     without = centre.centre_final(made_runs(BOTH, distance=False), entry("centre_final", "tables"))

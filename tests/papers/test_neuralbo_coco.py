@@ -167,13 +167,13 @@ def test_the_curves_of_the_figure():
             assert curve.get_color() == COLORS[ALGORITHMS[name]]
         assert len(ax.collections) == 3
         assert initial.get_xdata()[0] == pytest.approx(np.log10(3 / dim))
-    caption = figure.get_supxlabel().replace("\n", " ")
+    caption = plotting.caption_of(figure).replace("\n", " ")
     for words in (
         "The caption. Share of",
         "95 % percentile intervals of a bootstrap over the (function, instance) pairs",
         "24 of 24 functions, 1 of 15 instances each",
         "up to 20 D evaluations",
-        "Scale: quick, 24 seeds. A reduced run",
+        "24 seeds. Smaller than",
         "24 of 360 seeds",
     ):
         assert words in caption
@@ -190,7 +190,7 @@ def test_what_was_not_run_is_not_drawn(tmp_path):
     )
     figure = paper.figure_2(runs, FIGURE)
     assert [ax.get_title() for ax in figure.axes if ax.get_visible()] == ["2-D", "3-D", "10-D"]
-    caption = figure.get_supxlabel().replace("\n", " ")
+    caption = plotting.caption_of(figure).replace("\n", " ")
     assert f"10-D 1 of 24 functions (f{member(7)[0]}), 1 of 15 instances each." in caption
     assert "2-D 24 of 24 functions" in caption
     plotting.save(figure, [tmp_path / "figure_2.pdf", tmp_path / "figure_2.png"])

@@ -110,12 +110,12 @@ def test_the_lines_of_the_figure(tmp_path):
     assert peaks.get_lines()[0].get_ydata()[-1] == 300 + 314 + 5
     band = peaks.collections[0].get_paths()[0].get_extents()
     assert (band.ymin, band.ymax) == (315, 624)
-    caption = figure.get_supxlabel().replace("\n", " ")
+    caption = plotting.caption_of(figure).replace("\n", " ")
     for words in (
         "The caption. Held: all tensors",
         "interpreter, PyTorch and the problem included",
         "bands: from the smallest to the largest",
-        "Scale: paper, 2 seeds. A reduced run",
+        "2 seeds. Smaller than",
         "T = 300 of 6000",
     ):
         assert words in caption

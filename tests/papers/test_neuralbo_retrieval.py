@@ -29,7 +29,7 @@ ENTRY = made_paper(
     {
         "retrieval": {"type": "retrieval.Retrieval", "label": "Amazon reviews"},
         "retrieval_tfidf": {"type": "retrieval.Retrieval", "label": "Amazon reviews, tf-idf"},
-        "ackley_10": {"type": "synthetic.Synthetic", "label": "Ackley (10)"},
+        "ackley_10": {"type": "synthetic.Synthetic", "label": "Ackley, 10-D"},
     },
     ALGORITHMS,
     {
@@ -130,13 +130,13 @@ def test_the_curves_of_the_figure(tmp_path):
             assert curve.get_color() == COLORS[ALGORITHMS[name]]
             top = shade.get_paths()[0].get_extents().y1
             assert top == pytest.approx((best.mean(axis=1) + best.std(axis=1, ddof=1)).max())
-    caption = figure.get_supxlabel().replace("\n", " ")
+    caption = plotting.caption_of(figure).replace("\n", " ")
     for words in (
         "The caption. Largest hierarchical F1 score so far",
         "shaded: ± one standard deviation; it is cut off",
         f"Amazon reviews, tf-idf: {FACTS['pool']:,} documents, 4, 16, 64 categories on the levels",
         f"{FACTS['scores'][-1][1]} documents (1.35%) of the target's own",
-        "Scale: quick, 10 seeds. A reduced run",
+        "10 seeds. Smaller than",
         STAND_IN,
     ):
         assert words in caption
@@ -151,7 +151,7 @@ def test_a_single_seed_has_no_band():
     figure = paper.figure_4(runs, FIGURE)
     (ax,) = figure.axes
     assert len(ax.get_lines()) == 2 and len(ax.collections) == 1
-    caption = figure.get_supxlabel().replace("\n", " ")
+    caption = plotting.caption_of(figure).replace("\n", " ")
     assert "one standard deviation (none of a single seed)" in caption
     assert "categories on the levels" not in caption  # nothing is recorded of the pool
     assert not np.isnan(ax.get_lines()[0].get_ydata()).any()
@@ -191,7 +191,7 @@ def test_the_table(tmp_path):
     assert third[2:9] == (1, HORIZON, 1.0, None, None, None, 1.0)
     assert table.shown()["largest F1, mean"].tolist() == ["0.767", "0.667", "1.000"]
     assert table.shown().iloc[0, 8:].tolist() == ["60%", "31%", "83%", "0.5"]
-    assert "Scale: paper, 1 to 10 seeds" in table.caption and "documents" in table.caption
+    assert "1 to 10 seeds" in table.caption and "documents" in table.caption
     tables.save(table, [tmp_path / f"retrieval_final.{suffix}" for suffix in ("csv", "md", "tex")])
     untimed = paper.retrieval_final(made_runs(scores, timings=False), FIGURE)
     assert tuples(untimed)[0][11] is None

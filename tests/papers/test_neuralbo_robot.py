@@ -84,7 +84,7 @@ def ending(values, queries=8):
 
 
 def caption_of(figure):
-    return figure.get_supxlabel().replace("\n", " ")
+    return plotting.caption_of(figure).replace("\n", " ")
 
 
 # What is read
@@ -160,7 +160,7 @@ def test_the_curves_of_the_figure(tmp_path):
         "The caption. Best reward obtained so far",
         "shaded: the quartiles. t = 0 is the best of the 2 initial points",
         "No reward exceeds 11.07.",
-        "Scale: quick, 7 seeds. A reduced run, not the paper's size: quick scale, 7 of 10 seeds, T = 38 of 5985.",
+        "7 seeds. Smaller than the paper's runs: quick scale, 7 of 10 seeds, T = 38 of 5985.",
     ):
         assert words in caption_of(figure)
     plotting.save(figure, [tmp_path / "figure_5.pdf", tmp_path / "figure_5.png"])
@@ -197,7 +197,7 @@ def test_the_table(tmp_path):
     assert (own["95 % interval, low"], own["95 % interval, high"]) == (1.0, 9.0)
     assert own["CPU s a query"] == pytest.approx(0.5)
     assert (gp["best reward, median"], gp["95 % interval, low"]) == (2.0, None)
-    assert "Scale: paper, 1 to 5 seeds." in table.caption
+    assert "1 to 5 seeds." in table.caption
     tables.save(table, [tmp_path / f"robot_final.{suffix}" for suffix in ("csv", "md", "tex")])
 
 

@@ -190,7 +190,7 @@ def test_the_curves_of_the_figure(reading):
             assert curve.get_color() == COLORS[ALGORITHMS[name]]
         assert len(ax.collections) == 3 and len(reference.get_xdata()) == 10
         assert (printed.get_xdata()[0], printed.get_ydata()[0]) == (8, 0.9)
-    caption = figure.get_supxlabel().replace("\n", " ")
+    caption = plotting.caption_of(figure).replace("\n", " ")
     for words in (
         "The caption.",
         {"runs": "all choices of N_S of the runs", "queries": "the mean over the runs and"}[
@@ -200,7 +200,7 @@ def test_the_curves_of_the_figure(reading):
         "test accuracy 93.60 % (paper: 93 %)",
         "noise of sd 0.0100 on every weight and bias: 87.63 % (sd over the models 2.68 %, standard "
         "error 0.08 %; paper: 87.73 ± 0.08 %)",
-        "Scale: paper, 12 seeds.",
+        "12 seeds.",
     ):
         assert words in caption
     assert caption.count("test accuracy") == 1  # the same of both problems
@@ -216,7 +216,7 @@ def test_what_was_not_run_is_not_drawn_and_a_single_seed_is_enough(tmp_path):
         paper.sensitive_images,
     ):
         figure = make(small, FIGURE)
-        assert "Scale: smoke, 1 seeds. A reduced run" in figure.get_supxlabel().replace("\n", " ")
+        assert "1 seed. Smaller than" in plotting.caption_of(figure).replace("\n", " ")
         plotting.save(figure, [tmp_path / "figure.pdf", tmp_path / "figure.png"])
         plt.close(figure)
     table = paper.detection(small, FIGURE)

@@ -46,7 +46,7 @@ ALGORITHMS: dict[str, tuple[str, str, float | None]] = {
     "gp_ts": ("GP-TS", "purple", None),
     "gp_ei": ("GP-EI", "orange", None),
     "dngo": ("DNGO", "black", None),
-    "random_forest": ("RF", "yellow", None),
+    "random_forest": ("RF", "brown", None),
     "random_search": ("Random search", "grey", None),
     "neural_bo_nu_01": ("ν = 0.1", "blue", 0.1),
     "neural_bo_nu_1": ("ν = 1", "blue", 1.0),
@@ -297,7 +297,7 @@ def test_every_table_is_written(name: str, runs_of: Callable[[], Runs], tmp_path
         table = OUTPUTS[name](runs_of(), output())
         tables.save(table, [tmp_path / f"t.{s}" for s in ("csv", "md", "tex", "html")])
     assert table.frame.columns.is_unique
-    assert table.caption.startswith("Made up.") and "Scale: " in table.caption
+    assert table.caption.startswith("Made up.") and "the paper's" in table.caption
     assert "nan" not in (tmp_path / "t.csv").read_text()
     # the synthetic study's tables leave COCO out; where trainings diverge is told of both
     shows_coco = any("bbob" in str(cell).lower() for row in tuples(table) for cell in row)
@@ -315,7 +315,7 @@ def drawn(figure: Figure, folder: Path) -> Figure:
 
 
 def caption_of(figure: Figure) -> str:
-    return " ".join(str(figure._supxlabel.get_text()).split())  # type: ignore[attr-defined]
+    return " ".join(plotting.caption_of(figure).split())
 
 
 def test_figure_1_shows_mean_and_deviation(tmp_path: Path) -> None:
@@ -325,14 +325,14 @@ def test_figure_1_shows_mean_and_deviation(tmp_path: Path) -> None:
         found = made_runs({"levy_20": {"gp_ts": first, "dngo": first + 1}})
         figure = drawn(synthetic.figure_1(found, output(algorithms=["gp_ts"])), tmp_path)
     (ax,) = figure.axes
-    assert ax.get_title() == "Levy (20)" and ax.get_xlabel() and ax.get_ylabel()
+    assert ax.get_title() == "Levy, 20-D" and ax.get_xlabel() and ax.get_ylabel()
     (line,) = ax.lines  # DNGO is not asked for
     np.testing.assert_array_equal(line.get_xdata(), np.arange(HORIZON + 1))
     shown = np.asarray(line.get_ydata())
     assert shown[0] == pytest.approx(2 + 7.5) and shown[-1] == pytest.approx(2)
     edges = np.asarray(ax.collections[0].get_paths()[0].vertices)[:, 1]
     assert edges.min() == pytest.approx(2 - 2**0.5) and edges.max() == pytest.approx(9.5 + 2**0.5)
-    assert "A reduced run, not the paper's size: 2 of 10 seeds." in caption_of(figure)
+    assert "Smaller than the paper's runs: 2 of 10 seeds." in caption_of(figure)
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["GP-TS"]
 
@@ -612,9 +612,9 @@ def test_one_nu_is_chosen_by_its_mean_rank() -> None:
     table = synthetic.grid_search(runs, output())
     chosen = [(row["problem"], row["ν"]) for row in rows(table, chosen="yes")]
     assert chosen == [
-        ("Ackley (10)", 1),
-        ("Ackley (20)", 1),
-        ("Levy (10)", 10),
+        ("Ackley, 10-D", 1),
+        ("Ackley, 20-D", 1),
+        ("Levy, 10-D", 10),
         ("all, mean rank", 1),
     ]
     (row,) = rows(table, problem="all, mean rank", ν=0.1)
@@ -637,7 +637,7 @@ def test_a_grid_with_holes() -> None:
     table = synthetic.grid_search(runs, output())
     assert synthetic.chosen(runs, ["levy_10"]) is None
     assert "No problem was run with every ν" in table.caption and "cost" not in table.caption
-    assert not rows(table, chosen="yes") and len(rows(table, problem="Levy (10)")) == 2
+    assert not rows(table, chosen="yes") and len(rows(table, problem="Levy, 10-D")) == 2
     with pytest.raises(RepliboError, match=r"algorithms\.gp_ts\.parameters\.nu: must be a number"):
         synthetic.grid_search(runs, output(), algorithm="gp_ts")
 
@@ -682,13 +682,13 @@ def outcomes(comparisons: list[Comparison]) -> dict[str, str]:
 
 
 def test_the_pattern_of_table_2() -> None:
-    """Printed for Levy (20): F for NeuralGreedy, T for the others."""
+    """Printed for Levy, 20-D: F for NeuralGreedy, T for the others."""
     levy = ["levy_20"]
     runs = study_runs(40, levy, neural_greedy=0.0)
     found = outcomes(measures.pattern_of_table_2(runs, problems=levy))
     assert list(found) == ["supported"]
     assert found["supported"].startswith(
-        "6 of 6 cells supported: Levy (20): NeuralGreedy F (equivalent, p "
+        "6 of 6 cells supported: Levy, 20-D: NeuralGreedy F (equivalent, p "
     )
     # that a test does not reject supports no F: few seeds never do
     values = {name: around(100.0, 3, key=k) for k, name in enumerate(SEVEN)}
@@ -698,7 +698,7 @@ def test_the_pattern_of_table_2() -> None:
     }
     runs = made_runs({"levy_20": values})
     found = outcomes(measures.pattern_of_table_2(runs, problems=levy))
-    assert found["open"].startswith("1 of 6 cells open: Levy (20): NeuralGreedy F (p 0.")
+    assert found["open"].startswith("1 of 6 cells open: Levy, 20-D: NeuralGreedy F (p 0.")
     # a worse NeuralBO does support it
     found = outcomes(
         measures.pattern_of_table_2(study_runs(10, levy, neural_greedy=-1.0), problems=levy)
@@ -708,12 +708,14 @@ def test_the_pattern_of_table_2() -> None:
     runs = study_runs(problems=levy, gp_ts=-1.0, dngo=0.0)
     found = outcomes(measures.pattern_of_table_2(runs, problems=levy))
     assert list(found) == ["supported", "contradicted", "open"]
-    assert found["supported"].startswith("3 of 6 cells supported: Levy (20): GP-UCB T (p < 0.0001)")
+    assert found["supported"].startswith(
+        "3 of 6 cells supported: Levy, 20-D: GP-UCB T (p < 0.0001)"
+    )
     assert found["contradicted"] == (
-        "2 of 6 cells contradicted: Levy (20): NeuralGreedy F (p < 0.0001), "
+        "2 of 6 cells contradicted: Levy, 20-D: NeuralGreedy F (p < 0.0001), "
         "GP-TS T (NeuralBO is worse, p < 0.0001)"
     )
-    assert found["open"].startswith("1 of 6 cells open: Levy (20): DNGO T (p ")
+    assert found["open"].startswith("1 of 6 cells open: Levy, 20-D: DNGO T (p ")
     # a single seed shows nothing
     runs = study_runs(1, levy)
     assert list(outcomes(measures.pattern_of_table_2(runs, problems=levy))) == ["open"]
@@ -753,7 +755,7 @@ def test_the_cells_of_a_claim_are_those_of_the_table() -> None:
         tables.p_value(cell.adjusted) not in text for cell in alone if cell.adjusted > 1e-4
     )
     assert sum(int(c.ours.split()[0]) for c in comparisons) == 12
-    assert "Levy (50)" not in text
+    assert "Levy, 50-D" not in text
 
 
 def test_normally_distributed() -> None:
@@ -770,8 +772,8 @@ def test_normally_distributed() -> None:
     }
     runs = made_runs({"levy_20": values})
     found = outcomes(measures.normally_distributed(runs, problems=levy, algorithms=list(values)))
-    assert found["contradicted"].startswith("1 of 3 cells contradicted: Levy (20): GP-TS p 0.0044")
-    assert found["open"] == "1 of 3 cells open: Levy (20): DNGO no test"
+    assert found["contradicted"].startswith("1 of 3 cells contradicted: Levy, 20-D: GP-TS p 0.0044")
+    assert found["open"] == "1 of 3 cells open: Levy, 20-D: DNGO no test"
 
 
 def test_the_verdicts() -> None:
@@ -802,13 +804,6 @@ def test_missing_runs_are_no_verdict() -> None:
         measures.pattern_of_table_2(runs, problems=["levy_10"])
     with pytest.raises(MissingRunsError, match="no runs of gp_ts on levy_20"):
         measures.normally_distributed(runs, problems=["levy_20"], algorithms=["gp_ts"])
-
-
-def test_a_legend_is_as_wide_as_its_figure_at_most() -> None:
-    assert plotting.legend_columns(["NeuralBO", "RF", "DNGO"], 50) == 3  # 14 + 36
-    assert plotting.legend_columns(["NeuralBO", "RF", "DNGO"], 49) == 2
-    assert plotting.legend_columns(["a" * 40, "b" * 40], 100) == 1
-    assert plotting.legend_columns([], 50) == 1
 
 
 def test_methods_on_uniform_candidates_stand_beside_the_papers_of_the_same_name() -> None:

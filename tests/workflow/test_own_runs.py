@@ -16,6 +16,8 @@ from replibo.results.runs import Runs, read
 from replibo.run import pairs
 from replibo.workflow import outputs, targets
 
+from ..results.conftest import misfits
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -69,8 +71,16 @@ def test_an_output_reads_no_other_runs(
     if kind == "tables":
         assert own.frame.equals(expected.frame)
     else:
+        all_pairs = set(targets.output_pairs(config, "figures", paper, name, "published"))
         found, wanted = drawn(own), drawn(expected)
         assert len(found) == len(wanted) > 0
         for a, b in zip(found, wanted, strict=True):
             np.testing.assert_array_equal(a, b)
+        assert misfits(own) == []
+        for scale in ("smoke", "quick"):
+            # The published runs of that scale's problems and algorithms: its panels and legend.
+            there = set(targets.output_pairs(config, "figures", paper, name, scale)) & all_pairs
+            if there and there != all_pairs:
+                few = all_runs[paper].only(there)
+                assert misfits(function(few, entry, **entry.options)) == [], scale
     plt.close("all")

@@ -17,6 +17,7 @@ rule figure:
             subcategory="{paper}",
             labels={"figure": "{figure}", "scale": "{scale}"},
         ),
+        caption=f"{paths.FIGURE}.txt",
     log:
         "logs/{scale}/{paper}/{figure}.figure.log",
     benchmark:
@@ -27,12 +28,9 @@ rule figure:
         digest=lambda wildcards: digest_of_output(
             "figures", wildcards.paper, wildcards.figure
         ),
-        caption=lambda wildcards: caption_of_output(
-            "figures", wildcards.paper, wildcards.figure
-        ),
     shell:
         "replibo figure {wildcards.paper} {wildcards.figure} --scale {wildcards.scale} "
-        "--output {output.pdf} {output.png} > {log} 2>&1"
+        "--output {output.pdf} {output.png} {output.caption} > {log} 2>&1"
 
 
 rule table:

@@ -21,20 +21,21 @@ from replibo.errors import RepliboError, allowed
 SCALES = ("smoke", "quick", "paper")
 Scale = Literal["smoke", "quick", "paper"]
 
-# The colour-blind-safe palette of Okabe and Ito, plus grey for references.
+# After Okabe and Ito, safe for the colour-blind, but each darkened to a contrast of 3 on white (their
+# yellow, which cannot be, is brown), and grey for references.
 COLORS = {
     "black": "#000000",
-    "orange": "#E69F00",
-    "sky_blue": "#56B4E9",
-    "green": "#009E73",
-    "yellow": "#F0E442",
-    "blue": "#0072B2",
-    "vermillion": "#D55E00",
-    "purple": "#CC79A7",
-    "grey": "#999999",
+    "orange": "#D27E00",
+    "sky_blue": "#3D9BD6",
+    "green": "#008A63",
+    "brown": "#6B3F00",
+    "blue": "#00508C",
+    "vermillion": "#D0400A",
+    "purple": "#B65C97",
+    "grey": "#808080",
 }
 Color = Literal[
-    "black", "orange", "sky_blue", "green", "yellow", "blue", "vermillion", "purple", "grey"
+    "black", "orange", "sky_blue", "green", "brown", "blue", "vermillion", "purple", "grey"
 ]
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=100)]
@@ -140,6 +141,8 @@ class AlgorithmEntry(Model):
     """Colour in every figure, from a colour-blind-safe palette."""
     line: Literal["solid", "dashed", "dotted", "dashdot"] = "solid"
     """Line style in every figure."""
+    marker: Literal["circle", "square", "triangle", "diamond", "cross"] | None = None
+    """Marker in every figure: colour says the method, line and marker say which variant."""
     parameters: dict[str, Any] = {}
     """Keyword arguments of the class."""
     seeds_per_job: PositiveInt | None = None

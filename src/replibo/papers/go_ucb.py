@@ -69,24 +69,38 @@ def regret_panels(runs: Runs, entry: FigureEntry, *, regret: Regret = "average")
     columns = min(2, len(problems))
     rows = -(-len(problems) // columns)
     figure, axes = plotting.panels(rows, columns)
-    for ax, problem in zip(axes.flat, problems, strict=False):
-        algorithms = runs.algorithms(problem, entry.algorithms)
+    shown = {problem: runs.algorithms(problem, entry.algorithms) for problem in problems}
+    with_bars = plotting.shaded(shown)
+    for ax, (problem, algorithms) in zip(axes.flat, shown.items(), strict=False):
         for i, algorithm in enumerate(algorithms):
             t, values = phase_two_regret(runs, problem, algorithm, regret)
             interval = intervals.wald_interval(values, CONFIDENCE)
             style = plotting.line_style(runs.entry.algorithms[algorithm])
+            if algorithm not in with_bars:
+                ax.plot(t, interval.mean, **style, clip_on=False)
+                continue
             # The bars of the methods stand side by side, not on top of each other.
-            shift = 0.5 * (i / max(1, len(algorithms) - 1) - 0.5)
+            shift = 0.4 * (i / max(1, len(with_bars) - 1) - 0.5)
+            bars = [np.fmin(interval.half_width, interval.mean), interval.half_width]
             ax.errorbar(
-                t + shift, interval.mean, yerr=interval.half_width, capsize=1.5, lw=1.2, **style
+                t + shift,
+                interval.mean,
+                yerr=bars,
+                capsize=1.5,
+                elinewidth=0.8,
+                clip_on=False,
+                **style,
             )
         ax.set_title(runs.entry.problems[problem].label)
         ax.set_xlabel("round $t$")
         ax.set_ylabel(REGRETS[regret][1])
+        plotting.logarithmic_from_zero(ax)
         ax.xaxis.get_major_locator().set_params(integer=True)
     caption = (
         f"{entry.caption} Mean over the seeds of noise-free regret; error bars: 98 % Wald "
-        f"intervals, drawn side by side. {runs.note(problems, entry.algorithms)}"
+        f"intervals, side by side{plotting.bands_of(shown)}. The axis is linear below "
+        f"{plotting.LINEAR_BELOW:g}, logarithmic above; bars are cut off at 0, and a curve on "
+        f"the axis has no regret at all. {runs.note(problems, entry.algorithms)}"
     )
     return plotting.finish(figure, caption)
 

@@ -1,11 +1,11 @@
-"""One look for all figures: colours and line styles come from the config, so that an algorithm looks
-the same wherever it appears."""
+"""One look for all figures: colours, line styles and markers come from the config, so that an algorithm
+looks the same wherever it appears. A figure's caption stands beside it, not inside."""
 
 from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,24 +17,43 @@ from replibo.config.models import COLORS, AlgorithmEntry
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
 
-PANEL = (3.6, 2.9)  # inches
+WIDTH = 7.2
+"""Of a figure that has several columns of panels, in inches: a page of two columns of text."""
+PANEL = (3.6, 2.2)
+"""The largest panel's width, with its labels, and every panel's height, in inches."""
+LEAST = 3.2 / 2.54
+"""Of an axes box of a plot, in inches, either way: labels and legend make the figure larger."""
+BANDS = 4
+"""The most curves of a panel that have bands; more of them blend to mud."""
+
 STYLE: dict[str, Any] = {
-    "font.size": 9,
+    "font.size": 8,
+    "axes.titlesize": 8,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
     "grid.alpha": 0.25,
+    "lines.linewidth": 1.2,
+    "lines.markersize": 3.5,
     "legend.frameon": False,
-    "savefig.dpi": 150,
+    "legend.fontsize": 7.5,
+    "savefig.dpi": 300,
     # text stays text in the PDF, and the file does not change from day to day
     "pdf.fonttype": 42,
     "svg.hashsalt": "replibo",
 }
 
+MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "cross": "x"}
 
-def panels(rows: int, columns: int) -> tuple[Figure, np.ndarray]:
-    """A figure of ``rows x columns`` panels; the array of axes always has two dimensions."""
+
+def panels(rows: int, columns: int, height: float = PANEL[1]) -> tuple[Figure, np.ndarray]:
+    """A figure of ``rows x columns`` panels; the array of axes always has two dimensions.
+
+    Args:
+        height: of a row, in inches.
+    """
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -44,70 +63,180 @@ def panels(rows: int, columns: int) -> tuple[Figure, np.ndarray]:
     return plt.subplots(
         rows,
         columns,
-        figsize=(PANEL[0] * columns, PANEL[1] * rows),
+        figsize=(min(WIDTH, max(4.8, PANEL[0] * columns)), height * rows),
         squeeze=False,
         layout="constrained",
     )
 
 
 def line_style(entry: AlgorithmEntry) -> dict[str, Any]:
-    """Colour, dashes and label of one algorithm."""
-    return {"color": COLORS[entry.color], "linestyle": entry.line, "label": entry.label}
+    """Colour, dashes, marker and label of one algorithm."""
+    style: dict[str, Any] = {
+        "color": COLORS[entry.color],
+        "linestyle": entry.line,
+        "label": entry.label,
+    }
+    if entry.marker is not None:
+        style |= {"marker": MARKERS[entry.marker], "markevery": 0.15}
+    return style
 
 
-def band(
-    ax: Axes, t: np.ndarray, middle: np.ndarray, half: np.ndarray, entry: AlgorithmEntry
-) -> None:
-    """A curve with a shaded band of ``± half``."""
-    ax.plot(t, middle, **line_style(entry))
-    ax.fill_between(t, middle - half, middle + half, color=COLORS[entry.color], alpha=0.2, lw=0)
-
-
-def finish(
-    figure: Figure, caption: str, columns: int = 4, characters_per_inch: float | None = None
-) -> Figure:
-    """Put one legend for all panels and the caption below them.
+def shaded(shown: Mapping[str, Sequence[str]]) -> list[str]:
+    """The algorithms whose curves have bands: the first four.
 
     Args:
-        columns: of the legend, at most.
-        characters_per_inch: where it is given, the legend has as many columns as fit instead.
+        shown: for each problem its algorithms, in the order of the legend.
     """
+    return list(dict.fromkeys(name for names in shown.values() for name in names))[:BANDS]
+
+
+def bands_of(shown: Mapping[str, Sequence[str]]) -> str:
+    """Says in a caption which curves have bands; empty where all have."""
+    several = len(dict.fromkeys(name for names in shown.values() for name in names)) > BANDS
+    return " (of the first four of the legend alone)" if several else ""
+
+
+def curve(
+    ax: Axes,
+    t: np.ndarray,
+    middle: np.ndarray,
+    entry: AlgorithmEntry,
+    ends: tuple[np.ndarray, np.ndarray] | None = None,
+    *,
+    step: bool = False,
+) -> None:
+    """A curve, and the band between ``ends`` where they are given and known."""
+    drawstyle = "steps-post" if step else "default"
+    ax.plot(t, middle, drawstyle=drawstyle, **line_style(entry))
+    if ends is not None and not np.all(np.isnan(ends[0])):
+        where: Any = "post" if step else None
+        ax.fill_between(t, *ends, step=where, color=COLORS[entry.color], alpha=0.18, lw=0)
+
+
+def plus_minus(
+    middle: np.ndarray, half: np.ndarray, low: float = -np.inf, high: float = np.inf
+) -> tuple[np.ndarray, np.ndarray]:
+    """The ends of ``middle ± half``, cut off at what is possible."""
+    return np.maximum(middle - half, low), np.minimum(middle + half, high)
+
+
+def say_not_run(ax: Axes, labels: Collection[str], x: float = 0.98, y: float = 0.03) -> None:
+    """Say in a panel which curves of the legend it lacks."""
+    if labels:
+        text = textwrap.fill(f"not run: {', '.join(labels)}", 30)
+        side = "right" if x > 0.5 else "left"
+        ax.text(
+            *(x, y, text), transform=ax.transAxes, ha=side, va="bottom", fontsize=6, color="0.35"
+        )
+
+
+def plain_numbers(ax: Axes) -> None:
+    """A logarithmic y axis with 0.1, not 10⁻¹; with some between them where it spans few decades."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = ax.get_ylim()
+    wide = high > 1e3 * low
+    ax.yaxis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ax.yaxis.set_minor_formatter(NullFormatter())
+
+
+LINEAR_BELOW = 1e-3
+
+
+def logarithmic_from_zero(ax: Axes) -> None:
+    """A y axis from 0 on that is linear below `LINEAR_BELOW`, logarithmic above."""
+    ax.set_yscale("symlog", linthresh=LINEAR_BELOW, linscale=0.4)
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.set_ylim(bottom=0)
+
+
+def finish(figure: Figure, caption: str) -> Figure:
+    """Keep the caption, put one legend above all panels, and make room for both panels and labels.
+
+    A label that a whole row or column of panels shares is said once.
+    """
+    figure.set_label(caption)
+    _say_labels_once(figure)
     entries: dict[str, Any] = {}
     for ax in figure.axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
-    width = figure.get_size_inches()[0]
-    text = textwrap.fill(caption, int(width * 15))
-    figure.supxlabel(text, fontsize=7.5, x=0.01, ha="left", color="0.25")
-    if characters_per_inch is not None:
-        columns = legend_columns(list(entries), round(characters_per_inch * width))
     if entries:
-        figure.legend(
-            entries.values(),
-            entries.keys(),
-            loc="outside upper center",
-            ncols=min(columns, len(entries)),
-        )
+        _legend(figure, entries)
+    _make_room(figure)
     return figure
 
 
-def legend_columns(labels: Sequence[str], width: int) -> int:
-    """The largest number of columns in which a legend, filled column by column, is at most ``width``
-    characters wide; a handle and the gaps take the room of twelve."""
-    for columns in range(len(labels), 1, -1):
-        rows = -(-len(labels) // columns)
-        longest = [max(map(len, labels[i : i + rows])) for i in range(0, len(labels), rows)]
-        if sum(longest) + 12 * len(longest) <= width:
-            return columns
-    return 1
+def caption_of(figure: Figure) -> str:
+    """The caption that `finish` was given."""
+    return str(figure.get_label())
+
+
+def _say_labels_once(figure: Figure) -> None:
+    """The y label at the left of a row and the x label below a column, where all of it share them."""
+    grid: dict[tuple[int, int], Axes] = {}
+    for ax in figure.axes:
+        if (place := ax.get_subplotspec()) is not None and ax.axison:
+            grid[place.rowspan.start, place.colspan.start] = ax
+    for row, column in sorted(grid, reverse=True):
+        ax = grid[row, column]
+        left = [other for (r, c), other in grid.items() if r == row and c < column]
+        if left and all(other.get_ylabel() == ax.get_ylabel() for other in left):
+            ax.set_ylabel("")
+    for row, column in sorted(grid):
+        ax, below = grid[row, column], grid.get((row + 1, column))
+        if below is not None and below.get_xlabel() == ax.get_xlabel():
+            ax.set_xlabel("")
+
+
+def _legend(figure: Figure, entries: Mapping[str, Any]) -> None:
+    """One legend above the panels, of as few rows as fit into the width, evenly filled."""
+
+    def drawn(columns: int) -> Legend:
+        return figure.legend(
+            *(entries.values(), entries.keys()),
+            loc="outside upper center",
+            ncols=columns,
+            columnspacing=1.2,
+        )
+
+    for rows in range(1, len(entries) + 1):
+        legend = drawn(-(-len(entries) // rows))
+        width = legend.get_window_extent(figure.canvas.get_renderer()).width / figure.dpi  # type: ignore[attr-defined]
+        if width <= figure.get_figwidth() - 0.1 or rows == len(entries):
+            break
+        legend.remove()
+    figure.set_figwidth(max(figure.get_figwidth(), width + 0.1))
+
+
+def _make_room(figure: Figure) -> None:
+    """Enlarge the figure until no panel is smaller than `LEAST`."""
+    plots = [ax for ax in figure.axes if ax.axison and ax.get_aspect() == "auto"]
+    for _ in range(4):
+        figure.draw_without_rendering()
+        size = np.array(
+            [[ax.get_window_extent().width, ax.get_window_extent().height] for ax in plots]
+        )
+        if not len(size):
+            return
+        lacking = np.maximum(LEAST - size.min(axis=0) / figure.dpi, 0)
+        if not lacking.any():
+            return
+        grid = plots[0].get_gridspec()
+        room = (lacking + 0.02) * (lacking > 0) * (grid.ncols, grid.nrows)  # type: ignore[union-attr]
+        figure.set_size_inches(figure.get_size_inches() + room)
 
 
 def save(figure: Figure, paths: Sequence[Path]) -> None:
-    """Write the figure once for each path, in the format that its suffix names."""
+    """Write the figure once for each path, in the format that its suffix names; its caption to .txt."""
     for path in paths:
         metadata = {"CreationDate": None} if path.suffix == ".pdf" else {}
         content = io.BytesIO()  # on a full disk Matplotlib fails in ways of its own
-        figure.savefig(content, format=path.suffix[1:], metadata=metadata)
+        if path.suffix == ".txt":
+            content.write(f"{caption_of(figure)}\n".encode())
+        else:
+            figure.savefig(content, format=path.suffix[1:], metadata=metadata)
         with files.written_whole(path) as temporary:
             temporary.write_bytes(content.getvalue())
         figure.set_layout_engine("none")  # laid out once, the same in every format

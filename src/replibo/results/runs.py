@@ -203,14 +203,16 @@ class Runs:
         return list(dict.fromkeys(reasons))
 
     def note(self, problems: Sequence[str], algorithms: Sequence[str] | None = None) -> str:
-        """What was run, for captions: scale, seeds, in what it is less than the paper's."""
+        """What was run, for captions: seeds, and in what it is less than the paper's."""
         counts = sorted(
             {len(self.seeds(p, a)) for p in problems for a in self.algorithms(p, algorithms)} or {0}
         )
         seeds = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-        words = [f"Scale: {self.scale}, {seeds} seeds."]
+        words = [f"{seeds} seed{'' if seeds == '1' else 's'}."]
         if reasons := self.reductions(problems, algorithms):
-            words.append(f"A reduced run, not the paper's size: {', '.join(reasons)}.")
+            words.append(f"Smaller than the paper's runs: {', '.join(reasons)}.")
+        else:
+            words.append("The paper's size.")
         words += sorted({self.stand_in(p) for p in problems} - {""})
         words += [self.left_out] if self.left_out else []
         return " ".join(words)

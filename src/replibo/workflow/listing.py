@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from replibo.config import registry
 from replibo.config.models import Config
 from replibo.data.manifest import load_manifest
+from replibo.workflow import terminal
 
 SCALES = {
     "smoke": "every rule once, about a minute, no network",
@@ -17,15 +18,19 @@ SCALES = {
 
 
 def text(config: Config, kinds: Sequence[str]) -> str:
-    """All things of these kinds; with headings where there are several."""
-    lines = []
+    """A line for each thing of these kinds; with headings where there are several."""
+    parts = []
     for kind in kinds:
-        indent = ""
-        if len(kinds) > 1:
-            lines.append(f"{kind}:")
-            indent = "  "
-        lines += [f"{indent}{name:<34} {said}" for name, said in rows(config, kind)]
-    return "\n".join(lines)
+        indent = "  " if len(kinds) > 1 else ""
+        found = [(f"{indent}{name}", said) for name, said in rows(config, kind)]
+        parts += [f"{kind}:"] * bool(indent) + [terminal.table(("", ""), found)]
+    return "\n".join(parts)
+
+
+def in_full(config: Config, kinds: Sequence[str]) -> str:
+    """The same with all of every explanation, as CSV."""
+    found = [(kind, *row) for kind in kinds for row in rows(config, kind)]
+    return terminal.as_csv(("kind", "name", "explanation"), found)
 
 
 def rows(config: Config, what: str) -> Iterator[tuple[str, str]]:

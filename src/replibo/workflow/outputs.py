@@ -16,7 +16,7 @@ from replibo.run.pairs import Pair
 from replibo.workflow import targets
 from replibo.workflow.targets import OutputKind
 
-FIGURE_ENDINGS = ("pdf", "png", "svg")
+FIGURE_ENDINGS = ("pdf", "png", "svg", "txt")
 TABLE_ENDINGS = ("csv", "md", "tex", "html")
 
 

@@ -220,7 +220,8 @@ def _shown(config: Config, paper: str) -> dict[str, Any]:
     return {
         "problems": {n: (p.label, p.parameters) for n, p in entry.problems.items()},
         "algorithms": {
-            n: (a.label, a.color, a.line, a.parameters) for n, a in entry.algorithms.items()
+            n: (a.label, a.color, a.line, a.marker, a.parameters)
+            for n, a in entry.algorithms.items()
         },
         "sizes": {n: entry.settings("paper", n).model_dump() for n in entry.problems},
     }

@@ -46,10 +46,12 @@ def performance(runs: Runs, entry: FigureEntry) -> Figure:
             points = _ours(runs, name, metric)  # type: ignore[arg-type]
             drawn |= _lines(ax, points, runs, name)
         ax.set_yscale("log" if drawn else "linear")
-        _finish_performance(ax, f"ours: {METRICS[metric]}", points=drawn)
+        ax.set_title("ours")
+        _finish_performance(ax, METRICS[metric], points=drawn)
     for name in (name for name in names if name in PERFORMANCE):
         _lines(axes[0, 2], _printed(name), runs, name)
-    _finish_performance(axes[0, 2], "paper: performance")
+    axes[0, 2].set_title("the paper's")
+    _finish_performance(axes[0, 2], "performance")
     for ax in (axes[0, 0], axes[0, 2]):
         _mark_uniform_guess(ax)
     problems = problems_run(runs)
@@ -58,7 +60,7 @@ def performance(runs: Runs, entry: FigureEntry) -> Figure:
         "the hyperparameters returned after T steps, by their network on the test set. "
         f"{LEVELS} {runs.note(problems, names)}"
     )
-    return plotting.finish(figure, caption, columns=5)
+    return plotting.finish(figure, caption)
 
 
 def frontier(runs: Runs, entry: FigureEntry, *, metric: Metric = "test_cross_entropy") -> Figure:
@@ -86,16 +88,16 @@ def frontier(runs: Runs, entry: FigureEntry, *, metric: Metric = "test_cross_ent
         for ax in row[:2]:
             if ours:
                 ax.set_yscale("log")
-                _plain_numbers(ax)
+                plotting.plain_numbers(ax)
             else:
                 _say_missing(ax)
     caption = (
-        f"{entry.caption} Means over the seeds; labels: N. Line: the best that a budget buys. "
-        "Middle: points joined by a line cost the same; vertical lines: the paper's advice N = T (convex "
-        "losses) and N = T² (not convex, for each T), with a constant of 1. "
-        f"{LEVELS} {runs.note(problems_run(runs), names)}"
+        f"{entry.caption} Means over the seeds; labels: N, where a cell is better than all cheaper ones. "
+        "Line: the best that a budget buys. Middle: points joined by a line cost the same; vertical "
+        "lines: the paper's advice N = T (convex losses) and N = T² (not convex, for each T), "
+        f"with a constant of 1. {LEVELS} {runs.note(problems_run(runs), names)}"
     )
-    return plotting.finish(figure, caption, columns=7)
+    return plotting.finish(figure, caption)
 
 
 # The numbers
@@ -157,7 +159,7 @@ def _lines(ax: Axes, points: Points, runs: Runs, algorithm: str) -> bool:
 def _finish_performance(ax: Axes, label: str, *, points: bool = True) -> None:
     ax.set_xscale("log")
     ticks = sorted({n for table in PERFORMANCE["gp_ei"].values() for n in table})
-    ax.set_xticks(ticks, [_short(n) for n in ticks], fontsize=7.5)
+    ax.set_xticks(ticks, ["" if n == 3000 else _short(n) for n in ticks], fontsize=7)  # no room
     ax.set_xticks([], minor=True)
     ax.set_xlim(ticks[0] / 1.2, ticks[-1] * 1.25)
     ax.set_xlabel("SGD iterations $N$")
@@ -165,21 +167,12 @@ def _finish_performance(ax: Axes, label: str, *, points: bool = True) -> None:
     if not points:
         _say_missing(ax)
     elif ax.get_yscale() == "log":
-        _plain_numbers(ax)
+        plotting.plain_numbers(ax)
 
 
 def _short(n: int) -> str:
     """``4k`` of 4,000."""
     return f"{n // 1000}k" if n % 1000 == 0 else str(n)
-
-
-def _plain_numbers(ax: Axes) -> None:
-    """0.1, not 10⁻¹; and some between them, as the axis may span less than a decade."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    ax.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _mark_uniform_guess(ax: Axes) -> None:
@@ -198,22 +191,32 @@ def _against_cost(ax: Axes, points: Points, runs: Runs, algorithm: str) -> None:
         ax.plot([], [], **_marker(steps), color="0.3", label=f"T = {steps}")
     for (t, n), (mean, _) in points.items():
         ax.plot(t * n, mean, **_marker(t), color=_color(runs, algorithm))
-        # T = 60 below its point, the others above: few of them meet.
-        ax.annotate(
-            _short(n),
-            (t * n, mean),
-            xytext=(3, -7 if t == STEPS[-1] else 3),
-            textcoords="offset points",
-            fontsize=6,
-        )
+    _label_best(ax, points)
     costs = sorted({t * n for t, n in points})
     cheapest = [min(points[c][0] for c in points if c[0] * c[1] == cost) for cost in costs]
     best: Sequence[float] = np.minimum.accumulate(cheapest) if cheapest else []  # type: ignore[assignment]
     ax.step(costs, best, where="post", color=_color(runs, algorithm), lw=1, alpha=0.6)
     ax.set_xscale("log")
-    ax.set_xlim(1.5e3, 7e5)
+    ax.set_xlim(1e3, 7e5)
     ax.margins(y=0.1)  # room for the labels
     ax.set_xlabel("total SGD steps $T·N$")
+
+
+def _label_best(ax: Axes, points: Points) -> None:
+    """N beside each cell that no cheaper one equals, where there is room: the labels of all overprint."""
+    last = np.inf
+    for t, n in sorted(points, key=lambda cell: (cell[0] * cell[1], points[cell][0])):
+        mean = points[t, n][0]
+        if mean < 0.97 * last:
+            ax.annotate(
+                *(_short(n), (t * n, mean)),
+                xytext=(-3, -3),
+                textcoords="offset points",
+                ha="right",
+                va="top",
+                fontsize=6,
+            )
+            last = mean
 
 
 def _against_ratio(ax: Axes, points: Points, runs: Runs, algorithm: str) -> None:
@@ -226,15 +229,6 @@ def _against_ratio(ax: Axes, points: Points, runs: Runs, algorithm: str) -> None
                 [points[first][0], points[second][0]],
                 color=color,
                 lw=1.2,
-            )
-            ax.annotate(
-                _short(first[0] * first[1]),
-                (
-                    float(np.sqrt(first[1] / first[0] * second[1] / second[0])),
-                    float(np.sqrt(points[first][0] * points[second][0])),
-                ),
-                fontsize=5.5,
-                color="0.3",
             )
     for (t, n), (mean, _) in points.items():
         ax.plot(n / t, mean, **_marker(t), color=color)

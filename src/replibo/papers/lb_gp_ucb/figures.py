@@ -32,7 +32,7 @@ REGRET_LABELS: dict[Metric, str] = {
     "best": "best regret",
 }
 
-OPTIMUM_LABEL = r"optimal length scale $\hat{\theta}^*$"
+OPTIMUM_LABEL = r"optimal length scale $\hat{\theta}{}^*$"
 
 
 # Figure 1
@@ -93,23 +93,22 @@ def figure_1(
         unit, centre = y.std(ddof=1), y.mean()
         mean, sd = centre + unit * mean, unit * sd
         ax.plot(grid, f, color=COLORS["black"], lw=1.2, label="objective $f$")
-        ax.plot(grid, mean, color=COLORS["blue"], linestyle="dashed", label="posterior mean")
+        # colours that no method of the paper has
+        ax.plot(grid, mean, color=COLORS["brown"], linestyle="dashed", label="posterior mean")
         ax.fill_between(
-            grid, mean - sd, mean + sd, color=COLORS["blue"], alpha=0.2, lw=0, label="± 1 sd"
+            grid, mean - sd, mean + sd, color=COLORS["brown"], alpha=0.2, lw=0, label="± 1 sd"
         )
         ax.plot(x, y, "o", color=COLORS["black"], ms=4.5, label="observations")
         ax.plot(
             best[0],
             [problem.optimal_value],
             "*",
-            color=COLORS["vermillion"],
-            ms=11,
+            color=COLORS["black"],
+            ms=10,
             clip_on=False,
             label="optimum $x^*$",
         )
-        ax.axvline(
-            asked, color=COLORS["purple"], linestyle="dotted", lw=1.5, label="next query (UCB)"
-        )
+        ax.axvline(asked, color="0.35", linestyle="dotted", lw=1.5, label="next query (UCB)")
         ax.set_title(rf"{name}, $\theta$ = {length_scale:.3g}")
         ax.set_xlabel("$x$")
         ax.set_ylabel("$f(x)$")
@@ -122,7 +121,7 @@ def figure_1(
         f"{beta:g}) asks next. Optimum: x* = {best[0, 0]:.4g}, f* = {problem.optimal_value:.4g}. "
         "Computed, not from runs."
     )
-    return plotting.finish(figure, caption, columns=3)
+    return plotting.finish(figure, caption)
 
 
 # Figure 2
@@ -148,16 +147,16 @@ def figure_2(
     low, high = limits
     if not 0 < low < high:
         raise RepliboError(f"options.limits: must be 0 < low < high, got {list(limits)}")
-    figure, axes = plotting.panels(1, 1)
-    figure.set_size_inches(5.4, 4.0)
+    figure, axes = plotting.panels(1, 1, height=2.8)
     ax = axes[0, 0]
     edges = np.geomspace(low, high, bins + 1)
-    outside = []
+    outside, used = [], [low, high]
     for name in _with_length_scales(runs, problem, entry.algorithms):
         values = diagnostic(runs, problem, name, "length_scale").ravel()
         look = plotting.line_style(runs.entry.algorithms[name])
         weights = np.full(len(values), 1 / len(values))
         clipped = np.clip(values, low, high)
+        used += [clipped.min(), clipped.max()]
         ax.hist(
             clipped, edges, weights=weights, histtype="stepfilled", alpha=0.2, color=look["color"]
         )
@@ -167,6 +166,8 @@ def figure_2(
             outside.append(f"{look['label']} {share:.1%}")
     _say_missing(ax, runs, problem)
     ax.set_xscale("log")
+    if len(used) > 2:  # no empty decades
+        ax.set_xlim(0.8 * min(used[2:]), 1.25 * max(used[2:]))
     _mark_optimum(ax.axvline, oracle_length_scale(runs, problem, optimal_length_scale))
     ax.set_title(_title(runs, problem, entry.algorithms))
     ax.set_xlabel(r"length scale $\theta_t$, in units of the cube")
@@ -177,7 +178,7 @@ def figure_2(
             f" Counted in the outermost bins, being outside of {low:g} to {high:g}: "
             f"{', '.join(outside)}."
         )
-    return plotting.finish(figure, f"{caption} {_note(runs, [problem])}", columns=2)
+    return plotting.finish(figure, f"{caption} {_note(runs, [problem])}")
 
 
 # Figure 3
@@ -197,6 +198,7 @@ def figure_3(runs: Runs, entry: FigureEntry, *, log_best: bool = False) -> Figur
     if not shown:
         raise RepliboError(f"no runs of the algorithms that the config names: {entry.algorithms}")
     figure, axes = plotting.panels(len(METRICS), len(shown))
+    with_band = plotting.shaded(shown)
     for i, (row, (metric, function)) in enumerate(zip(axes, METRICS.items(), strict=True)):
         for ax, (problem, algorithms) in zip(row, shown.items(), strict=True):
             positive = False
@@ -204,8 +206,11 @@ def figure_3(runs: Runs, entry: FigureEntry, *, log_best: bool = False) -> Figur
                 t, values = function(runs, problem, algorithm)
                 mean = values.mean(axis=0)
                 positive |= bool(np.any(mean > 0))
-                half = np.nan_to_num(statistics.standard_error(values))
-                plotting.band(ax, t, mean, half, runs.entry.algorithms[algorithm])
+                ends = None
+                if algorithm in with_band:
+                    half = np.nan_to_num(statistics.standard_error(values))
+                    ends = plotting.plus_minus(mean, half, 0.0)
+                plotting.curve(ax, t, mean, runs.entry.algorithms[algorithm], ends)
             if i == 0:
                 ax.set_title(_title(runs, problem, algorithms))
             ax.set_xlabel("round $t$")
@@ -215,13 +220,14 @@ def figure_3(runs: Runs, entry: FigureEntry, *, log_best: bool = False) -> Figur
                 # A band whose lower edge is 0 up to rounding must not stretch the axis over it.
                 means = np.concatenate([np.asarray(line.get_ydata()) for line in ax.lines])
                 ax.set_ylim(bottom=max(ax.get_ylim()[0], means[means > 0].min() / 10))
+                plotting.plain_numbers(ax)
             else:
                 ax.set_ylim(bottom=0)
     caption = (
         f"{entry.caption} Regret in the unit of each objective; mean over the seeds, shaded: ± one "
-        f"standard error. {runs.note(list(shown))}"
+        f"standard error{plotting.bands_of(shown)}. {runs.note(list(shown))}"
     )
-    return plotting.finish(figure, caption, columns=3 * len(shown))
+    return plotting.finish(figure, caption)
 
 
 # Figure 4
@@ -257,9 +263,9 @@ def figure_4(
     place = {a: i for i, a in enumerate(positions)}
     for i, (method, names) in enumerate(ran.items()):
         style: dict[str, Any] = plotting.line_style(runs.entry.algorithms[method])
-        # The methods stand side by side, not on top of each other.
+        # The boxes of the methods stand side by side, not on top of each other.
         shift = 0.36 * (i - (len(ran) - 1) / 2)
-        at = {name: place[growth_exponent(runs, name)] + shift for name in names}
+        at = {name: place[growth_exponent(runs, name)] for name in names}
         for ax, metric in zip(axes[0], ("best", "cumulative"), strict=False):
             values = [final_regret_of(runs, problem, name, metric) for name in names]  # type: ignore[arg-type]
             if values:
@@ -271,8 +277,8 @@ def figure_4(
         for name in names:
             if has_diagnostic(runs, problem, name, "length_scale"):
                 scales = diagnostic(runs, problem, name, "length_scale").ravel()
-                _box(axes[0, 2], scales, at[name], style["color"])
-    labels = ("best regret at $t = T$", "cumulative regret at $t = T$", r"length scale $\theta_t$")
+                _box(axes[0, 2], scales, at[name] + shift, style["color"])
+    labels = ("best regret at $T$", "cumulative regret $R_T$", r"length scale $\theta_t$")
     for ax, label in zip(axes[0], labels, strict=True):
         ax.set_xticks(range(len(positions)), [f"{a:g}" for a in positions])
         ax.set_xlim(-0.6, max(len(positions), 1) - 0.4)
@@ -283,11 +289,10 @@ def figure_4(
         ax.set_ylim(bottom=0)
     axes[0, 2].set_yscale("log")
     _mark_optimum(axes[0, 2].axhline, oracle_length_scale(runs, problem, optimal_length_scale))
-    axes[0, 1].set_title(_title(runs, problem, [name for names in ran.values() for name in names]))
     caption = (
-        f"{entry.caption} Regret: mean over the seeds ± one standard error. Length scales: all "
-        "rounds of all seeds; boxes: quartiles and median, whiskers: 5 % and 95 %. "
-        f"{_note(runs, [problem])}"
+        f"{entry.caption} {problem_label(runs, problem)}. Regret: mean over the seeds ± one standard "
+        "error. Length scales: all rounds of all seeds; boxes: quartiles and median, "
+        f"whiskers: 5 % and 95 %. {_note(runs, [problem])}"
     )
     return plotting.finish(figure, caption)
 

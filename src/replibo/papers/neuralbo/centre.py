@@ -16,7 +16,7 @@ import numpy as np
 from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError
 from replibo.papers.common import label_of, problem_label
-from replibo.papers.neuralbo.synthetic import DIVERGED, PER_INCH
+from replibo.papers.neuralbo.synthetic import DIVERGED, draw_smallest_value
 from replibo.papers.neuralbo.traces import smallest_value
 from replibo.problems.base import Array
 from replibo.results import plotting
@@ -76,24 +76,20 @@ def _finish(
     runs: Runs, entry: FigureEntry, figure: Figure, problems: Sequence[str], text: str
 ) -> Figure:
     caption = f"{entry.caption} {text} {runs.note(problems, entry.algorithms)}"
-    return plotting.finish(figure, caption, characters_per_inch=PER_INCH)
+    return plotting.finish(figure, caption)
 
 
 def figure_1_centre(runs: Runs, entry: FigureEntry) -> Figure:
     """The smallest value so far on each function and, beside it, on its shifted sister."""
     figure, panels = _panels(runs, entry)
+    shown = {problem: runs.algorithms(problem, entry.algorithms) for problem, _ in panels}
     for problem, ax in panels:
-        for name in runs.algorithms(problem, entry.algorithms):
-            t, values = smallest_value(runs, problem, name)
-            mean, style = values.mean(axis=0), runs.entry.algorithms[name]
-            if len(values) > 1:
-                plotting.band(ax, t, mean, standard_deviation(values), style)
-            else:
-                ax.plot(t, mean, **plotting.line_style(style))
+        draw_smallest_value(ax, runs, problem, shown[problem], plotting.shaded(shown))
         ax.set_ylabel("smallest value so far")
     text = (
         "Smallest noise-free value so far, as the paper minimises: mean over the seeds, shaded: ± one "
-        "standard deviation. A shifted function has the box and the values of its sister."
+        f"standard deviation{plotting.bands_of(shown)}. A shifted function has the box and the "
+        "values of its sister."
     )
     return _finish(runs, entry, figure, [problem for problem, _ in panels], text)
 
@@ -113,14 +109,18 @@ def figure_1_centre_distance(runs: Runs, entry: FigureEntry) -> Figure:
     for problem, ax in panels:
         for name in runs.algorithms(problem, entry.algorithms):
             mean = distances(runs, problem, name).mean(axis=0)
+            if np.isnan(mean).all():
+                continue
             width = min(WINDOW, len(mean))
             smooth = np.convolve(mean, np.ones(width) / width, mode="valid")
             t = runs.rounds(problem, name)[-len(smooth) :]
             ax.plot(t, smooth, **plotting.line_style(runs.entry.algorithms[name]))
         ax.set_ylabel("distance to the centre")
+        if not ax.lines:
+            ax.text(0.5, 0.5, "not recorded in these runs", ha="center", transform=ax.transAxes)
         ax.set_ylim(bottom=0.0)
     text = (
-        "Root mean square of a query's coordinates in [−1, 1]^D: 0 at the centre, 1 at a corner, about "
+        "Root mean square of a query's coordinates in [−1, 1]ᴰ: 0 at the centre, 1 at a corner, about "
         f"0.58 at uniform points; mean over the seeds and the last {WINDOW} queries."
     )
     return _finish(runs, entry, figure, [problem for problem, _ in panels], text)
@@ -159,7 +159,7 @@ def centre_final(runs: Runs, entry: FigureEntry) -> Table:
     ]
     caption = (
         f"{entry.caption} Smallest noise-free value after T iterations, as the paper minimises. "
-        "Distance: root mean square of a query's coordinates in [−1, 1]^D, 0 at the centre, about 0.58 "
+        "Distance: root mean square of a query's coordinates in [−1, 1]ᴰ, 0 at the centre, about 0.58 "
         f"at uniform points. {runs.note(list(problems), entry.algorithms)}"
     )
     formats: dict[str, Format] = dict.fromkeys(

@@ -23,7 +23,7 @@ OUTCOMES: tuple[Outcome, ...] = ("supported", "contradicted", "open")
 
 
 def _counted(cells: Sequence[tuple[Outcome, str, str]]) -> list[Comparison]:
-    """One comparison for each outcome: ``4 of 6 cells supported: Ackley (10): …``.
+    """One comparison for each outcome: ``4 of 6 cells supported: Ackley, 10-D: …``.
 
     Args:
         cells: outcome, the problem's label, and what is said of the cell.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from replibo.config.models import COLORS, FigureEntry
+from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError
 from replibo.papers.common import (
     dim_of,
@@ -163,6 +163,8 @@ def figure_2(runs: Runs, entry: FigureEntry) -> Figure:
     for ax in axes.flat[len(problems) :]:
         ax.set_visible(False)
     covered = {}
+    with_band = plotting.shaded(problems)
+    everything = list(dict.fromkeys(name for names in problems.values() for name in names))
     for ax, (problem, algorithms) in zip(axes.flat, problems.items(), strict=False):
         dim = dim_of(runs, problem)
         covered[problem], shares = common_shares(runs, problem, algorithms)
@@ -170,26 +172,21 @@ def figure_2(runs: Runs, entry: FigureEntry) -> Figure:
             x = np.log10(np.arange(1, values.shape[1] + 1) / dim)
             interval = bootstrap_interval(values, problem)
             look = runs.entry.algorithms[name]
-            ax.step(x, interval.mean, where="post", lw=1.2, **plotting.line_style(look))
-            ax.fill_between(
-                x,
-                interval.low,
-                interval.high,
-                step="post",
-                color=COLORS[look.color],
-                alpha=0.12,
-                lw=0,
-            )
+            ends = (interval.low, interval.high) if name in with_band else None
+            plotting.curve(ax, x, interval.mean, look, ends, step=True)
+        others = [label_of(runs, name) for name in everything if name not in algorithms]
+        plotting.say_not_run(ax, others)
         ax.axvline(np.log10(runs.initial_points(problem) / dim), color="0.6", lw=0.8, ls=":")
         ax.set_xlim(-np.log10(dim), np.log10(EVALUATIONS_PER_DIMENSION))
         ax.set_ylim(bottom=0)
         ax.set_title(runs.entry.problems[problem].label)
-        ax.set_xlabel("log10(evaluations / $D$)")
+        ax.set_xlabel(r"$\log_{10}$(evaluations / $D$)")
         ax.set_ylabel("share of targets")
     caption = (
         f"{entry.caption} Share of (function, instance, target) triples reached, 51 targets "
-        f"f - f_opt from 10^2 to 10^-8, up to {EVALUATIONS_PER_DIMENSION} D evaluations, initial "
-        f"points included (dotted line: the last of them). Bands: {BOOTSTRAP}. "
+        f"f − f* from 10² to 10⁻⁸, up to {EVALUATIONS_PER_DIMENSION} D evaluations, initial "
+        f"points included (dotted line: the last of them). Bands{plotting.bands_of(problems)}: "
+        f"{BOOTSTRAP}. "
         f"{_covered(runs, covered)} {runs.note(list(problems), entry.algorithms)}"
     )
     return plotting.finish(figure, caption)
@@ -222,8 +219,8 @@ def coco_final(runs: Runs, entry: FigureEntry) -> Table:
             rows.append(row)
     formats = dict.fromkeys(list(rows[0])[4:], ".3f")
     caption = (
-        f"{entry.caption} Share of (function, instance, target) triples reached, 51 targets from 10^2 "
-        f"to 10^-8, after at most {EVALUATIONS_PER_DIMENSION} D evaluations, initial points included; "
+        f"{entry.caption} Share of (function, instance, target) triples reached, 51 targets from 10² "
+        f"to 10⁻⁸, after at most {EVALUATIONS_PER_DIMENSION} D evaluations, initial points included; "
         f"{BOOTSTRAP}. Last columns: the share within each group of functions. "
         f"{_covered(runs, covered)} {runs.note(list(problems), entry.algorithms)}"
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -132,19 +132,15 @@ def figure_6(runs: Runs, entry: FigureEntry) -> Figure:
     for name, memory in memories.items():
         look = runs.entry.algorithms[name]
         # a run of one query is a point
-        marker = "o" if len(memory.rounds) == 1 else None
-        held.plot(
-            memory.rounds, memory.held / MIB, marker=marker, lw=1.2, **plotting.line_style(look)
-        )
+        single: dict[str, Any] = {"marker": "o"} if len(memory.rounds) == 1 else {}
+        held.plot(memory.rounds, memory.held / MIB, **plotting.line_style(look) | single)
         if np.isnan(memory.peak).all():
             continue
         peaks.plot(
-            memory.rounds,
-            np.median(memory.peak, axis=0),
-            marker=marker,
-            lw=1.2,
-            **plotting.line_style(look),
+            memory.rounds, np.median(memory.peak, axis=0), **plotting.line_style(look) | single
         )
+        if name not in plotting.shaded({"": list(memories)}):
+            continue
         low, high = memory.peak.min(axis=0), memory.peak.max(axis=0)
         peaks.fill_between(memory.rounds, low, high, color=COLORS[look.color], alpha=0.2, lw=0)
     held.set_yscale("log")
@@ -156,7 +152,8 @@ def figure_6(runs: Runs, entry: FigureEntry) -> Figure:
         ax.set_ylabel("MiB")
     caption = (
         f"{entry.caption} {EXPLAINED} Lines of the peak: the median of the seeds; bands: from the "
-        f"smallest to the largest. A line ends where the runs do. {_note(runs, memories)}"
+        f"smallest to the largest{plotting.bands_of({'': list(memories)})}. A line ends "
+        f"where the runs do. {_note(runs, memories)}"
     )
     return plotting.finish(figure, caption)
 

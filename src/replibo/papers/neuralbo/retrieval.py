@@ -63,18 +63,16 @@ def figure_4(runs: Runs, entry: FigureEntry) -> Figure:
     """Figure 4: the largest hierarchical F1 score so far against the iteration, mean ± sd."""
     problems = shown(runs, entry)
     figure, axes = plotting.panels(1, len(problems))
-    width = max(6.0, plotting.PANEL[0] * len(problems))  # room for legend and caption
-    figure.set_size_inches(width, 4.6)
     single = any_single_seed(runs, problems)
+    with_band = plotting.shaded(problems)
     for ax, (problem, names) in zip(axes.flat, problems.items(), strict=True):
         for name in names:
             t, scores = largest_so_far(runs, problem, name)
-            mean, style = scores.mean(axis=0), runs.entry.algorithms[name]
-            if len(scores) > 1:
-                plotting.band(ax, t, mean, standard_deviation(scores), style)
-            else:
-                ax.plot(t, mean, **plotting.line_style(style))
-        ax.set_ylim(0.0, 1.05)  # bands reach beyond what a score can be
+            mean, ends = scores.mean(axis=0), None
+            if name in with_band and len(scores) > 1:
+                ends = plotting.plus_minus(mean, standard_deviation(scores), 0.0, 1.0)
+            plotting.curve(ax, t, mean, runs.entry.algorithms[name], ends)
+        ax.set_ylim(0.0, 1.05)
         ax.set_title(runs.entry.problems[problem].label)
         ax.set_xlabel("iteration $t$")
         ax.set_ylabel("largest hierarchical F1 so far")
@@ -83,13 +81,14 @@ def figure_4(runs: Runs, entry: FigureEntry) -> Figure:
         [
             f"{entry.caption} Largest hierarchical F1 score so far (1: a document of the target's own "
             "category): mean over the seeds, shaded: ± one standard deviation"
-            f"{' (none of a single seed)' if single else ''}; it is cut off beyond 0 and 1.05. t = 0 is "
+            f"{' (none of a single seed)' if single else ''}{plotting.bands_of(problems)}, cut off at 0 "
+            "and 1. t = 0 is "
             "the best of the initial documents, which all methods of a seed share.",
             *filter(None, (described(runs, problem) for problem in problems)),
             runs.note(list(problems), entry.algorithms),
         ]
     )
-    return plotting.finish(figure, caption, characters_per_inch=9)
+    return plotting.finish(figure, caption)
 
 
 def retrieval_final(runs: Runs, entry: FigureEntry) -> Table:

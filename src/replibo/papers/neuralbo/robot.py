@@ -45,7 +45,7 @@ apart in half of the cases, over three in a quarter, over four in a seventh; fro
 twenty, as it should."""
 CONFIDENCE = 0.95
 RESAMPLES = 10_000
-VIEW = 6.5
+VIEW = 8.5
 """Half the width of the part of the table that the strip shows."""
 STILL = 1e-4
 """An object that moves by less than this in a step, in metres, lies still."""
@@ -85,28 +85,30 @@ def median_interval(problem: str, *samples: Array) -> Interval:
 def figure_5(runs: Runs, entry: FigureEntry) -> Figure:
     """Figure 5: the median over the seeds of the best reward so far against the iteration."""
     problems = shown(runs, entry)
-    figure, axes = plotting.panels(1, len(problems))
-    figure.set_size_inches(max(5.4, plotting.PANEL[0] * len(problems)), 4.2)
+    figure, axes = plotting.panels(1, len(problems), height=2.8)
+    with_band = plotting.shaded(problems)
     for ax, (problem, names) in zip(axes.flat, problems.items(), strict=True):
         for name in names:
             t, values = largest_so_far(runs, problem, name)
             look = runs.entry.algorithms[name]
-            ax.plot(t, np.median(values, axis=0), **plotting.line_style(look))
-            if len(values) > 1:
+            ends = None
+            if name in with_band and len(values) > 1:
                 low, high = np.quantile(values, [0.25, 0.75], axis=0)
-                ax.fill_between(t, low, high, color=COLORS[look.color], alpha=0.12, lw=0)
+                ends = (low, high)
+            plotting.curve(ax, t, np.median(values, axis=0), look, ends)
         ax.set_title(runs.entry.problems[problem].label)
         ax.set_xlabel("iteration $t$")
-        ax.set_ylabel("median of the best reward so far")
+        ax.set_ylabel("best reward so far, median")
         ax.xaxis.get_major_locator().set_params(integer=True)
     single = any_single_seed(runs, problems)
     caption = (
         f"{entry.caption} Best reward obtained so far, higher is better: median over the seeds, shaded: "
-        f"the quartiles{' (none of a single seed)' if single else ''}. t = 0 is the best of the "
-        f"{_initial(runs, problems)} initial points, which all methods of a seed share. No reward "
-        f"exceeds {robot_pushing.BOUND:.2f}. {runs.note(list(problems), entry.algorithms)}"
+        f"the quartiles{' (none of a single seed)' if single else ''}{plotting.bands_of(problems)}. "
+        f"t = 0 is the best of the {_initial(runs, problems)} initial points, which all methods of a "
+        f"seed share. No reward exceeds {robot_pushing.BOUND:.2f}. "
+        f"{runs.note(list(problems), entry.algorithms)}"
     )
-    return plotting.finish(figure, caption, characters_per_inch=14)
+    return plotting.finish(figure, caption)
 
 
 def _initial(runs: Runs, problems: Iterable[str]) -> str:
@@ -239,7 +241,7 @@ def robot_strip(
         raise RepliboError(f"problem: there are no runs of robot pushing called {problem!r}")
     names = problems[problem]
     figure, axes = plotting.panels(len(names), snapshots)
-    figure.set_size_inches(1.75 * snapshots, 2.05 * len(names) + 0.9)
+    figure.set_size_inches(1.5 * snapshots, 1.75 * len(names))
     for row, name in zip(axes, names, strict=True):
         best = runs.f(problem, name).max(axis=1)
         run = int(np.argmax(best))
@@ -248,9 +250,9 @@ def robot_strip(
             _draw(ax, path[: step + 1])
             box, circle = path[step, :2, :2].tolist()
             gained = robot_pushing.reward_at(box, circle)
-            ax.set_title(f"{step * robot_pushing.STEP:.2f} s: {gained:.2f}", fontsize=7.5)
+            ax.set_title(f"{step * robot_pushing.STEP:.2f} s, reward {gained:.2f}", fontsize=7)
         seed = runs.seeds(problem, name)[run]
-        row[0].set_ylabel(f"{label_of(runs, name)}\nseed {seed}: {best[run]:.2f}", fontsize=7.5)
+        row[0].set_ylabel(f"{label_of(runs, name)}\nseed {seed} got {best[run]:.2f}", fontsize=7)
     caption = (
         f"{entry.caption} The best query of the best run of each method, with that run's seed and the "
         "reward it obtained. The table from above, simulated again without the noise of the hands' "

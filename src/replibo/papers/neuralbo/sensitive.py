@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from replibo.config.models import COLORS, FigureEntry
+from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError
 from replibo.papers.common import (
     cpu_seconds_a_query,
@@ -53,18 +53,7 @@ from replibo.results.tables import Format, Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PER_INCH = 13
-"""Characters of the legend that fit into an inch."""
-
-
 # Figures and table
-
-
-def _panels(columns: int) -> tuple[Figure, np.ndarray]:
-    """One row of panels, of a size that leaves room for a long caption."""
-    figure, axes = plotting.panels(1, columns)
-    figure.set_size_inches(max(6.0, 4.2 * columns), 5.0)
-    return figure, axes
 
 
 def figure_3(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> Figure:
@@ -75,18 +64,16 @@ def figure_3(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> Fi
             need N_S runs; or ``queries``, the N_S best queries of one run. The paper does not say.
     """
     problems = shown(runs, entry)
-    figure, axes = _panels(len(problems))
+    figure, axes = plotting.panels(1, len(problems), height=2.8)
     N = np.arange(1, SAMPLES + 1)
+    with_band = plotting.shaded(problems)
     for ax, (problem, algorithms) in zip(axes[0], problems.items(), strict=True):
         queries = 1 if reading == "runs" else SAMPLES
         for name, found in detected_by(runs, problem, algorithms, queries).items():
             interval = rates_of(found, reading)
             own = N[: len(interval.mean)]
-            look = runs.entry.algorithms[name]
-            ax.plot(own, interval.mean, marker=".", ms=4, lw=1.2, **plotting.line_style(look))
-            ax.fill_between(
-                own, interval.low, interval.high, color=COLORS[look.color], alpha=0.12, lw=0
-            )
+            ends = (interval.low, interval.high) if name in with_band else None
+            plotting.curve(ax, own, interval.mean, runs.entry.algorithms[name], ends)
         rates = reference_rates(runs, problem)
         ax.plot(N, rates, color="0.6", lw=0.8, ls=":", label="Images at random")
         ax.plot(*PRINTED, "k+", ms=8, label="Paper, NeuralBO")
@@ -97,37 +84,36 @@ def figure_3(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> Fi
         ax.set_ylim(0, 1.02)
         ax.xaxis.get_major_locator().set_params(integer=True)
     caption = (
-        f"{entry.caption} {READINGS[reading]}. Bands: {JACKKNIFE[reading]}. Dotted: {REFERENCE} images "
-        "drawn uniformly from the box, which nobody optimised, in the same way; cross: nearly 0.9 from 8 "
-        f"samples on, as the paper says of NeuralBO. {about_the_models(runs, list(problems))} "
+        f"{entry.caption} {READINGS[reading]}. Bands{plotting.bands_of(problems)}: {JACKKNIFE[reading]}. "
+        f"Dotted: {REFERENCE} images drawn uniformly from the box, which nobody optimised, in the "
+        f"same way; cross: nearly 0.9 from 8 samples on, as the paper says of NeuralBO. "
+        f"{about_the_models(runs, list(problems))} "
         f"{runs.note(list(problems), entry.algorithms)}"
     )
-    return plotting.finish(figure, caption, characters_per_inch=PER_INCH)
+    return plotting.finish(figure, caption)
 
 
 def sensitive_progress(runs: Runs, entry: FigureEntry) -> Figure:
     """The largest objective value so far against the iteration, one panel for each problem."""
     problems = shown(runs, entry)
-    figure, axes = _panels(len(problems))
+    figure, axes = plotting.panels(1, len(problems), height=2.8)
     for ax, (problem, algorithms) in zip(axes[0], problems.items(), strict=True):
         for name in algorithms:
             t, values = largest_so_far(runs, problem, name)
             interval = student_interval(values, CONFIDENCE)
-            look = runs.entry.algorithms[name]
-            ax.plot(t, interval.mean, lw=1.2, **plotting.line_style(look))
-            ax.fill_between(
-                t, interval.low, interval.high, color=COLORS[look.color], alpha=0.12, lw=0
-            )
+            ends = (interval.low, interval.high) if name in plotting.shaded(problems) else None
+            plotting.curve(ax, t, interval.mean, runs.entry.algorithms[name], ends)
         ax.set_title(runs.entry.problems[problem].label)
         ax.set_xlabel("iteration $t$")
         ax.set_ylabel("largest value so far")
         ax.xaxis.get_major_locator().set_params(integer=True)
     caption = (
         f"{entry.caption} Largest norm of the classifier's Jacobian so far: mean over the runs, shaded: "
-        "Student's 95 % interval of the mean (none of a single run). t = 0 is the best of the initial "
+        "Student's 95 % interval of the mean (none of a single run)"
+        f"{plotting.bands_of(problems)}. t = 0 is the best of the initial "
         f"images, which all methods of a seed share. {runs.note(list(problems), entry.algorithms)}"
     )
-    return plotting.finish(figure, caption, characters_per_inch=PER_INCH)
+    return plotting.finish(figure, caption)
 
 
 def sensitive_images(runs: Runs, entry: FigureEntry, *, columns: int = 8) -> Figure:
@@ -142,7 +128,7 @@ def sensitive_images(runs: Runs, entry: FigureEntry, *, columns: int = 8) -> Fig
     rows = [(problem, name) for problem, names in problems.items() for name in names]
     width = min(columns, max(len(runs.seeds(*row)) for row in rows))
     figure, axes = plotting.panels(len(rows), width)
-    figure.set_size_inches(max(6.0, 0.95 * width + 1.2), 1.15 * len(rows) + 1.2)
+    figure.set_size_inches(0.8 * width + 1.2, 1.15 * len(rows))
     low, high = normalised(np.array([0, 255], np.uint8))
     found = {problem: detected_by(runs, problem, names, 1) for problem, names in problems.items()}
     for axes_of_row, (problem, name) in zip(axes, rows, strict=True):
@@ -155,7 +141,10 @@ def sensitive_images(runs: Runs, entry: FigureEntry, *, columns: int = 8) -> Fig
             if i < len(images):
                 size = math.isqrt(images.shape[1])
                 ax.imshow(images[i].reshape(size, size), cmap="gray", vmin=low, vmax=high)
-                ax.set_title(f"{labels[i]}, {values[i]:.3g}, {100 * shares[i]:.0f} %", fontsize=7)
+                ax.set_title(
+                    f"reads {labels[i]}\nnorm {values[i]:.3g}\nfinds {100 * shares[i]:.0f} %",
+                    fontsize=6,
+                )
         head = label_of(runs, name)
         if len(problems) > 1:
             head += f"\n{runs.entry.problems[problem].label}"
@@ -163,9 +152,9 @@ def sensitive_images(runs: Runs, entry: FigureEntry, *, columns: int = 8) -> Fig
             -0.1, 0.5, head, transform=axes_of_row[0].transAxes, ha="right", va="center", fontsize=7
         )
     caption = (
-        f"{entry.caption} The best image of each of the first {width} runs, upscaled; above it the "
-        "original model's label, the objective, and the share of the tampered models that it detects "
-        f"alone. {runs.note(list(problems), entry.algorithms)}"
+        f"{entry.caption} The best image of each of the first {width} runs, upscaled; above it what "
+        "the original model reads, the objective (the Jacobian's norm), and the share of the tampered "
+        f"models that it detects alone. {runs.note(list(problems), entry.algorithms)}"
     )
     return plotting.finish(figure, caption)
 
@@ -173,7 +162,7 @@ def sensitive_images(runs: Runs, entry: FigureEntry, *, columns: int = 8) -> Fig
 def detection(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> Table:
     """Detection rates at some N_S, the objective reached, and what a query costs."""
     ends = ("", ", low", ", high")
-    of_rates = [f"N_S = {n}{end}" for n in SHOWN for end in ends]
+    of_rates = [f"Nₛ = {n}{end}" for n in SHOWN for end in ends]
     of_objective = [f"objective, mean{end}" for end in ends]
     columns = ("problem", "algorithm", "runs", "T", *of_rates, *of_objective, "CPU s a query")
     rows: list[tuple[object, ...]] = []

@@ -35,14 +35,11 @@ from replibo.results.statistics import standard_deviation
 from replibo.results.tables import Format, Table
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 DIVERGED = "diverged"
 """The diagnostic that is 1 in rounds whose network's training diverged."""
-
-
-PER_INCH = 52 / plotting.PANEL[0]
-"""Characters of the legend that fit into an inch."""
 
 
 # Figure 1
@@ -68,17 +65,12 @@ def figure_1(runs: Runs, entry: FigureEntry) -> Figure:
     shape = (len(dims), len(functions)) if across else (len(functions), len(dims))
     figure, axes = plotting.panels(*shape)
     empty = set(axes.flat)
+    with_band = plotting.shaded(shown)
     for problem, names in shown.items():
         place = (functions.index(function_of(problem)), dims.index(dim_of(runs, problem)))
         ax = axes[place[::-1] if across else place]
         empty.discard(ax)
-        for name in names:
-            t, values = smallest_value(runs, problem, name)
-            mean, style = values.mean(axis=0), runs.entry.algorithms[name]
-            if len(values) > 1:
-                plotting.band(ax, t, mean, standard_deviation(values), style)
-            else:
-                ax.plot(t, mean, **plotting.line_style(style))
+        draw_smallest_value(ax, runs, problem, names, with_band)
         ax.set_title(runs.entry.problems[problem].label)
         ax.set_xlabel("iteration $t$")
         ax.set_ylabel("smallest value so far")
@@ -88,11 +80,27 @@ def figure_1(runs: Runs, entry: FigureEntry) -> Figure:
     single = any_single_seed(runs, shown)
     caption = (
         f"{entry.caption} Smallest noise-free value so far, as the paper minimises: mean over the "
-        f"seeds, shaded: ± one standard deviation{' (none of a single seed)' if single else ''}. "
+        f"seeds, shaded: ± one standard deviation{' (none of a single seed)' if single else ''}"
+        f"{plotting.bands_of(shown)}, cut off at the function's optimum. "
         "t = 0 is the best of the D + 1 initial points, which all methods of a seed share. "
         f"{runs.note(list(shown), entry.algorithms)}"
     )
-    return plotting.finish(figure, caption, characters_per_inch=PER_INCH)
+    return plotting.finish(figure, caption)
+
+
+def draw_smallest_value(
+    ax: Axes, runs: Runs, problem: str, names: Sequence[str], with_band: Sequence[str]
+) -> None:
+    """The mean of the smallest value so far, and ± one standard deviation of those ``with_band``."""
+    best = runs.metadata["problems"][problem]["optimal_value"]
+    for name in names:
+        t, values = smallest_value(runs, problem, name)
+        mean, ends = values.mean(axis=0), None
+        if name in with_band and len(values) > 1:
+            # f is minus the value: no value is below minus the optimum
+            low = -np.inf if best is None else -float(best)
+            ends = plotting.plus_minus(mean, standard_deviation(values), low)
+        plotting.curve(ax, t, mean, runs.entry.algorithms[name], ends)
 
 
 # Tables

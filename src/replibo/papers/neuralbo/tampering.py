@@ -48,16 +48,16 @@ CONFIDENCE = 0.95
 
 JACKKNIFE = {
     "runs": "95 % intervals: jackknife over the runs with Student's quantile, too short where runs "
-    "differ much; none where N_S is the number of runs",
+    "differ much; none where Nₛ is the number of runs",
     "queries": "95 % intervals: jackknife over the runs with Student's quantile",
 }
 READINGS = {
     "runs": (
-        "Each run gives one sample, the best image it queried; detection by at least one of N_S samples, "
-        "the mean over all choices of N_S of the runs and over the tampered models"
+        "Each run gives one sample, the best image it queried; detection by at least one of Nₛ samples, "
+        "the mean over all choices of Nₛ of the runs and over the tampered models"
     ),
     "queries": (
-        "Each run gives N_S samples, the best images it queried; detection by at least one of them, the "
+        "Each run gives Nₛ samples, the best images it queried; detection by at least one of them, the "
         "mean over the runs and over the tampered models"
     ),
 }

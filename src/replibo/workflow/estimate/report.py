@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import heapq
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from replibo.config.models import Config, seed_list
 from replibo.errors import RepliboError
+from replibo.workflow import terminal
 from replibo.workflow.estimate.plan import Job, Plan, makespan
 from replibo.workflow.estimate.profile import NOTHING, Seconds
 from replibo.workflow.estimate.timings import Cost, cost_of_job, measured, queries_of
@@ -158,31 +160,39 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 99.5 * 60 else f"{seconds / 3600:.1f} h"
 
 
+COLUMNS = (
+    *("jobs", "runs", "queries", "core hours", "from", "to", "longest job, s"),
+    *("peak MB", "disk MB", "jobs not in the sums", "how"),
+)
+
+
+def in_full(found: Estimate) -> str:
+    """All columns of the estimate, as CSV."""
+    rows = [
+        (
+            *(line.paper, line.name, line.jobs, line.runs, line.queries),
+            *(seconds / 3600 for seconds in line.seconds),
+            *(line.longest, line.memory_mb, line.disk_bytes / 1e6, line.unknown),
+            "; ".join(line.how),
+        )
+        for line in found.lines
+    ]
+    return terminal.as_csv(("paper", found.by, *COLUMNS), rows)
+
+
 def text(found: Estimate) -> str:
     """The estimate as it is printed: a table, and the sums with how they were got."""
-    from replibo.results.tables import Format, Table
-
-    columns = (
-        *("paper", found.by, "jobs", "runs", "queries", "core hours", "from – to", "longest job"),
-        *("peak MB", "disk MB", "how"),
-    )
+    numbers = ("jobs", "runs", "core h", "longest", "MB")
     rows = []
     for line in found.lines:
         known = line.unknown < line.jobs
-        between = None
-        if line.seconds.high > 1.01 * line.seconds.low:
-            between = f"{line.seconds.low / 3600:.3f} – {line.seconds.high / 3600:.3f}"
-        rows.append(
-            (
-                *(line.paper, line.name, line.jobs, line.runs or None, line.queries or None),
-                line.seconds.expected / 3600 if known else None,
-                between,
-                duration(line.longest) if known else None,
-                line.memory_mb if known else None,
-                line.disk_bytes / 1e6,
-                "; ".join(line.how),
-            )
-        )
+        cost = ("–", "–", "–")
+        if known:
+            hours = f"{line.seconds.expected / 3600:.3f}"
+            cost = (hours, duration(line.longest), f"{line.memory_mb:.0f}")
+        guessed = known and line.seconds.high > 1.01 * line.seconds.low
+        names = (line.paper, line.name, f"{line.jobs}", f"{line.runs}")
+        rows.append((*names, *cost, "≈" if guessed else ""))
     cpu = found.cpu
     between = ""
     if cpu.high > 1.01 * cpu.low:
@@ -190,19 +200,16 @@ def text(found: Estimate) -> str:
     missing = ""
     if found.unknown:
         missing = f" {found.unknown} jobs are not in these sums: nothing like them was ever run."
-    caption = (
+    sums = (
         f"{found.jobs} jobs, {cpu.expected / 3600:.2f} core hours{between}, "
         f"{duration(found.wall_seconds)} on {found.cores} free cores, {found.memory_mb:.0f} MB of "
-        f"memory, {found.disk_bytes / 1e6:.0f} MB of disk.{missing}\n"
+        f"memory, {found.disk_bytes / 1e6:.0f} MB of disk.{missing}"
+    )
+    how = (
         "CPU time of one thread, from an empty results folder, by the machine that was measured; the "
         "starts of the processes and Snakemake's own time are in it. The wall time is what the jobs "
-        "take when each free core takes the next one."
+        "take when each free core takes the next one. ≈: extrapolated; –: never run; --csv prints all "
+        "columns, and how each number was got."
     )
-    formats: dict[str, Format] = {
-        "core hours": lambda value: f"{value:.3f}",
-        "peak MB": lambda value: f"{value:.0f}",
-        "disk MB": lambda value: f"{value:.1f}",
-    }
-    return Table.of(
-        [dict(zip(columns, row, strict=True)) for row in rows], caption, formats, columns
-    ).md()
+    table = terminal.table(("paper", found.by, *numbers, ""), rows, numbers)
+    return "\n".join([table, "", *(textwrap.fill(part, terminal.WIDTH) for part in (sums, how))])

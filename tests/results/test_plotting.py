@@ -1,0 +1,154 @@
+"""Figures: the palette, what is drawn how, and room for all that is in them."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from replibo.config import load
+from replibo.config.models import COLORS, AlgorithmEntry
+from replibo.results import plotting
+
+from .conftest import misfits
+
+ROOT = Path(__file__).parents[2]
+
+# How the red-blind and the green-blind see linear RGB (Machado, Oliveira and Fernandes 2009, severity 1).
+BLIND = {
+    "red": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "green": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+}
+TO_XYZ = [
+    [0.4124564, 0.3575761, 0.1804375],
+    [0.2126729, 0.7151522, 0.0721750],
+    [0.0193339, 0.1191920, 0.9503041],
+]
+
+
+@pytest.fixture(autouse=True)
+def close() -> Any:
+    yield
+    plt.close("all")
+
+
+def linear(color: str) -> np.ndarray:
+    """Linear RGB (IEC 61966-2-1)."""
+    c = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+
+
+def lab(rgb: np.ndarray) -> np.ndarray:
+    """CIE 1976 L*a*b* under D65, whose Euclidean distance is the colour difference."""
+    ratio = TO_XYZ @ np.clip(rgb, 0, 1) / (0.95047, 1.0, 1.08883)
+    x, y, z = np.where(ratio > 0.008856, np.cbrt(ratio), 7.787 * ratio + 16 / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("color", COLORS.values())
+def test_every_colour_stands_out_from_white(color: str) -> None:
+    """3:1, as WCAG 2.1 wants of graphics."""
+    luminance = linear(color) @ [0.2126, 0.7152, 0.0722]
+    assert 1.05 / (luminance + 0.05) >= 3
+
+
+@pytest.mark.parametrize("matrix", BLIND.values(), ids=BLIND)
+def test_the_colour_blind_tell_any_two_colours_apart(matrix: Any) -> None:
+    for a, b in itertools.combinations(COLORS.values(), 2):
+        assert np.linalg.norm(lab(matrix @ linear(a)) - lab(matrix @ linear(b))) > 8
+
+
+def test_in_a_figure_any_two_methods_look_different() -> None:
+    for paper, entry in load.load(ROOT / "config").entries.items():
+        for name, figure in entry.figures.items():
+            looks = [entry.algorithms[a] for a in figure.algorithms or ()]
+            seen = [(a.color, a.line, a.marker) for a in looks]
+            assert len(set(seen)) == len(seen), (paper, name)
+
+
+def test_within_a_paper_one_colour_has_one_meaning() -> None:
+    """Variants share the colour of their method, which is the first word of their label."""
+    same = {
+        "LB": "LB-GP-UCB",
+        "bare": "NeuralBO",
+        "constant": "NeuralBO",
+        "Centre": "Random search",
+    }
+    for paper, entry in load.load(ROOT / "config").entries.items():
+        methods: dict[str, set[str]] = {}
+        for algorithm in entry.algorithms.values():
+            word = algorithm.label.replace(":", ",").split(",")[0]
+            methods.setdefault(algorithm.color, set()).add(same.get(word, word))
+        assert all(len(words) == 1 for words in methods.values()), (paper, methods)
+
+
+def entry(label: str, **looks: Any) -> AlgorithmEntry:
+    return AlgorithmEntry(
+        type="random_search.RandomSearch", label=label, **({"color": "blue"} | looks)
+    )
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (2, 4)])
+@pytest.mark.parametrize("methods", [2, 16])
+def test_any_number_of_panels_and_methods_fits(rows: int, columns: int, methods: int) -> None:
+    figure, axes = plotting.panels(rows, columns)
+    for ax in axes.flat:
+        for i in range(methods):
+            ax.plot(
+                [0, 1e5],
+                [0, 1e5],
+                **plotting.line_style(entry(f"method {i} with a long name, variant")),
+            )
+        ax.set_title("Michalewicz, 100-D")
+        ax.set_xlabel("iteration $t$")
+        ax.set_ylabel("smallest value so far")
+    plotting.finish(figure, "words " * 200)
+    assert misfits(figure) == []
+    assert plotting.caption_of(figure) == "words " * 200
+    # the shared label is said once for each row, and once below each column
+    assert sum(bool(ax.get_ylabel()) for ax in axes.flat) == rows
+    assert sum(bool(ax.get_xlabel()) for ax in axes.flat) == columns
+
+
+def test_what_does_not_fit_is_found() -> None:
+    """The check itself: the layout that figures had when their captions stood inside."""
+    figure, axes = plotting.panels(1, 2)
+    figure.supxlabel("\n".join("words" for _ in range(10)))
+    assert any("a panel" in fault for fault in misfits(figure))
+    figure, axes = plotting.panels(1, 1)
+    axes[0, 0].plot([0, 1], label="long " * 60)
+    figure.legend(loc="outside upper center")
+    assert "'the legend' is cut" in misfits(figure)
+
+
+def test_bands_are_those_of_the_first_four_curves() -> None:
+    few = {"a": ["x", "y"], "b": ["y", "z"]}
+    assert plotting.shaded(few) == ["x", "y", "z"] and plotting.bands_of(few) == ""
+    many = {"a": list("uvw"), "b": list("vxyz")}
+    assert plotting.shaded(many) == list("uvwx") and "first four" in plotting.bands_of(many)
+
+
+def test_a_band_ends_at_what_is_possible() -> None:
+    low, high = plotting.plus_minus(np.array([0.1, 0.5, 0.9]), np.array([0.3, 0.1, 0.3]), 0.0, 1.0)
+    np.testing.assert_allclose(low, [0.0, 0.4, 0.6])
+    np.testing.assert_allclose(high, [0.4, 0.6, 1.0])
+
+
+def test_the_caption_lies_beside_the_figure(tmp_path: Path) -> None:
+    figure, _ = plotting.panels(1, 1)
+    plotting.finish(figure, "Regret Rₜ of 10 seeds.")
+    plotting.save(figure, [tmp_path / "a.png", tmp_path / "a.txt"])
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "Regret Rₜ of 10 seeds.\n"
+    assert plt.imread(tmp_path / "a.png").shape[1] == round(300 * figure.get_figwidth())
