@@ -907,7 +907,7 @@ def test_every_figure_is_drawn(runs_of: Callable[[], Runs], tmp_path: Path) -> N
         for figure in (figures.performance(made, output()), figures.frontier(made, output())):
             drawn(figure, tmp_path)
             caption = caption_of(figure)
-            assert caption.startswith("Made up.") and "the paper's" in caption
+            assert caption.startswith("Made up.") and " seed" in caption
             assert "trends are judged, not levels" in caption
             missing = [t for ax in figure.axes for t in ax.texts if "no cell" in t.get_text()]
             if made.scale != "quick":  # there, only the row of EI

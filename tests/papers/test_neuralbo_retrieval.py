@@ -129,11 +129,13 @@ def test_the_curves_of_the_figure(tmp_path):
             np.testing.assert_allclose(curve.get_ydata(), best.mean(axis=1), rtol=1e-14)
             assert curve.get_color() == COLORS[ALGORITHMS[name]]
             top = shade.get_paths()[0].get_extents().y1
-            assert top == pytest.approx((best.mean(axis=1) + best.std(axis=1, ddof=1)).max())
+            assert top == pytest.approx(
+                min(1, (best.mean(axis=1) + best.std(axis=1, ddof=1)).max())
+            )
     caption = plotting.caption_of(figure).replace("\n", " ")
     for words in (
         "The caption. Largest hierarchical F1 score so far",
-        "shaded: ± one standard deviation; it is cut off",
+        "shaded: ± one standard deviation, cut off at 0 and 1",
         f"Amazon reviews, tf-idf: {FACTS['pool']:,} documents, 4, 16, 64 categories on the levels",
         f"{FACTS['scores'][-1][1]} documents (1.35%) of the target's own",
         "10 seeds. Smaller than",

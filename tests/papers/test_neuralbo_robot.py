@@ -277,13 +277,13 @@ def strip_runs(**options):
 def test_the_strip_shows_the_best_run_of_each_method(tmp_path):
     figure = paper.robot_strip(strip_runs(), FIGURE, snapshots=4)
     axes = np.array(figure.axes).reshape(2, 4)
-    assert axes[0, 0].get_ylabel() == "NEURAL_BO\nseed 1: 3.50"
-    assert axes[1, 0].get_ylabel() == "GP_UCB\nseed 0: 0.25"
+    assert axes[0, 0].get_ylabel() == "NEURAL_BO\nseed 1 got 3.50"
+    assert axes[1, 0].get_ylabel() == "GP_UCB\nseed 0 got 0.25"
     titles = [[ax.get_title() for ax in row] for row in axes]
-    assert titles[0][0] == "0.00 s: 0.00"
+    assert titles[0][0] == "0.00 s, reward 0.00"
     reward = float(RobotPushing().evaluate_true(PUSH[None])[0])
     assert reward > 0.5  # the box does move
-    assert titles[0][-1].endswith(f" s: {reward:.2f}")
+    assert titles[0][-1].endswith(f" s, reward {reward:.2f}")
     # nothing moves: to the end of the simulation, 20 and 100 steps
     assert [title[:6] for title in titles[1]] == ["0.00 s", "0.40 s", "0.80 s", "1.20 s"]
     path = trajectory(PUSH)
@@ -337,7 +337,7 @@ def test_figures_of_real_rewards_at_smoke_size():
     figure = paper.robot_strip(runs, FIGURE, problem="robot_pushing")
     # without noise, the replay ends at the reward obtained
     last = figure.axes[4].get_title()
-    assert last.split(": ")[1] == f"{f.max():.2f}"
+    assert last.split("reward ")[1] == f"{f.max():.2f}"
     plt.close(figure)
     assert np.all(f <= BOUND)
     (found,) = paper.highest_median_reward(

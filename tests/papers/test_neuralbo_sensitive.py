@@ -193,9 +193,7 @@ def test_the_curves_of_the_figure(reading):
     caption = plotting.caption_of(figure).replace("\n", " ")
     for words in (
         "The caption.",
-        {"runs": "all choices of N_S of the runs", "queries": "the mean over the runs and"}[
-            reading
-        ],
+        {"runs": "all choices of Nₛ of the runs", "queries": "the mean over the runs and"}[reading],
         "jackknife over the runs",
         "test accuracy 93.60 % (paper: 93 %)",
         "noise of sd 0.0100 on every weight and bias: 87.63 % (sd over the models 2.68 %, standard "
@@ -250,7 +248,9 @@ def test_the_images_are_the_upscaled_samples():
     x = sample("sensitive", "gp_ucb", 1)
     np.testing.assert_allclose(second.get_images()[0].get_array().ravel(), x)
     share = detections(CLASSIFIER, SD, x[None]).mean()
-    assert second.get_title() == f"{CLASSIFIER.labels(x[None])[0]}, 11, {100 * share:.0f} %"
+    assert second.get_title() == (
+        f"reads {CLASSIFIER.labels(x[None])[0]}\nnorm 11\nfinds {100 * share:.0f} %"
+    )
     plt.close(figure)
     with pytest.raises(RepliboError, match=r"columns: must be an integer >= 1, got 0"):
         paper.sensitive_images(runs, FIGURE, columns=0)

@@ -72,7 +72,7 @@ def made_entry() -> PaperEntry:
             "problems": {
                 problem: {
                     "type": "synthetic.Synthetic",
-                    "label": f"{problem.partition('_')[0].title()} ({d})",
+                    "label": f"{problem.partition('_')[0].title()}, {d}-D",
                     "parameters": {"function": "Ackley", "dim": d},
                 }
                 for problem, d in (PROBLEMS | OTHER).items()
