@@ -21,8 +21,6 @@ NOT_IMPORTED = {
     "snakemake": "runs the workflow",
     "cocopp": "the workflow calls it by python -m",
     "six": "cocopp imports it and does not declare it",
-    "tabulate": "pandas writes Markdown with it",
-    "jinja2": "pandas writes LaTeX with it",
 }
 
 

@@ -56,17 +56,13 @@ def panels(rows: int, columns: int, height: float = PANEL[1]) -> tuple[Figure, n
     """
     import matplotlib as mpl
 
-    mpl.use("Agg")
     mpl.rcParams.update(STYLE)  # type: ignore[arg-type]
-    import matplotlib.pyplot as plt
+    from matplotlib.figure import Figure
 
-    return plt.subplots(
-        rows,
-        columns,
-        figsize=(min(WIDTH, max(4.8, PANEL[0] * columns)), height * rows),
-        squeeze=False,
-        layout="constrained",
-    )
+    size = (min(WIDTH, max(4.8, PANEL[0] * columns)), height * rows)
+    figure = Figure(figsize=size, layout="constrained")  # without pyplot, whose import takes time
+    axes: np.ndarray = figure.subplots(rows, columns, squeeze=False)
+    return figure, axes
 
 
 def line_style(entry: AlgorithmEntry) -> dict[str, Any]:

@@ -87,9 +87,18 @@ class Table:
         return f"{body}\n\n{self.caption}\n"
 
     def tex(self) -> str:
-        body = self.shown().to_latex(index=False, escape=True)
+        # Not by pandas, whose way imports Matplotlib.
+        from tabulate import tabulate
+
+        body = tabulate(
+            self.shown(),
+            headers="keys",
+            tablefmt="latex_booktabs",
+            showindex=False,
+            disable_numparse=True,
+        )
         caption = self.caption.translate(ESCAPED)
-        return f"\\begin{{table}}\n\\centering\n{body}\\caption{{{caption}}}\n\\end{{table}}\n"
+        return f"\\begin{{table}}\n\\centering\n{body}\n\\caption{{{caption}}}\n\\end{{table}}\n"
 
     def html(self) -> str:
         """A page of its own, for the report."""
