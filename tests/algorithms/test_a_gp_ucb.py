@@ -52,12 +52,15 @@ def pool_of(d: int, m: int = 50) -> tuple[np.ndarray, np.ndarray]:
     return pool, np.sin(6 * pool[:, 0]) + pool.sum(axis=1) ** 2
 
 
-def argmax_of_ucb(history: History, pool: np.ndarray, length_scale: float, beta: float) -> int:
+def argmax_of_ucb(
+    history: History, pool: np.ndarray, length_scale: float, beta: float, noise_seen: float = 0.0
+) -> int:
     y = standardise(history.y)
     K = matern52(pairwise_distances(history.X, history.X), length_scale)
     k = matern52(pairwise_distances(history.X, pool), length_scale)
     solved = np.linalg.solve(K + 1e-4 * np.eye(len(y)), k)
-    return int(np.argmax(y @ solved + beta * np.sqrt(1 - np.sum(k * solved, axis=0))))
+    variance = 1 - np.sum(k * solved, axis=0) + noise_seen
+    return int(np.argmax(y @ solved + beta * np.sqrt(variance)))
 
 
 # The growth function
@@ -108,6 +111,44 @@ def test_beta_is_the_factor_of_the_sd() -> None:
         assert proposal.candidate == argmax_of_ucb(history, pool, length_scale, beta)
         rows[beta] = proposal.candidate
     assert rows[0.0] != rows[50.0]
+
+
+@pytest.mark.parametrize("growth", [0.0, 0.5])
+def test_beta_of_the_theory(growth: float) -> None:
+    """b(t) g(t)^(d/2) N + σ_N √(2(γ + 1 + ln(2/δ))), by NumPy's log-determinant."""
+    pool, f = pool_of(2)
+    algorithm = AGpUcb(
+        Space(2, candidates=pool), STREAMS, beta=None, norm=1.5, norm_growth_exponent=growth
+    )
+    history, proposals = run(algorithm, pool, f, 12)
+    for t, proposal in enumerate(proposals, start=1):
+        X = history.X[: 5 + t]
+        theta = proposal.diagnostics["length_scale"]
+        K = matern52(pairwise_distances(X, X), theta)
+        gain = 0.5 * np.linalg.slogdet(np.eye(len(X)) + 1e4 * K)[1]
+        g = max(math.exp(5 / 7), math.sqrt(t))
+        expected = max(1.0, t**growth) * g * 1.5
+        expected += 0.01 * math.sqrt(2 * (gain + 1 + math.log(200)))
+        assert proposal.diagnostics["beta"] == pytest.approx(expected, rel=1e-9)
+        past = history_of(pool, f, history.candidate[: 5 + t])
+        assert proposal.candidate == argmax_of_ucb(past, pool, theta, expected)
+
+
+def test_sigma_changes_nothing_but_the_bonus() -> None:
+    """The predictive deviation of a visited point is not 0: the first rounds agree with the latent
+    one's only as long as no visited point is worth asking again."""
+    pool, f = pool_of(3)
+    space = Space(3, candidates=pool)
+    asked = {}
+    for sigma, seen in (("latent", 0.0), ("predictive", 1e-4)):
+        algorithm = AGpUcb(space, STREAMS, sigma=sigma)  # type: ignore[arg-type]
+        history, proposals = run(algorithm, pool, f, 60)
+        for n, proposal in enumerate(proposals, start=6):
+            past = history_of(pool, f, history.candidate[:n])
+            theta = proposal.diagnostics["length_scale"]
+            assert proposal.candidate == argmax_of_ucb(past, pool, theta, 1.0, seen)
+        asked[sigma] = history.candidate.tolist()
+    assert asked["latent"] != asked["predictive"]
 
 
 @pytest.mark.parametrize("make", [AGpUcb, lambda *a: Oracle(*a, length_scale=0.2)])

@@ -34,7 +34,8 @@ RELEASED: dict[str, Any] = {
     "extension": "released",
     "gamma": "rbf",
     "norm_bound": "released",
-    "beta": 1.0004,
+    "beta": 1.000355,
+    "sigma": "predictive",
     "noise_std": 1e-4,
     "width": 1.0,
     "width_sd": "raw_x",
@@ -138,17 +139,18 @@ class Naive:
         K = matern52(pairwise_distances(X, X), theta) + 1e-4 * np.eye(len(X))
         k = matern52(pairwise_distances(X, self.pool), theta)
         mean = k.T @ np.linalg.solve(K, y)
-        sd = np.sqrt(np.maximum(1 - np.sum(k * np.linalg.solve(K, k), axis=0), 0))
+        noise = 1e-4 if self.released else 0.0
+        sd = np.sqrt(np.maximum(1 - np.sum(k * np.linalg.solve(K, k), axis=0), 0) + noise)
         gain = 0.5 * np.linalg.slogdet(K / 1e-4)[1]
         beta = (
-            1.0004
+            1.000355
             if self.released
             else self.norm(theta) + 0.01 * math.sqrt(2 * (gain + 1 + math.log(2 / 0.01)))
         )
         row = int(np.argmax(mean + beta * sd))
         self.rows.append(row)
         self.S.setdefault(theta, []).append(t)
-        self.width[t] = beta * (1.0 if self.released else sd[row])
+        self.width[t] = beta * (math.sqrt(1.0001) if self.released else sd[row])
         if all(c in self.S for c in self.alive):
             y = standardise(self.f[self.rows])
             noise = 1e-4 if self.released else 0.01
@@ -467,6 +469,7 @@ def test_each_single_deviation_can_be_switched(setting: str) -> None:
         "noise_std": {"β", "ξ"},
         "width": {"width"},
         "width_sd": {"σ"},
+        "sigma": {"σ"},
         "xi_sign": {"sign"},
     }
     assert changed == expected[setting]
@@ -486,13 +489,21 @@ def test_values_of_the_switches() -> None:
     assert printed._beta(u, 0.5, history, 8) == pytest.approx(1.5 * 2.0**2 + noise)
     unscaled = LbGpUcb(Space(4), STREAMS, norm_bound="released")
     assert unscaled._beta(u, 0.5, history, 8) == pytest.approx(1.5 + noise)
+    own_noise = LbGpUcb(Space(4), STREAMS, noise_std=1e-3)  # σ_N, of β and ξ, not of the GP
+    gain = 0.5 * np.linalg.slogdet(np.eye(8) + 1e6 * K)[1]
+    noise = 1e-3 * math.sqrt(2 * (gain + 1 + math.log(200)))
+    assert own_noise._beta(u, 0.5, history, 8) == pytest.approx(1.5 * 2.0**2 + noise, rel=1e-12)
     maximum = LbGpUcb(Space(4), STREAMS, information_gain="maximum")
     assert maximum._beta(u, 0.5, history, 8) > printed._beta(u, 0.5, history, 8)
     assert maximum._beta(u, 0.5, history, 7) < maximum._beta(u, 0.5, history, 8)
     k = matern52(pairwise_distances(X, history.X[8:9]), theta)[:, 0]
     sd = math.sqrt(1 - k @ np.linalg.solve(K + 1e-4 * np.eye(8), k))
     assert printed._width_sd(u, history, 8) == pytest.approx(sd)
-    assert LbGpUcbReleased(Space(4), STREAMS)._width_sd(u, history, 8) == 1.0
+    predictive = LbGpUcb(Space(4), STREAMS, sigma="predictive")
+    assert predictive._width_sd(u, history, 8) == pytest.approx(math.sqrt(sd**2 + 1e-4))
+    assert LbGpUcb(Space(4), STREAMS, width_sd="raw_x")._width_sd(u, history, 8) == 1.0
+    released = LbGpUcbReleased(Space(4), STREAMS)
+    assert released._width_sd(u, history, 8) == pytest.approx(math.sqrt(1 + 1e-4))
 
 
 def test_xi_of_theorems_4_1_and_f_1() -> None:
@@ -510,7 +521,8 @@ def test_raw_x_makes_no_difference_on_the_unit_interval() -> None:
     history = History(1, 3)
     for x in (0.1, 0.4, 0.9, 0.5):
         history.append(np.array([x]), x)
-    sd = LbGpUcbReleased(Space(1), STREAMS)._width_sd(Hyperparameter(0.3, 1.0), history, 3)
+    raw = LbGpUcb(Space(1), STREAMS, width_sd="raw_x")
+    sd = raw._width_sd(Hyperparameter(0.3, 1.0), history, 3)
     assert sd == LbGpUcb(Space(1), STREAMS)._width_sd(Hyperparameter(0.3, 1.0), history, 3) < 0.5
     one = run_on_cube(LbGpUcb(Space(1), STREAMS, width=0.5), 1, 10)[0]
     two = run_on_cube(LbGpUcb(Space(1), STREAMS, width=0.5, width_sd="raw_x"), 1, 10)[0]

@@ -20,7 +20,7 @@ from replibo.config.models import FigureEntry, PaperEntry
 from replibo.errors import RepliboError
 from replibo.papers import lookup
 from replibo.papers.lb_gp_ucb import claims as measures
-from replibo.papers.lb_gp_ucb import extra_tables, figures
+from replibo.papers.lb_gp_ucb import extra_figures, extra_tables, figures
 from replibo.papers.lb_gp_ucb import tables as printed_tables
 from replibo.papers.lb_gp_ucb.traces import (
     best_regret,
@@ -39,6 +39,7 @@ from .conftest import records, tuples
 
 PROBLEMS = {"berkenkamp": 1, "michalewicz5": 5, "crossed_barrel": 4, "agnp": 5}
 OPTIMA = {"berkenkamp": 0.75, "michalewicz5": 4.69, "crossed_barrel": 46.7, "agnp": -0.148}
+NOISY = {"berkenkamp_noisy": "berkenkamp", "michalewicz5_noisy": "michalewicz5"}
 SCALES = {"mle": 0.4, "mcmc": 0.2, "oracle": 0.0354}
 INITIAL, HORIZON = 4, 12
 
@@ -134,7 +135,7 @@ def made_runs(
                 "algorithm": [algorithm] * regret.size,
                 "seed": np.repeat(np.arange(seeds), queries),
                 "t": np.tile(np.arange(1 - INITIAL, queries - INITIAL + 1), seeds),
-                "f": OPTIMA[problem] - regret.ravel(),
+                "f": OPTIMA[NOISY.get(problem, problem)] - regret.ravel(),
             }
             if diagnostics is not None:
                 found = [diagnostics(problem, algorithm, seed) for seed in range(seeds)]
@@ -155,7 +156,11 @@ def made_runs(
     known = {"initial_points": INITIAL, "horizon": HORIZON, "stand_in": "", **facts}
     metadata = {
         "scale": scale,
-        "problems": {p: {"optimal_value": OPTIMA[p], "dim": PROBLEMS[p], **known} for p in regrets},
+        "problems": {
+            p: {"optimal_value": OPTIMA[f], "dim": PROBLEMS[f], **known}
+            for p in regrets
+            for f in [NOISY.get(p, p)]
+        },
         "timings": times,
     }
     return Runs(entry, metadata, pa.concat_tables(parts, promote_options="default"))
@@ -190,13 +195,15 @@ FINALS = {name: 0.05 + 0.03 * i for i, name in enumerate(ALGORITHMS)} | {"lb_gp_
 TIMES = {"mle": (10.0, 0.5), "mcmc": (90.0, 5.0), "a_gp_ucb": (9.0, 0.3), "lb_gp_ucb": (9.5, 0.2)}
 
 
-def full_runs(seeds: int = 10, **changes: Any) -> Runs:
+def full_runs(seeds: int = 10, beyond: bool = False, **changes: Any) -> Runs:
+    """Of all problems and algorithms; those beyond the paper only where they are asked for."""
+    finals = {**FINALS, "lb_gp_ucb_norm_tenth": 0.3} if beyond else FINALS
     return made_runs(
         {
             problem: {
-                name: falling(final, seeds, key=i) for i, (name, final) in enumerate(FINALS.items())
+                name: falling(final, seeds, key=i) for i, (name, final) in enumerate(finals.items())
             }
-            for problem in PROBLEMS
+            for problem in [*PROBLEMS, *(NOISY if beyond else ())]
         },
         scales,
         TIMES,
@@ -407,11 +414,12 @@ def test_figure_4_shows_the_regret_over_a() -> None:
     assert [tick.get_text() for tick in best.get_xticklabels()] == ["0.25", "0.5", "0.75"]
     for ax, metric in ((best, best_regret), (cumulative, cumulative_regret)):
         shown = [container.lines[0].get_ydata() for container in ax.containers]
-        for method, values in zip(("a_gp_ucb", "lb_gp_ucb"), shown, strict=True):
+        for method, values in zip(("a_gp_ucb", "lb_gp_ucb"), shown[:2], strict=True):
             names = (f"{method}_a025", method, f"{method}_a075")
             expected = [metric(found, "michalewicz5", name)[1][:, -1].mean() for name in names]
             np.testing.assert_allclose(np.asarray(values, dtype=float), expected)
-    assert len(boxes.patches) == 6 and boxes.get_yscale() == "log"
+    assert len(boxes.patches) == 7  # of LB-GP-UCB as released, a = 0.5 only
+    assert boxes.get_yscale() == "log"
     plt.close(figure)
 
 
@@ -533,6 +541,39 @@ def test_final_regret_and_its_tests() -> None:
     table = printed_tables.final_regret(partial_runs(), output())
     (row,) = rows(table)
     assert row["p (cumulative)"] is None and row["standard error (best)"] is None
+
+
+def test_a_shorter_horizon_is_the_first_rounds_of_a_run() -> None:
+    found = full_runs()
+    table = printed_tables.final_regret(found, output(), horizon=5)
+    (own,) = rows(table, problem="Agnp", algorithm="MLE")
+    assert own["T"] == 5
+    for metric, function in (("best", best_regret), ("cumulative", cumulative_regret)):
+        expected = function(found, "agnp", "mle")[1][:, 4].mean()
+        assert own[f"{metric} regret"] == pytest.approx(expected)
+    longer = printed_tables.final_regret(found, output(), horizon=10 * HORIZON)
+    assert records(longer) == records(printed_tables.final_regret(found, output()))
+    with pytest.raises(RepliboError, match=r"options\.horizon: must be a whole number >= 1, got 0"):
+        printed_tables.final_regret(found, output(), horizon=0)
+
+
+def test_regret_over_the_oracles() -> None:
+    """By hand: constant regrets 3 and 2 a round, on the seeds that both have."""
+    regret = np.full((4, INITIAL + HORIZON), 3.0)
+    regret[3] = 100.0  # a seed that the oracle has not
+    oracle = np.full((3, INITIAL + HORIZON), 2.0)
+    found = made_runs({"agnp": {"lb_gp_ucb": regret, "oracle": oracle}})
+    t, ratio = extra_figures.ratio_to_oracle(found, "agnp", "lb_gp_ucb", "oracle")
+    np.testing.assert_array_equal(t, np.arange(1, HORIZON + 1))
+    for end in (ratio.mean, ratio.low, ratio.high):
+        np.testing.assert_allclose(end, 1.5)
+    figure = extra_figures.optimality(found, output(algorithms=["oracle", "lb_gp_ucb"]))
+    (ax,) = figure.axes
+    rate = ax.lines[1].get_ydata()
+    np.testing.assert_allclose(rate, 5 * np.log(np.maximum(np.e, np.sqrt(t))))  # d = 5, t0 = e
+    plt.close(figure)
+    with pytest.raises(RepliboError, match="oracle must have been run"):
+        extra_figures.optimality(made_runs({"agnp": {"mle": regret}}), output())
 
 
 def test_optimum_found() -> None:
@@ -823,7 +864,7 @@ def configured_outputs() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("kind", "name"), configured_outputs())
 def test_every_configured_output_is_made(kind: Any, name: str, root: Path, tmp_path: Path) -> None:
     entry = load.load().paper("lb_gp_ucb")
-    found = full_runs()
+    found = full_runs(beyond=True)
     made = Runs(entry, found.metadata, found.table)  # the config's labels and colours
     out = getattr(entry, kind)[name]
     with warnings.catch_warnings():

@@ -7,10 +7,12 @@ The upper bound θ0 and the growth function g, which the balancing methods take 
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar, Literal
 
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
-from replibo.algorithms.parts.acquisition import UcbMaximiser
+from replibo.algorithms.parts.acquisition import Sigma, UcbMaximiser
+from replibo.algorithms.parts.information_gain import theoretical_beta
 from replibo.algorithms.parts.length_scale_range import (
     THETA0_DIAGNOSTICS,
     CandidateRatio,
@@ -19,19 +21,31 @@ from replibo.algorithms.parts.length_scale_range import (
     fit_theta0,
     theta0_diagnostics,
 )
-from replibo.settings import NonNegative
+from replibo.settings import NonNegative, Positive, Probability
 from replibo.streams import RunStreams
+from replibo.surrogates.exact_gp import ExactGP
 from replibo.surrogates.length_scale_fit import LOWER_BOUND, LengthScaleFit, LowerBound
 
 
 class AGpUcb(Algorithm):
-    """A-GP-UCB (Berkenkamp, Schoellig and Krause 2019), with known norm: θ_t = θ0/g(t).
+    """A-GP-UCB (Berkenkamp, Schoellig and Krause 2019): θ_t = θ0/g(t), and a norm that may grow.
 
     At each round t: θ_t = θ0/g(t), g(t) = max(t0, t^a), then x_t = argmax_x μ(x) + β σ(x) of the GP
     with length scale θ_t, given all data so far. It starts at θ0/t0, not at θ0.
 
+    The theory's β is the one of LB-GP-UCB, β_t = B_t + σ_N √(2(γ + 1 + ln(2/δ))), with the norm bound
+    that A-GP-UCB scales up as the length scale shrinks, B_t = b(t) g(t)^(d/2) N, and γ the
+    information gain ½ log det(I + σ⁻²K) of the points visited so far. b(t) = max(1, t^c); c = 0 where
+    the norm is known.
+
     Args:
-        beta: β, the factor of the standard deviation itself; the same for every θ_t.
+        beta: β, the factor of the standard deviation itself, the same for every θ_t; None takes the
+            theory's.
+        sigma: the σ that β multiplies: "latent", of f; "predictive", with the noise, as released.
+        noise_std: σ_N of the theory's β; by default the square root of ``noise_variance``.
+        delta: δ.
+        norm: N, the bound of the function's norm at θ0, in units of the standardised y.
+        norm_growth_exponent: c of b(t); only the theory's β knows of a norm.
         noise_variance: σ² of the GP, in units of the standardised y.
         growth_exponent: a.
         t0: "released", e^(5/(d+5)), as the released code has it; "printed", e^(5/d), the value that
@@ -52,8 +66,13 @@ class AGpUcb(Algorithm):
         space: Space,
         streams: RunStreams,
         *,
-        beta: NonNegative = 1.0,
+        beta: NonNegative | None = 1.0,
+        sigma: Sigma = "latent",
         noise_variance: NonNegative = 1e-4,
+        noise_std: NonNegative | None = None,
+        delta: Probability = 0.01,
+        norm: Positive = 1.0,
+        norm_growth_exponent: NonNegative = 0.0,
         growth_exponent: NonNegative = 0.5,
         t0: CandidateRatio = "released",
         length_scale_start: Literal["single", "multi"] = "single",
@@ -62,20 +81,24 @@ class AGpUcb(Algorithm):
         super().__init__(space, streams)
         self.beta = beta
         self.noise_variance = noise_variance
+        self.noise_std = math.sqrt(noise_variance) if noise_std is None else noise_std
+        self.delta, self.norm = delta, norm
+        self.norm_growth_exponent = norm_growth_exponent
         self.growth = Growth.for_candidates(t0, space.dim, growth_exponent)
         self.length_scale_start: Literal["single", "multi"] = length_scale_start
         self.length_scale_lower_bound = length_scale_lower_bound
-        self._maximiser = UcbMaximiser(space, noise_variance)
+        self._maximiser = UcbMaximiser(space, noise_variance, sigma=sigma)
         self._theta0: tuple[bytes, LengthScaleFit] | None = None  # a cache
 
     def ask(self, history: History, t: int) -> Proposal:
         fit = self._fit(history)
         theta0 = fit.length_scale
         length_scale = checked_length_scale(theta0 / self.growth(t), theta0)
+        beta = self._beta(history, length_scale, t)
         maximum = self._maximiser.maximise(
             history,
             length_scale,
-            self.beta,
+            beta,
             self.streams.algorithm_at(len(history)),
             fixed=self.growth.is_flat(t),
         )
@@ -85,10 +108,20 @@ class AGpUcb(Algorithm):
             {
                 "length_scale": length_scale,
                 **theta0_diagnostics(fit),
-                "beta": self.beta,
+                "beta": beta,
                 "jitter": maximum.jitter,
             },
         )
+
+    def _beta(self, history: History, length_scale: float, t: int) -> float:
+        """β_t."""
+        if self.beta is not None:
+            return self.beta
+        norm_growth = max(1.0, float(t) ** self.norm_growth_exponent)  # b(t)
+        norm_bound = norm_growth * self.growth(t) ** (0.5 * self.space.dim) * self.norm
+        model = ExactGP(self._maximiser.distances(history), length_scale, self.noise_variance)
+        gain = model.information_gain()
+        return theoretical_beta(norm_bound, self.noise_std, self.delta, gain)
 
     def _fit(self, history: History) -> LengthScaleFit:
         n = history.n_initial

@@ -55,8 +55,9 @@ class GpUcbMcmc(Algorithm):
             0.05 here, and 1e-4 for all other methods.
         warmup: number of warm-up iterations of NUTS.
         samples: S, number of samples.
-        average: "ucb", the expectation of the UCB; "variance", as the released code has it: the UCB
-            of the samples' mean and mean variance, μ̄ + β sqrt(mean of σ²).
+        average: "ucb", the expectation of the UCB; "variance", as the released code has it: the mean
+            variance in the place of a standard deviation, μ̄ + β (mean of σ²). (There σ² holds the
+            noise, a constant, which no maximiser depends on.)
     """
 
     late_imports: ClassVar[tuple[str, ...]] = ("torch", "pyro.infer.mcmc", "pyro.ops.stats")
@@ -141,8 +142,8 @@ class GpUcbMcmc(Algorithm):
     def _expectation(self, weights: Array, moments: Iterable[tuple[Array, Array]]) -> Array:
         """The acquisition at ``m`` points, from each node's posterior mean and variance there."""
         mean, variance = (np.array(nodes) for nodes in zip(*moments, strict=True))  # K x m each
-        sd = weights @ np.sqrt(variance) if self.average == "ucb" else np.sqrt(weights @ variance)
-        return weights @ mean + self.beta * sd
+        spread = np.sqrt(variance) if self.average == "ucb" else variance
+        return weights @ mean + self.beta * (weights @ spread)
 
     def _expectation_and_gradient(
         self, weights: Array, posteriors: list[PosteriorGradient], points: Array
@@ -151,13 +152,11 @@ class GpUcbMcmc(Algorithm):
         mean, variance, d_mean, d_variance = (
             np.array(nodes) for nodes in zip(*(p(points) for p in posteriors), strict=True)
         )
+        spread, slope = variance, d_variance
         if self.average == "ucb":
-            sd, d_sd = _root(variance, d_variance)
-            sd, d_sd = weights @ sd, np.tensordot(weights, d_sd, 1)
-        else:
-            sd, d_sd = _root(weights @ variance, np.tensordot(weights, d_variance, 1))
-        value = weights @ mean + self.beta * sd
-        return value, np.tensordot(weights, d_mean, 1) + self.beta * d_sd
+            spread, slope = _root(variance, d_variance)
+        value = weights @ mean + self.beta * (weights @ spread)
+        return value, np.tensordot(weights, d_mean, 1) + self.beta * np.tensordot(weights, slope, 1)
 
     def _maximise(
         self,

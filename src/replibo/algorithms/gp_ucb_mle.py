@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
-from replibo.algorithms.parts.acquisition import BEST_OBSERVED, UcbMaximiser
+from replibo.algorithms.parts.acquisition import BEST_OBSERVED, Sigma, UcbMaximiser
 from replibo.errors import RepliboError
 from replibo.settings import Natural, NonNegative
 from replibo.streams import RunStreams
@@ -26,6 +26,7 @@ class GpUcbMle(Algorithm):
 
     Args:
         beta: β, the factor of the standard deviation itself (BoTorch's ``beta`` is its square).
+        sigma: the σ that β multiplies: "latent", of f; "predictive", with the noise, as released.
         noise_variance: σ², in units of the standardised y.
         length_scale_start: "single", L-BFGS-B from ℓ = 0.693 only, as the released code does it;
             "multi", from several starts and with a lower bound, as the paper says
@@ -52,6 +53,7 @@ class GpUcbMle(Algorithm):
         streams: RunStreams,
         *,
         beta: NonNegative = 1.0,
+        sigma: Sigma = "latent",
         noise_variance: NonNegative = 1e-4,
         length_scale_start: Literal["single", "multi"] = "single",
         length_scale_lower_bound: LowerBound = LOWER_BOUND,
@@ -62,7 +64,9 @@ class GpUcbMle(Algorithm):
         self.noise_variance = noise_variance
         self.length_scale_start = length_scale_start
         self.length_scale_lower_bound = length_scale_lower_bound
-        self._maximiser = UcbMaximiser(space, noise_variance, best_observed=best_observed)
+        self._maximiser = UcbMaximiser(
+            space, noise_variance, sigma=sigma, best_observed=best_observed
+        )
 
     def ask(self, history: History, t: int) -> Proposal:
         if len(history) == 0:

@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
-from replibo.algorithms.parts.acquisition import UcbMaximiser
+from replibo.algorithms.parts.acquisition import Sigma, UcbMaximiser
 from replibo.algorithms.parts.balancing import Hyperparameter, HyperparameterBalancing, lemma_b5_xi
 from replibo.algorithms.parts.information_gain import (
     MaximumInformationGain,
@@ -24,6 +24,7 @@ from replibo.algorithms.parts.information_gain import (
     log_information_gain_bound,
     log_suspected_regret,
     scaled_norm,
+    theoretical_beta,
 )
 from replibo.algorithms.parts.length_scale_range import (
     CANDIDATES_AT_START,
@@ -97,12 +98,14 @@ class LbGpUcb(Algorithm):
         gamma: γ of R^θ (`replibo.algorithms.parts.information_gain.log_information_gain_bound`).
         norm_bound: "printed", B = (θ0/θ)^(d/2) N in R and in β; "released", B = N.
         beta: β where it is a constant; None takes that of Theorem 4.1.
-        information_gain: γ in β: "visited", the information gain ½ log det(I + σ⁻²K) of the points
-            visited so far; "maximum", the greatest of as many points of the domain (the pool, or
+        information_gain: γ in β: "visited", the information gain ½ log det(I + σ_N⁻²K) of the
+            points visited so far; "maximum", the greatest of as many points of the domain (the pool, or
             512 points of the cube).
+        sigma: the σ that β multiplies, in line 4 and in line 12: "latent", of f; "predictive", with
+            the noise, as the released code has it.
         width: factor of the mean β σ in line 12.
         width_sd: σ in line 12: "posterior"; "raw_x", what remains of it when it is taken at
-            un-normalised coordinates, as the released code does: the prior's, 1, but for
+            un-normalised coordinates, as the released code does: the prior's, 1 for f, but for
             one dimension, where the paper's problem lives on [0, 1].
         xi_sign: "printed", L_t(θ) - √(ξ_t/|S|) on both sides of line 12; "proof", plus on the
             left, as in the proof of Lemma B.2.
@@ -139,6 +142,7 @@ class LbGpUcb(Algorithm):
         norm_bound: Literal["printed", "released"] = "printed",
         beta: NonNegative | None = None,
         information_gain: Literal["visited", "maximum"] = "visited",
+        sigma: Sigma = "latent",
         width: NonNegative = 2.0,
         width_sd: Literal["posterior", "raw_x"] = "posterior",
         xi_sign: Literal["printed", "proof"] = "printed",
@@ -146,7 +150,13 @@ class LbGpUcb(Algorithm):
         length_scale_lower_bound: LowerBound = LOWER_BOUND,
     ) -> None:
         super().__init__(space, streams)
-        self._maximiser = UcbMaximiser(space, noise_variance)
+        self._maximiser = UcbMaximiser(space, noise_variance, sigma=sigma)
+        self.sigma = sigma
+        # Whose information gain stands in β: that of a GP whose noise variance is σ_N².
+        self._gain_variance = noise_variance if noise_std is None else noise_std**2
+        self._gain_model = (
+            self._maximiser if noise_std is None else UcbMaximiser(space, self._gain_variance)
+        )
         self.noise_variance = noise_variance
         self.noise_std = math.sqrt(noise_variance) if noise_std is None else noise_std
         self.delta, self.norm = delta, norm
@@ -318,26 +328,25 @@ class LbGpUcb(Algorithm):
         if self.beta is not None:
             return self.beta
         gain = self._information_gain(u.length_scale, history, n)
-        noise = self.noise_std * math.sqrt(2.0 * (gain + 1.0 + math.log(2.0 / self.delta)))
-        return self._norm_bound(u, theta0) + noise
+        return theoretical_beta(self._norm_bound(u, theta0), self.noise_std, self.delta, gain)
 
     def _information_gain(self, length_scale: float, history: History, n: int) -> float:
         if self.information_gain == "visited":
-            return self._maximiser.information_gain(history, length_scale, n)
+            return self._gain_model.information_gain(history, length_scale, n)
         if length_scale not in self._maximum_gain:
             domain = self.space.candidates
             if domain is None:
                 rng = generator("lb_gp_ucb", "domain", self.space.dim)
                 domain = rng.random((DOMAIN_POINTS, self.space.dim))
             self._maximum_gain[length_scale] = MaximumInformationGain(
-                domain, length_scale, self.noise_variance
+                domain, length_scale, self._gain_variance
             )
         return self._maximum_gain[length_scale](n)
 
     def _width_sd(self, u: Hyperparameter, history: History, n: int) -> float:
         """σ_{τ-1}(x_τ) of line 12, x_τ being the query asked when ``n`` observations were there."""
         if self.width_sd == "raw_x" and self.space.dim > 1:
-            return 1.0
+            return 1.0 if self.sigma == "latent" else math.sqrt(1.0 + self.noise_variance)
         asked = history.X[n] if self.space.candidates is None else int(history.candidate[n])
         return self._maximiser.posterior_sd(history, n, u.length_scale, asked)
 

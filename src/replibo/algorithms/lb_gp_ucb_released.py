@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from replibo.algorithms.base import Space
 from replibo.algorithms.lb_gp_ucb import LbGpUcb
+from replibo.algorithms.parts.acquisition import Sigma
 from replibo.algorithms.parts.information_gain import Rate
 from replibo.algorithms.parts.length_scale_range import CandidateRatio
 from replibo.settings import NonNegative
@@ -16,9 +17,9 @@ class LbGpUcbReleased(LbGpUcb):
     """LB-GP-UCB as the released code runs it, once mended: `LbGpUcb` with other settings.
 
     Other than in Algorithm 1: the candidates lie closer, R^θ takes the RBF kernel's γ and no norm,
-    β = 1.0004 (Theorem 4.1 with σ_N = 1e-4), eliminations
-    are decided on once the mean β σ, with σ at un-normalised coordinates. The factor 0.01 of its
-    R^θ makes no difference.
+    β = 1.000355 (Theorem 4.1 with σ_N = 1e-4 and no information gain) multiplies the predictive σ,
+    eliminations are decided on once the mean β σ, with σ at un-normalised coordinates. The factor
+    0.01 of its R^θ makes no difference.
     """
 
     def __init__(
@@ -31,7 +32,8 @@ class LbGpUcbReleased(LbGpUcb):
         extension: Literal["printed", "released"] = "released",
         gamma: Rate = "rbf",
         norm_bound: Literal["printed", "released"] = "released",
-        beta: NonNegative | None = 1.0004,
+        beta: NonNegative | None = 1.000355,
+        sigma: Sigma = "predictive",
         width: NonNegative = 1.0,
         width_sd: Literal["posterior", "raw_x"] = "raw_x",
         xi_sign: Literal["printed", "proof"] = "proof",
@@ -46,6 +48,7 @@ class LbGpUcbReleased(LbGpUcb):
             gamma=gamma,
             norm_bound=norm_bound,
             beta=beta,
+            sigma=sigma,
             width=width,
             width_sd=width_sd,
             xi_sign=xi_sign,

@@ -8,13 +8,17 @@ import math
 import numpy as np
 
 from replibo.problems.base import Array, Problem
+from replibo.settings import NonNegative
 
 
 class Berkenkamp(Problem):
-    """f(x) = 0.6 x + N(x; 0.2, 0.08²)/8 on [0, 1], maximised, without noise.
+    """f(x) = 0.6 x + N(x; 0.2, 0.08²)/8 on [0, 1], maximised.
 
     A narrow peak on a straight slope: the global maximum 0.7452 lies at 0.2062, a local one, 0.6, at
     the right end. (The caption of Figure 1 has it at 0.3, where f = 0.465.)
+
+    Args:
+        noise_std: standard deviation of the observation noise, in units of f.
 
     Attributes:
         optimizers: ``1 x 1``, the maximiser, f'(x) = 0.
@@ -23,8 +27,9 @@ class Berkenkamp(Problem):
     MEAN, SD = 0.2, 0.08
     """Of the normal density."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, noise_std: NonNegative = 0.0) -> None:
         self.dim = 1
+        self.noise_std = noise_std
         self.bounds = np.array([[0.0], [1.0]])
         self.optimizers = np.array([[0.20617869024055846]])
         self.optimal_value = float(self.evaluate_true(self.optimizers)[0])

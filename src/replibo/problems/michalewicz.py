@@ -6,21 +6,25 @@ from __future__ import annotations
 import numpy as np
 
 from replibo.problems.botorch_interface import BotorchProblem
+from replibo.settings import NonNegative
 
 
 class Michalewicz5(BotorchProblem):
-    """f(x) = Σ_i sin(x_i) sin²⁰(i x_i²/π) on [0, π]^5 (steepness 10), maximised, without noise.
+    """f(x) = Σ_i sin(x_i) sin²⁰(i x_i²/π) on [0, π]^5 (steepness 10), maximised.
 
     Its ridges are steep and most of the domain is flat. The maximum is 4.687658; BoTorch gives it to
     these digits only, and here it is the value at the optimum itself, in double precision, so that
     no regret is below 0. (The released code of the paper takes [0, 3.14]^5.)
 
+    Args:
+        noise_std: standard deviation of the observation noise, in units of f.
+
     Attributes:
         optimizers: ``1 x 5``, the maximiser; each coordinate maximises its own term.
     """
 
-    def __init__(self) -> None:
-        super().__init__(function="Michalewicz", dim=5)
+    def __init__(self, *, noise_std: NonNegative = 0.0) -> None:
+        super().__init__(function="Michalewicz", dim=5, noise_std=noise_std)
         self.optimizers = np.array(
             [
                 [

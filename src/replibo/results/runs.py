@@ -93,6 +93,17 @@ class Runs:
         table = pa.concat_tables(kept) if kept else self.table.slice(0, 0)
         return Runs(self.entry, self.metadata, table, self.left_out)
 
+    def until(self, t: int) -> Runs:
+        """As they were after round ``t``; runs that ended before are left as they are."""
+        import pyarrow.compute as pc
+
+        problems = {
+            problem: {**facts, "horizon": min(facts["horizon"], t)}
+            for problem, facts in self.metadata["problems"].items()
+        }
+        table = self.table.filter(pc.less_equal(self.table["t"], t))
+        return Runs(self.entry, {**self.metadata, "problems": problems}, table, self.left_out)
+
     def has(self, problem: str, algorithm: str) -> bool:
         """Whether there are runs of this problem and algorithm."""
         return (problem, algorithm) in self._groups

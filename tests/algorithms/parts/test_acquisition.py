@@ -122,6 +122,26 @@ def test_pool_against_brute_force(length_scale: float, beta: float, fixed: bool)
     assert maximum.jitter == 0.0
 
 
+@pytest.mark.parametrize("fixed", [True, False])
+def test_predictive_sd_on_pool_and_cube(fixed: bool) -> None:
+    """GPyTorch's variance plus the noise, in the maximum and in `posterior_sd`."""
+    space, history = pool_history()
+    assert space.candidates is not None
+    mean, sd = dense_posterior(history, 0.3, space.candidates)
+    sd = np.sqrt(sd**2 + NOISE)
+    maximiser = UcbMaximiser(space, NOISE, sigma="predictive")
+    maximum = maximiser.maximise(history, 0.3, 1.0, rng_of(), fixed=fixed)
+    best = maximum.candidate
+    assert (mean + sd)[best] == pytest.approx((mean + sd).max(), abs=1e-9)
+    assert maximum.sd == pytest.approx(sd[best], abs=1e-7)
+    assert maximiser.posterior_sd(history, len(history), 0.3, best) == pytest.approx(maximum.sd)
+    cube = UcbMaximiser(Space(space.dim), NOISE, sigma="predictive")
+    found = cube.maximise(history, 0.3, 1.0, rng_of(), fixed=fixed)
+    _, there = dense_posterior(history, 0.3, found.x[None])
+    assert found.sd == pytest.approx(np.sqrt(there[0] ** 2 + NOISE), abs=1e-7)
+    assert found.value >= maximum.value - 1e-9  # the cube holds the pool
+
+
 def test_pool_of_equal_ones_the_first() -> None:
     pool = np.array([[0.5, 0.5], [0, 0], [0, 1], [1, 0], [1, 1]])
     history = history_of(pool[:1], np.ones(1), [0])

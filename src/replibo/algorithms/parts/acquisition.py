@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy.optimize import minimize
@@ -27,6 +28,10 @@ BEST_OBSERVED = 0
 with short length scales its search then misses the maximum more often than not, and explores in
 place of it; with 20 it is nearly always found."""
 
+Sigma = Literal["latent", "predictive"]
+"""Which standard deviation β multiplies: "latent", σ of f, as the paper has it; "predictive", that of a
+new observation, √(σ² + noise variance), as the released code has it."""
+
 
 @dataclass(frozen=True)
 class Maximum:
@@ -36,7 +41,7 @@ class Maximum:
         x: ``d``, in the unit cube.
         candidate: its row in the pool of a finite problem; -1 elsewhere.
         mean: μ(x), in units of the standardised y.
-        sd: σ(x) of f (without the noise), likewise.
+        sd: σ(x), likewise: of f, or predictive (`Sigma`).
         value: μ(x) + βσ(x).
         jitter: what had to be added to the noise variance (see `replibo.surrogates.exact_gp`).
     """
@@ -60,6 +65,7 @@ class UcbMaximiser:
         space: with candidates, the maximum over all of them is taken (ties go to the first), and a row
             may be asked again; without, the maximum over the cube is searched for.
         noise_variance: σ² ≥ 0, in units of the standardised y.
+        sigma: which standard deviation β multiplies.
         restarts: number of ascents on a cube.
         raw_samples: number of points of the whole cube among which the starts are chosen.
         best_observed: number of the best points observed beside which starts are looked for too.
@@ -70,12 +76,14 @@ class UcbMaximiser:
         space: Space,
         noise_variance: float,
         *,
+        sigma: Sigma = "latent",
         restarts: int = RESTARTS,
         raw_samples: int = RAW_SAMPLES,
         best_observed: int = BEST_OBSERVED,
     ) -> None:
         self.space = space
         self.noise_variance = noise_variance
+        self._added = noise_variance if sigma == "predictive" else 0.0  # to the variance of f
         self.restarts, self.raw_samples = restarts, raw_samples
         self.best_observed = best_observed
         pool = space.candidates
@@ -120,7 +128,7 @@ class UcbMaximiser:
             between, to_pool = self._pool(history)
             gp = ExactGP(between, length_scale, self.noise_variance)
             mean, variance = gp.posterior(y, to_pool)
-        sd = np.sqrt(variance)
+        sd = np.sqrt(variance + self._added)
         value = mean + beta * sd
         row = int(np.argmax(value))  # ties go to the first
         return Maximum(
@@ -138,8 +146,8 @@ class UcbMaximiser:
         """
         gp = self._model(history, length_scale, n)
         if self.space.candidates is None:
-            return math.sqrt(gp.variance_given_first(n, np.asarray(where)))
-        return math.sqrt(gp.pool_variance_given_first(n, int(where)))
+            return math.sqrt(gp.variance_given_first(n, np.asarray(where)) + self._added)
+        return math.sqrt(gp.pool_variance_given_first(n, int(where)) + self._added)
 
     def information_gain(
         self, history: History, length_scale: float, n: int | None = None
@@ -206,11 +214,11 @@ class UcbMaximiser:
 
         def ucb(points: Array) -> Array:
             mean, variance = posterior.value(points)
-            return mean + beta * np.sqrt(variance)
+            return mean + beta * np.sqrt(variance + self._added)
 
         def ucb_and_gradient(points: Array) -> tuple[Array, Array]:
             mean, variance, d_mean, d_variance = posterior(points)
-            sd = np.sqrt(variance)
+            sd = np.sqrt(variance + self._added)
             # Where σ is 0, at a point observed without noise, it has a kink; nothing is added there.
             half = np.divide(0.5 * beta, sd, out=np.zeros_like(sd), where=sd > 0.0)
             return mean + beta * sd, d_mean + half[:, None] * d_variance
@@ -228,7 +236,7 @@ class UcbMaximiser:
         mean, variance = posterior.value(x[None])
         if isinstance(gp, GrowingGP):  # with the bits of `posterior_sd`
             variance[0] = gp.variance_given_first(len(gp), x)
-        mu, sd = float(mean[0]), math.sqrt(variance[0])
+        mu, sd = float(mean[0]), math.sqrt(variance[0] + self._added)
         return Maximum(x, -1, mu, sd, mu + beta * sd, gp.jitter)
 
 

@@ -53,6 +53,18 @@ def scaled_norm(norm: float, theta0: float, length_scale: float, dim: int) -> fl
     return norm * (theta0 / length_scale) ** (0.5 * dim)
 
 
+def theoretical_beta(norm_bound: float, noise_std: float, delta: float, gain: float) -> float:
+    """β = B + σ_N √(2(γ + 1 + ln(2/δ))) of Theorem 4.1.
+
+    Args:
+        norm_bound: B.
+        noise_std: σ_N, in units of the standardised y.
+        gain: γ, in nats.
+    """
+    noise = noise_std * math.sqrt(2.0 * (gain + 1.0 + math.log(2.0 / delta)))
+    return norm_bound + noise
+
+
 def log_suspected_regret(log_gamma: float, norm_bound: float, n: int) -> float:
     """ln R^θ(n), R^θ(n) = √n (B √γ_n + γ_n), up to a constant (Theorem 2.3).
 

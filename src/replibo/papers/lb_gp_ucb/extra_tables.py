@@ -131,6 +131,14 @@ def _correlations(thetas: Array, values: Array) -> tuple[float | None, ...]:
 
 # Sensitivity of claim 3 to the readings
 
+BASELINE_READINGS = {
+    "a_gp_ucb_printed_t0": "a_gp_ucb",
+    "a_gp_ucb_theory": "a_gp_ucb",
+    "a_gp_ucb_theory_printed_t0": "a_gp_ucb",
+    "mle_multi": "mle",
+}
+"""Other readings of baselines, and which baseline each takes the place of."""
+
 
 def sensitivity(
     runs: Runs,
@@ -148,11 +156,10 @@ def sensitivity(
     Args:
         baselines: what the regret is compared with.
         baseline_readings: other readings of baselines, and which baseline each takes the place of;
-            ``printed`` is compared then. By default A-GP-UCB's with the printed t0.
+            ``printed`` is compared then.
         printed: LB-GP-UCB as printed.
     """
-    if baseline_readings is None:
-        baseline_readings = {"a_gp_ucb_printed_t0": "a_gp_ucb"}
+    baseline_readings = BASELINE_READINGS if baseline_readings is None else baseline_readings
     columns = (
         *("problem", "metric", "reading", "seeds", "regret of LB-GP-UCB at T", "standard error"),
         *("lowest baseline", "its regret", "LB-GP-UCB is lowest", "baselines"),

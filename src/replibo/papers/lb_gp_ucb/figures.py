@@ -235,6 +235,11 @@ def figure_3(runs: Runs, entry: FigureEntry, *, log_best: bool = False) -> Figur
 ABLATION: dict[str, tuple[str, ...]] = {
     "a_gp_ucb": ("a_gp_ucb_a025", "a_gp_ucb", "a_gp_ucb_a075"),
     "lb_gp_ucb": ("lb_gp_ucb_a025", "lb_gp_ucb", "lb_gp_ucb_a075"),
+    "lb_gp_ucb_released": (
+        "lb_gp_ucb_released_a025",
+        "lb_gp_ucb_released",
+        "lb_gp_ucb_released_a075",
+    ),
 }
 """For each method, its entries with a = 0.25, 0.5 and 0.75."""
 
@@ -256,15 +261,16 @@ def figure_4(
     """
     figure, axes = plotting.panels(1, 3)
     ran = {
-        method: sorted(runs.algorithms(problem, names), key=lambda a: growth_exponent(runs, a))
+        method: sorted(own, key=lambda a: growth_exponent(runs, a))
         for method, names in families.items()
+        if (own := runs.algorithms(problem, names))
     }
     positions = sorted({growth_exponent(runs, name) for names in ran.values() for name in names})
     place = {a: i for i, a in enumerate(positions)}
     for i, (method, names) in enumerate(ran.items()):
         style: dict[str, Any] = plotting.line_style(runs.entry.algorithms[method])
         # The boxes of the methods stand side by side, not on top of each other.
-        shift = 0.36 * (i - (len(ran) - 1) / 2)
+        shift = 0.3 * (i - (len(ran) - 1) / 2)
         at = {name: place[growth_exponent(runs, name)] for name in names}
         for ax, metric in zip(axes[0], ("best", "cumulative"), strict=False):
             values = [final_regret_of(runs, problem, name, metric) for name in names]  # type: ignore[arg-type]
@@ -305,7 +311,7 @@ def _box(ax: Axes, values: Array, position: float, color: str) -> None:
     ax.boxplot(
         values,
         positions=[position],
-        widths=0.28,
+        widths=0.22,
         whis=(5, 95),
         showfliers=False,
         manage_ticks=False,

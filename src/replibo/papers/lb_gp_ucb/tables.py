@@ -159,12 +159,22 @@ def table_2(runs: Runs, entry: FigureEntry) -> Table:
 # Final regrets
 
 
-def final_regret(runs: Runs, entry: FigureEntry, *, algorithm: str = "lb_gp_ucb") -> Table:
+def final_regret(
+    runs: Runs, entry: FigureEntry, *, algorithm: str = "lb_gp_ucb", horizon: int | None = None
+) -> Table:
     """Cumulative and best regret at t = T, and tests of ``algorithm``'s being lower.
 
     The tests are paired by seed; the adjusted p-values are of Benjamini and Hochberg, a family
     being all methods that ``algorithm`` is compared with on one problem, by one metric.
+
+    Args:
+        horizon: T, where it is not that of the runs. (No method knows T, so that a run's first
+            rounds are a shorter run.)
     """
+    if horizon is not None:
+        if horizon < 1:
+            raise RepliboError(f"options.horizon: must be a whole number >= 1, got {horizon}")
+        runs = runs.until(horizon)
     rows: list[Row] = []
     problems = runs.problems(entry.problems)
     for problem in problems:

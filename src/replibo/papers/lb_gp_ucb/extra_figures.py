@@ -1,0 +1,80 @@
+"""Figures that the LB-GP-UCB paper (Ziomek, Adachi and Osborne 2024) does not have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from replibo.config.models import COLORS, FigureEntry
+from replibo.errors import RepliboError
+from replibo.papers.common import dim_of, problem_label
+from replibo.papers.lb_gp_ucb.traces import GROWTH_EXPONENT, cumulative_regret
+from replibo.problems.base import Array
+from replibo.results import intervals, plotting
+from replibo.results.runs import Runs
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CONFIDENCE = 0.95
+
+
+def optimality(runs: Runs, entry: FigureEntry, *, oracle: str = "oracle") -> Figure:
+    """R_t over the oracle's, beside d ln g(t), to which LB-GP-UCB's bound is proportional.
+
+    "For a fixed choice of growth function, we get R_T/R^θ*(T) = O(d ln g(T))" (section 4), where
+    A-GP-UCB has O(g(T)^d). R^θ* is the oracle's bound; here it is the regret of GP-UCB at θ̂*. g(t) =
+    max(t0, √t), t0 = e^(5/d), as LB-GP-UCB is printed.
+
+    Args:
+        oracle: the algorithm in the denominator; the others are the entry's.
+    """
+    problems = [p for p in runs.problems(entry.problems) if runs.has(p, oracle)]
+    if not problems:
+        raise RepliboError(f"{oracle} must have been run on a problem")
+    figure, axes = plotting.panels(1, len(problems))
+    for ax, problem in zip(axes[0], problems, strict=True):
+        for name in runs.algorithms(problem, entry.algorithms):
+            if name == oracle:
+                continue
+            t, ratio = ratio_to_oracle(runs, problem, name, oracle)
+            look = plotting.line_style(runs.entry.algorithms[name])
+            ax.plot(t, ratio.mean, **look)
+            ax.fill_between(t, ratio.low, ratio.high, color=look["color"], alpha=0.15, lw=0)
+        d = dim_of(runs, problem)
+        rounds = np.arange(1, runs.horizon(problem) + 1)
+        growth = np.maximum(np.exp(5 / d), rounds**GROWTH_EXPONENT)
+        ax.plot(
+            rounds, d * np.log(growth), color=COLORS["black"], ls="dotted", label=r"$d\,\ln g(t)$"
+        )
+        ax.axhline(1.0, color=COLORS["grey"], lw=0.8)
+        ax.set_yscale("log")
+        ax.set_title(problem_label(runs, problem))
+        ax.set_xlabel("round $t$")
+        ax.set_ylabel("$R_t$ over the oracle's")
+    caption = (
+        f"{entry.caption} Ratio of the mean cumulative regrets over the common seeds; shaded: "
+        f"{CONFIDENCE:.0%} by the jackknife. The rate is up to a constant, a vertical shift on this "
+        f"axis: what the theorem bounds is how fast a curve rises. {runs.note(problems)}"
+    )
+    return plotting.finish(figure, caption)
+
+
+def ratio_to_oracle(
+    runs: Runs, problem: str, algorithm: str, oracle: str
+) -> tuple[Array, intervals.Interval]:
+    """The rounds, and the ratio of mean cumulative regrets in each, over the seeds that both have."""
+    seeds = [runs.seeds(problem, name) for name in (algorithm, oracle)]
+    common = np.intersect1d(seeds[0], seeds[1])
+    both = []
+    for name, own in zip((algorithm, oracle), seeds, strict=True):
+        t, values = cumulative_regret(runs, problem, name)
+        both.append(values[np.isin(own, common)])
+
+    def ratio(values: Array) -> Array:  # r x 2 x T
+        mine, theirs = values.mean(axis=0)
+        quotient: Array = np.divide(mine, theirs, out=np.full_like(mine, np.nan), where=theirs > 0)
+        return quotient
+
+    return t, intervals.jackknife_interval(np.stack(both, axis=1), ratio, CONFIDENCE)
