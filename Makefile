@@ -23,7 +23,7 @@ $(VENV)/installed: envs/requirements.txt pyproject.toml
 
 quick: $(VENV)/installed ## run the whole workflow at quick scale (no network, stand-in data)
 	$(BIN)/snakemake --cores $(CORES) quick
-	@echo && cat results/quick/claims.md && echo "figures: figures/quick; tables and verdicts: results/quick"
+	@echo && $(BIN)/replibo claims --scale quick && echo "figures, with the map of verdicts: figures/quick; tables and verdicts: results/quick"
 
 test: $(VENV)/installed ## style, types, lint, tests, the whole workflow at smoke scale
 	$(BIN)/ruff check .

@@ -25,7 +25,7 @@ include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/runs.smk"
 include: "workflow/rules/outputs.smk"
-include: "workflow/rules/claims.smk"
+include: "workflow/rules/verdicts.smk"
 include: "workflow/rules/coco.smk"
 
 

@@ -138,7 +138,7 @@ def test_what_misses_runs_names_the_target_that_makes_them(
         (
             ("claims", "--scale", "quick"),
             "f1/go_ucb/seeds_0-4.parquet and 7 more",
-            "results/quick/claims",
+            "results/quick/verdicts",
         ),
         (
             ("publish", "go_ucb", "--scale", "quick"),

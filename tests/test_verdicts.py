@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import math
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from replibo import verdicts
 from replibo.config import claims, load, models
 from replibo.config.claims import Claim
 from replibo.errors import RepliboError
 from replibo.papers import go_ucb, lookup
-from replibo.results.comparisons import Comparison, judge
+from replibo.results.comparisons import Comparison, Test, decided, judge
 from replibo.results.runs import Runs
+from replibo.run import pairs
+from replibo.verdicts import Judgement, Verdict
+from replibo.workflow import targets
 
 NAMES = ("go_ucb", "gp_ei", "gp_pi", "gp_ucb")
 
@@ -58,25 +65,63 @@ def regrets(**means: float) -> dict[str, np.ndarray]:
     return {name: constant(means[name], key=i) for i, name in enumerate(NAMES)}
 
 
+def judged(runs: Runs | None, own: Claim, reading: str = "printed") -> Judgement:
+    """The verdict on a claim in one reading or control."""
+    entry = load.load().paper("go_ucb")
+    found = verdicts.judge_claim("c", "go_ucb", own, entry, runs)
+    return next(one for one in (*found.readings, *found.controls) if one.name == reading)
+
+
 def test_the_rule() -> None:
     def word(*outcomes: Any) -> str:
         return judge([Comparison(outcome, "") for outcome in outcomes])
 
-    assert word("supported", "supported") == "replicated"
-    assert word("supported", "open") == word("supported", "contradicted") == "partly"
-    assert word("contradicted", "open") == word("contradicted") == "not replicated"
-    assert word("open") == "inconclusive"
+    assert word("supported", "supported") == "holds"
+    assert word("supported", "left out") == "holds"
+    assert word("supported", "open") == word("supported", "contradicted") == "holds in part"
+    assert word("contradicted", "open") == word("contradicted") == "does not hold"
+    assert word("open") == word("open", "left out") == word("left out") == word() == "open"
+
+
+P_VALUES = st.one_of(st.floats(0, 1), st.just(math.nan))
+
+
+@given(st.lists(st.tuples(P_VALUES, P_VALUES), max_size=6), st.sampled_from([0.01, 0.05]))
+def test_tests_are_decided_by_holms_p_values(
+    pairs: list[tuple[float, float]], level: float
+) -> None:
+    """By Holm's definition: of m tests the one with the k-th smallest p is rejected if it and all smaller
+    ones are below level/(m - k + 1). What is decided already stays, and does not count."""
+    settled = Comparison("open", "was not run")
+    found = decided([settled, *(Test("x", *pair) for pair in pairs)], level)
+    assert found[0] is settled
+    rejected: list[set[int]] = []
+    for direction in (0, 1):
+        known = [
+            (own[direction], i) for i, own in enumerate(pairs) if not math.isnan(own[direction])
+        ]
+        passed: set[int] = set()
+        for k, (p, i) in enumerate(sorted(known)):
+            if not p * (len(known) - k) < level:
+                break
+            passed.add(i)
+        rejected.append(passed)
+    for i, own in enumerate(found[1:]):
+        expected = (
+            "contradicted" if i in rejected[1] else "supported" if i in rejected[0] else "open"
+        )
+        assert own.outcome == expected
 
 
 @pytest.mark.parametrize(
     ("own", "expected"),
-    [(0.0, "replicated"), (0.5, "not replicated"), (0.1, "inconclusive"), (0.15, "partly")],
+    [(0.0, "holds"), (0.5, "does not hold"), (0.1, "open"), (0.15, "holds in part")],
 )
 def test_below_each_baseline(own: float, expected: str, root: Path) -> None:
     runs = made_runs({"f1": regrets(go_ucb=own, gp_ei=0.2, gp_pi=0.1, gp_ucb=0.1)})
-    if expected == "inconclusive":
+    if expected == "open":
         runs = made_runs({"f1": {name: constant(0.1, sd=0.1, key=7) for name in NAMES}})
-    found = verdicts.verdict("c", "go_ucb", claim("go_ucb_1_f1"), runs)
+    found = judged(runs, claim("go_ucb_1_f1"))
     assert found.verdict == expected
     assert found.seeds == 100 and all("±" in text for text in found.ours)
 
@@ -84,30 +129,37 @@ def test_below_each_baseline(own: float, expected: str, root: Path) -> None:
 def test_closest_baseline(root: Path) -> None:
     close = {"go_ucb": 0.0, "gp_ei": 0.3, "gp_pi": 0.3, "gp_ucb": 0.1}
     swapped = {**close, "gp_ei": 0.1, "gp_pi": 0.1, "gp_ucb": 0.3}
-    runs = made_runs({"f1": regrets(**close), "f2": regrets(**close)})
-    assert verdicts.verdict("c", "go_ucb", claim("go_ucb_2"), runs).verdict == "replicated"
-    runs = made_runs({"f1": regrets(**close), "f2": regrets(**swapped)})
-    assert verdicts.verdict("c", "go_ucb", claim("go_ucb_2"), runs).verdict == "partly"
-    runs = made_runs({"f1": regrets(**swapped), "f2": regrets(**swapped)})
-    assert verdicts.verdict("c", "go_ucb", claim("go_ucb_2"), runs).verdict == "not replicated"
+    for f1, f2, expected in (
+        (close, close, "holds"),
+        (close, swapped, "holds in part"),
+        (swapped, swapped, "does not hold"),
+    ):
+        runs = made_runs({"f1": regrets(**f1), "f2": regrets(**f2)})
+        assert judged(runs, claim("go_ucb_2")).verdict == expected
 
 
 def test_shrinking_error_bars(root: Path) -> None:
+    own = claim("go_ucb_3")
     # independent noise: the running average's spread shrinks as 1/sqrt(t - n)
     shrinking = {name: constant(0.1, key=i) for i, name in enumerate(NAMES)}
-    runs = made_runs({"f1": shrinking, "f2": shrinking})
-    assert verdicts.verdict("c", "go_ucb", claim("go_ucb_3"), runs).verdict == "replicated"
+    assert judged(made_runs({"f1": shrinking, "f2": shrinking}), own).verdict == "holds"
     growing = {name: value * np.arange(1, 21) ** 2 for name, value in shrinking.items()}
-    runs = made_runs({"f1": growing, "f2": growing})
-    assert verdicts.verdict("c", "go_ucb", claim("go_ucb_3"), runs).verdict == "not replicated"
+    assert judged(made_runs({"f1": growing, "f2": growing}), own).verdict == "does not hold"
     # methods that had a spread at first, and none in the end
     spread = np.random.default_rng(0).uniform(size=(100, 1))
     vanished = {name: np.where(np.arange(20) == 5, 1.0, -1 / 14) * spread for name in NAMES}
-    runs = made_runs({"f1": vanished, "f2": vanished})
-    assert verdicts.verdict("c", "go_ucb", claim("go_ucb_3"), runs).verdict == "replicated"
-    # no spread at any round shows nothing
+    assert judged(made_runs({"f1": vanished, "f2": vanished}), own).verdict == "holds"
+    # a method without any spread is left out, and said to be
+    some = {**shrinking, "go_ucb": np.zeros((100, 20))}
+    found = judged(made_runs({"f1": some, "f2": some}), own)
+    assert found.verdict == "holds"
+    assert [c.ours.endswith("no error bar to compare") for c in found.comparisons].count(True) == 2
+    # and nothing but such methods shows nothing
     runs = made_runs({p: {name: np.zeros((100, 20)) for name in NAMES} for p in ("f1", "f2")})
-    assert verdicts.verdict("c", "go_ucb", claim("go_ucb_3"), runs).verdict == "inconclusive"
+    assert judged(runs, own).verdict == "open"
+
+
+BETTER = {"go_ucb": 0.0, "gp_ei": 0.2, "gp_pi": 0.2, "gp_ucb": 0.1}
 
 
 @pytest.mark.parametrize(
@@ -118,38 +170,179 @@ def test_shrinking_error_bars(root: Path) -> None:
         ({"horizon": 19}, "T = 19 of 20"),
     ],
 )
-def test_a_smaller_run_never_says_replicated(
+def test_the_verdict_of_a_smaller_run_says_so(
     changes: dict[str, Any], reason: str, root: Path
 ) -> None:
-    means = {"go_ucb": 0.0, "gp_ei": 0.2, "gp_pi": 0.2, "gp_ucb": 0.1}
-    found = verdicts.verdict(
-        "c", "go_ucb", claim("go_ucb_1_f1"), made_runs({"f1": regrets(**means)}, **changes)
-    )
-    assert found.verdict == f"holds ({reason})"
+    own = claim("go_ucb_1_f1")
+    runs = made_runs({"f1": regrets(**BETTER)}, **changes)
+    assert judged(runs, own).verdict == f"holds (reduced: {reason})"
+    entry = load.load().paper("go_ucb")
+    assert not verdicts.judge_claim("c", "go_ucb", own, entry, runs).replicated
+    whole = made_runs({"f1": regrets(**BETTER)})
+    assert verdicts.judge_claim("c", "go_ucb", own, entry, whole).replicated
 
 
 def test_fewer_seeds_are_said(root: Path) -> None:
-    means = {"go_ucb": 0.0, "gp_ei": 0.2, "gp_pi": 0.2, "gp_ucb": 0.1}
-    few = {name: value[:30] for name, value in regrets(**means).items()}
-    found = verdicts.verdict("c", "go_ucb", claim("go_ucb_1_f1"), made_runs({"f1": few}))
-    assert found.verdict == "holds (30 of 100 seeds)"
+    few = {name: value[:30] for name, value in regrets(**BETTER).items()}
+    found = judged(made_runs({"f1": few}), claim("go_ucb_1_f1"))
+    assert found.verdict == "holds (reduced: 30 of 100 seeds)"
 
 
 def test_a_baseline_of_few_seeds_is_said(root: Path) -> None:
     """Baselines that may be missing stand in a claim's options alone."""
     own = claim("go_ucb_1_f1").model_copy(update={"algorithms": ("go_ucb",)})
-    runs = regrets(go_ucb=0.0, gp_ei=0.2, gp_pi=0.2, gp_ucb=0.1)
+    runs = regrets(**BETTER)
     runs["gp_pi"] = runs["gp_pi"][:30]
-    found = verdicts.verdict("c", "go_ucb", own, made_runs({"f1": runs}))
-    assert (found.verdict, found.seeds) == ("holds (30 of 100 seeds)", 30)
+    found = judged(made_runs({"f1": runs}), own)
+    assert (found.verdict, found.seeds) == ("holds (reduced: 30 of 100 seeds)", 30)
 
 
 def test_missing_runs_are_not_run(root: Path) -> None:
     runs = made_runs({"f1": {"go_ucb": constant(0.0), "gp_ei": constant(0.2)}})
-    found = verdicts.verdict("c", "go_ucb", claim("go_ucb_1_f1"), runs)
-    assert found.verdict == "not run" and "no runs of gp_pi on f1, gp_ucb on f1" in found.ours[0]
-    assert verdicts.verdict("c", "go_ucb", claim("go_ucb_1_f2"), runs).verdict == "not run"
-    assert verdicts.verdict("c", "go_ucb", claim("go_ucb_1_f2"), None).verdict == "not run"
+    found = judged(runs, claim("go_ucb_1_f1"))
+    assert found.verdict == "not run" and found.ours == ("no runs of gp_pi on f1; gp_ucb on f1",)
+    assert found.missing == (("f1", "gp_pi"), ("f1", "gp_ucb"))
+    assert judged(runs, claim("go_ucb_1_f2")).verdict == "not run"
+    assert judged(None, claim("go_ucb_1_f2")).verdict == "not run"
+
+
+# Readings
+
+
+READINGS = {
+    "stock": {"source": "open", "algorithms": {"gp_ei": "gp_ei_stock"}},
+    "loud": {"source": "open", "problems": {"f1": "f1_high_noise"}},
+    "summed": {"source": "open", "options": {"regret": "cumulative"}},
+    "code": {"source": "code", "algorithms": {"go_ucb": "go_ucb_hessian"}},
+}
+
+
+def read_in(**readings: dict[str, Any]) -> Claim:
+    """The claim about f1 with other readings, and one control."""
+    plain = claim("go_ucb_1_f1").model_dump()
+    controls = {"greedy": {"algorithms": {"go_ucb": "go_greedy"}}}
+    return Claim.model_validate(plain | {"readings": readings, "controls": controls})
+
+
+def verdict_of(own: Claim, **runs: dict[str, np.ndarray]) -> Verdict:
+    made = made_runs({"f1": regrets(**BETTER), **runs})
+    return verdicts.judge_claim("c", "go_ucb", own, made.entry, made)
+
+
+def test_a_reading_substitutes_and_measures_again(root: Path) -> None:
+    own = read_in(**READINGS)
+    assert list(own.readings) == ["printed", "code", "stock", "loud", "summed"]  # by their source
+    bad = regrets(go_ucb=0.5, gp_ei=0.2, gp_pi=0.1, gp_ucb=0.1)
+    f1 = {**regrets(**BETTER), "gp_ei_stock": constant(0.0, sd=0.0), "go_greedy": constant(0.5)}
+    found = verdict_of(own, f1=f1, f1_high_noise=bad)
+    words = {one.name: one.word for one in found.readings}
+    assert words == {
+        "printed": "holds",
+        "code": "not run",
+        "stock": "holds in part",
+        "loud": "does not hold",
+        "summed": "holds",
+    }
+    by_name = {one.name: one for one in found.readings}
+    assert by_name["stock"].ours[0].split("; ")[1].startswith("GP-EI, no repeats 0.0000")
+    assert by_name["code"].missing == (("f1", "go_ucb_hessian"),)
+    assert by_name["loud"].changes == "f1 → f1_high_noise"
+    # R_T is 15 times the average of 15 rounds, and decides as it does
+    average, total = (float(by_name[n].ours[1].split()[1]) for n in ("printed", "summed"))
+    assert total == pytest.approx(15 * average, rel=1e-3)
+    (control,) = found.controls
+    assert (control.word, control.source) == ("does not hold", None)
+
+
+def overall(*words: Any) -> Verdict:
+    """A verdict of readings with these words, ``printed`` first."""
+    own = read_in(**READINGS)
+    found = [
+        Judgement(name, reading.source, reading.changes, word)
+        for (name, reading), word in zip(own.readings.items(), words, strict=False)
+    ]
+    control = Judgement("greedy", None, "", "does not hold")  # is never counted
+    return Verdict("c", "go_ucb", own, "paper", tuple(found), (control,))
+
+
+HOLDS, PART, NOT, OPEN, ABSENT = "holds", "holds in part", "does not hold", "open", "not run"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected", "count", "decides"),
+    [
+        ((HOLDS, HOLDS, HOLDS), "holds in every reading", (3, 3), []),
+        ((HOLDS, ABSENT), "holds in every reading", (1, 1), []),
+        ((PART, PART), "holds in part in every reading", (0, 2), []),
+        ((NOT, NOT, ABSENT), "holds in none", (0, 2), []),
+        ((NOT, OPEN), "holds in none", (0, 2), ["code"]),
+        ((OPEN, NOT), "holds in none", (0, 2), ["code"]),
+        ((HOLDS, NOT, HOLDS), "depends on the reading", (2, 3), ["code"]),
+        ((HOLDS, OPEN), "depends on the reading", (1, 2), ["code"]),
+        ((PART, HOLDS, NOT, PART), "depends on the reading", (1, 4), ["code", "stock"]),
+        ((ABSENT, HOLDS, NOT), "depends on the reading", (1, 2), []),
+        ((OPEN, OPEN), "open", (0, 2), []),
+        ((ABSENT, ABSENT), "not run", (0, 0), []),
+    ],
+)
+def test_what_the_readings_say_together(
+    words: tuple[str, ...], expected: str, count: tuple[int, int], decides: list[str], root: Path
+) -> None:
+    found = overall(*words)
+    assert found.overall == expected
+    assert (found.holding, len(found.judged)) == count
+    assert [one.name for one in found.deciding] == decides
+
+
+def test_the_headline_names_what_decides(root: Path) -> None:
+    assert overall(HOLDS, NOT, HOLDS, ABSENT).headline == (
+        "depends on the reading (holds in 2 of 3 run, 1 not run): holds as printed, stock; does not hold "
+        "as code"
+    )
+    assert overall(HOLDS, HOLDS).headline == "holds in every reading (holds in 2 of 2 run)"
+
+
+def test_a_claim_reads_the_runs_of_all_its_readings(root: Path) -> None:
+    config = load.load()
+    entry, own = config.paper("go_ucb"), read_in(**READINGS)
+    assert own.all_pairs(entry) == {
+        *(("f1", name) for name in (*NAMES, "gp_ei_stock", "go_ucb_hessian", "go_greedy")),
+        *(("f1_high_noise", name) for name in NAMES),
+    }
+    # and at a scale no more than the scale runs: quick has no GO-UCB with the Hessian on f1_high_noise
+    at_quick = pairs.among(config, "go_ucb", "quick", own.all_pairs(entry))
+    assert set(at_quick) <= set(entry.pairs("quick")) and ("f1_high_noise", "gp_pi") not in at_quick
+
+
+@pytest.mark.parametrize("scale", ["quick", "smoke", "paper"])
+def test_verdicts_ask_for_no_runs_beside_those_of_the_scale(scale: str, root: Path) -> None:
+    config = load.load()
+    for paper in config.papers:
+        made = pairs.files(config, paper, scale, config.paper(paper).pairs(scale))
+        assert set(targets.verdict_files(config, scale, [paper])) <= set(made)
+
+
+@pytest.mark.parametrize("paper", load.load(Path(__file__).parents[1] / "config").papers)
+def test_every_reading_has_its_row_in_readings_and_the_other_way_round(
+    paper: str, root: Path
+) -> None:
+    """A row says ``reading `name```, and stands in the paper's own part."""
+    text = (root / "READINGS.md").read_text(encoding="utf-8")
+    titles = {"go_ucb": "GO-UCB", "bbo": "BBO", "neuralbo": "NeuralBO", "lb_gp_ucb": "LB-GP-UCB"}
+    part = text.partition(f"\n## {titles[paper]}\n")[2].partition("\n## ")[0]
+    named = {
+        name
+        for words in re.findall(
+            r"(?:reading|control)s? ((?:`[a-z0-9_]+`(?:, | and )?)+)", part, re.I
+        )
+        for name in re.findall(r"`([a-z0-9_]+)`", words)
+    }
+    found = claims.load(load.load(), paper).values()
+    known = {name for own in found for name in (*own.readings, *own.controls)}
+    assert named == known - {"printed"}
+
+
+# The claims' files
 
 
 @pytest.mark.parametrize("paper", load.load(Path(__file__).parents[1] / "config").papers)
@@ -158,7 +351,9 @@ def test_every_claim_names_a_measure_and_runs_that_exist(paper: str, root: Path)
     entry, found = config.paper(paper), claims.load(config, paper)
     assert found
     for name, own in found.items():
-        lookup.load("claims", paper, own.measure, own.options, name)
+        for variation in (*own.readings.values(), *own.controls.values()):
+            options = own.under(variation).options
+            lookup.load("claims", paper, own.measure, options, name)
         for problem in own.problems:
             settings = entry.settings("paper", problem)
             full = own.seeds if isinstance(own.seeds, int) else own.seeds[problem]
@@ -175,8 +370,9 @@ def test_a_claim_reads_what_its_options_name(root: Path) -> None:
 
 
 CLAIM = """
-a: {where: w, statement: s, paper_value: v, measure: final_regret, problems: [f1], algorithms: [go_ucb],
-    seeds: 1, horizon: 1, rule: r}
+a: {short: s, where: w, statement: s, paper_value: v, measure: final_regret, problems: [f1],
+    algorithms: [go_ucb], seeds: 1, horizon: 1, rule: r,
+    readings: {other: {source: open, algorithms: {go_ucb: go_greedy}}}, controls: {}}
 """
 
 
@@ -186,6 +382,31 @@ a: {where: w, statement: s, paper_value: v, measure: final_regret, problems: [f1
         ("where: w", "wher: w", r"go_ucb\.yaml: a\.where: Field required"),
         ("[f1]", "[f9]", r"go_ucb\.yaml: a\.problems: must be f1, .*, got 'f9'"),
         ("[go_ucb]", "[sgd]", r"go_ucb\.yaml: a\.algorithms: must be .*, got 'sgd'"),
+        ("short: s", f"short: {'s' * 41}", r"a\.short: String should have at most 40 characters"),
+        (
+            "source: open",
+            "source: opne",
+            r"a\.readings\.other\.source: Input should be 'print', 'code'",
+        ),
+        (
+            "{go_ucb: go",
+            "{gp_ei: go",
+            r"a\.readings\.other\.algorithms: must be go_ucb, got 'gp_ei'",
+        ),
+        ("go_greedy", "greedy", r"a\.readings\.other\.algorithms: must be .*, got 'greedy'"),
+        ("algorithms: {go_ucb", "problems: {f2", r"other\.problems: must be f1, got 'f2'"),
+        (
+            "algorithms: {go_ucb: go_greedy}",
+            "options: {}",
+            r"readings\.other: must replace something",
+        ),
+        ("source: open", "source: open, seeds: 3", r"readings\.other\.seeds: Extra inputs"),
+        ("other: {", "printed: {", r"readings\.printed: must be .* and replace nothing"),
+        (
+            "controls: {}",
+            "controls: {other: {options: {a: 1}}}",
+            r"controls: must have other names",
+        ),
     ],
 )
 def test_a_fault_in_the_claims_file_is_said(
@@ -241,14 +462,10 @@ def test_average_regret_is_of_phase_two_only(root: Path) -> None:
     assert total[0, -1] == pytest.approx(105)
 
 
-def test_a_changed_config_never_says_replicated(root: Path) -> None:
-    means = {"go_ucb": 0.0, "gp_ei": 0.2, "gp_pi": 0.2, "gp_ucb": 0.1}
-    runs = made_runs({"f1": regrets(**means)})
+def test_a_changed_config_is_said(root: Path) -> None:
+    runs = made_runs({"f1": regrets(**BETTER)})
     runs.metadata["changed_config"] = True
-    assert (
-        verdicts.verdict("c", "go_ucb", claim("go_ucb_1_f1"), runs).verdict
-        == "holds (a changed config)"
-    )
+    assert judged(runs, claim("go_ucb_1_f1")).verdict == "holds (reduced: a changed config)"
 
 
 def test_paired_tests_use_the_seeds_that_all_have(root: Path) -> None:
@@ -256,19 +473,23 @@ def test_paired_tests_use_the_seeds_that_all_have(root: Path) -> None:
     some = regrets(**close)
     some["gp_ei"] = some["gp_ei"][:50]
     runs = made_runs({"f1": some, "f2": regrets(**close)})
-    found = verdicts.verdict("c", "go_ucb", claim("go_ucb_2"), runs)
-    assert found.verdict == "holds (50 of 100 seeds)" and found.seeds == 50
+    found = judged(runs, claim("go_ucb_2"))
+    assert found.verdict == "holds (reduced: 50 of 100 seeds)" and found.seeds == 50
     own, other = go_ucb.paired_final_regret(runs, "f1", ["go_ucb", "gp_ei"])
     assert len(own) == len(other) == 50
 
 
 def test_wrong_options_of_a_claim_are_said_in_one_line(root: Path) -> None:
-    means = {"go_ucb": 0.0, "gp_ei": 0.2, "gp_pi": 0.2, "gp_ucb": 0.1}
+    runs = made_runs({"f1": regrets(**BETTER)})
     wrong = claim("go_ucb_1_f1").model_copy(update={"options": {"problme": "f1"}})
     with pytest.raises(
-        RepliboError, match=r"go_ucb\.yaml: c\.options: must be .*problem, got 'problme'"
+        RepliboError, match=r"go_ucb\.yaml: c\.options: must be .*problem.*, got 'problme'"
     ):
-        verdicts.verdict("c", "go_ucb", wrong, made_runs({"f1": regrets(**means)}))
+        judged(runs, wrong)
+    with pytest.raises(
+        RepliboError, match=r"c\.readings\.sum\.options: must be .*regret, got 'regrte'"
+    ):
+        judged(runs, read_in(sum={"source": "open", "options": {"regrte": "cumulative"}}))
 
 
 def test_captions_say_in_what_the_runs_are_less_than_the_papers(root: Path) -> None:

@@ -107,13 +107,22 @@ def parser() -> argparse.ArgumentParser:
 
     sub = command(
         "claims",
-        "Judge the papers' claims by the runs of a scale.",
-        "replibo claims --scale published",
+        "Judge the papers' claims by the runs of a scale, in every reading.",
+        "replibo claims neuralbo_1_d10 --scale published",
     )
-    sub.add_argument("papers", nargs="*", metavar="PAPER", help="all where none is named")
+    sub.add_argument(
+        "names",
+        nargs="*",
+        metavar="PAPER|CLAIM",
+        help="all papers where none is named; of a claim everything is shown",
+    )
     scale(sub, "published", default="published")
     sub.add_argument(
-        "--output", type=Path, nargs="+", default=[], help="files (csv, md, tex, html)"
+        "--output",
+        type=Path,
+        nargs="+",
+        default=[],
+        help="files: tables (csv, md, tex, html), maps (pdf, png, svg)",
     )
 
     sub = command(

@@ -129,7 +129,7 @@ def _output(options: argparse.Namespace) -> None:
 def _claims(options: argparse.Namespace) -> None:
     from replibo.workflow import outputs
 
-    made = outputs.claims(_load(options), options.papers, options.scale, options.output)
+    made = outputs.claims(_load(options), options.names, options.scale, options.output)
     if not options.output:
         print(made)
 

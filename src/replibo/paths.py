@@ -16,13 +16,15 @@ COLLECTED = f"{PAIR}/runs.parquet"
 """All blocks of a problem and algorithm that has several."""
 FIGURE = "figures/{scale}/{paper}/{figure}"
 TABLE = "results/{scale}/{paper}/{table}"
-CLAIMS = "results/{scale}/claims"
-"""These three take the endings below."""
+VERDICTS = "results/{scale}/verdicts"
+VERDICT_MAP = "figures/{scale}/verdict_map"
+PAPER_MAP = "figures/{scale}/{paper}/verdict_map"
+"""These five take the endings below."""
 
 FIGURE_FORMATS = ("pdf", "png", "txt")
 """The last is the caption."""
 TABLE_FORMATS = ("csv", "md", "tex")
-CLAIMS_FORMATS = ("html", "csv", "md", "tex")
+VERDICTS_FORMATS = ("html", "csv", "md", "tex")
 
 PUBLISHED = "published"
 """The folder of the published traces, and the scale that reads them."""
@@ -59,9 +61,16 @@ def table(scale: str, paper: str, name: str) -> list[str]:
     return [f"{stem}.{ending}" for ending in TABLE_FORMATS]
 
 
-def claims(scale: str) -> list[str]:
-    """The files of the verdicts."""
-    return [f"{CLAIMS.format(scale=scale)}.{ending}" for ending in CLAIMS_FORMATS]
+def verdicts(scale: str) -> list[str]:
+    """The files of the verdicts on all claims: the tables, and the map."""
+    tables = [f"{VERDICTS.format(scale=scale)}.{ending}" for ending in VERDICTS_FORMATS]
+    return tables + [f"{VERDICT_MAP.format(scale=scale)}.{ending}" for ending in FIGURE_FORMATS]
+
+
+def paper_map(scale: str, paper: str) -> list[str]:
+    """The files of the map of one paper's verdicts."""
+    stem = PAPER_MAP.format(scale=scale, paper=paper)
+    return [f"{stem}.{ending}" for ending in FIGURE_FORMATS]
 
 
 def claims_config(paper: str) -> Path:

@@ -1,28 +1,95 @@
-"""The verdicts: what our runs say about each claim of the papers.
+"""The verdicts: what our runs say about each claim of the papers, in each of its readings.
 
 A claim (``config/claims/PAPER.yaml``) names a *measure*, a function of the paper's module which splits
 the claim into elementary comparisons and says of each whether the runs support it, contradict it or leave
-it open. The rule for the verdict is the same for all claims (`replibo.results.comparisons.judge`):
-replicated, partly, not replicated or inconclusive; and not run, where runs that the claim needs are
-missing.
+it open. From these to the verdict the rule is the same for all claims (`replibo.results.comparisons`).
 
-"replicated" is only ever said of runs with real data, and at least the seeds and the horizon that
-the claim's paper has. Of smaller runs it says what they show, and that they are smaller.
+A *reading* is one defensible way to run or to measure what the paper says: it substitutes problems,
+algorithms or options, and the measure is made again. A *control* does the same, is no reading of the
+paper, and is never counted. From the verdicts of its readings a claim (`Verdict.overall`)
+
+=============================== =====================================================================
+holds in every reading          all that were run hold
+holds in part in every reading  all that were run hold in part
+holds in none                   none of those that were run holds, even in part, and one at least does not
+depends on the reading          they differ; `Verdict.deciding` names those that are not as printed
+open                            all that were run are open
+not run                         none was run
+=============================== =====================================================================
+
+A verdict of runs that are smaller than those behind the paper's statement, or on stand-in data, has the
+same words, followed by what is reduced. *Replicated* is said only of a claim that holds as printed in
+runs of the paper's own size on its own data.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from replibo import paths
-from replibo.config.claims import Claim, load
-from replibo.config.models import Config
+from replibo.config.claims import PRINTED, Claim, Pair, Source, load
+from replibo.config.models import Config, PaperEntry
 from replibo.papers import lookup
-from replibo.results.comparisons import Comparison, MissingRunsError, judge, qualified
+from replibo.results.comparisons import Comparison, MissingRunsError, Word, judge
 from replibo.results.runs import Runs, read
-from replibo.results.tables import Table
 from replibo.run import pairs
+
+Overall = Literal[
+    "holds in every reading",
+    "holds in part in every reading",
+    "holds in none",
+    "depends on the reading",
+    "open",
+    "not run",
+]
+
+UNANIMOUS: Mapping[Word, Overall] = {
+    "holds": "holds in every reading",
+    "holds in part": "holds in part in every reading",
+    "does not hold": "holds in none",
+    "open": "open",
+}
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What our runs say about a claim in one reading, or in one control.
+
+    Attributes:
+        name: of the reading or control, in the claims' file.
+        source: where a reading comes from; None of a control.
+        changes: what it substitutes, in words; empty as printed.
+        word: the verdict.
+        reduced: in what the runs are smaller than those behind the paper's statement; empty where they
+            are not.
+        comparisons: outcome and numbers, one for each elementary comparison.
+        reason: why there is no verdict; empty where there is one.
+        missing: the problems and algorithms whose runs are missing.
+        seeds: that all the claim's algorithms have.
+    """
+
+    name: str
+    source: Source | None
+    changes: str
+    word: Word
+    reduced: str = ""
+    comparisons: tuple[Comparison, ...] = ()
+    reason: str = ""
+    missing: tuple[Pair, ...] = ()
+    seeds: int = 0
+
+    @property
+    def verdict(self) -> str:
+        """The word, and what is reduced."""
+        return f"{self.word} (reduced: {self.reduced})" if self.reduced else self.word
+
+    @property
+    def ours(self) -> tuple[str, ...]:
+        """Our numbers, one text for each comparison; or why there are none."""
+        return tuple(own.ours for own in self.comparisons) or (self.reason,)
 
 
 @dataclass(frozen=True)
@@ -31,42 +98,130 @@ class Verdict:
 
     Attributes:
         paper: that makes the claim.
-        verdict: in the words of the rule above.
-        ours: our numbers in words, one text for each comparison; or why there are none.
-        seeds: that all the claim's algorithms have.
         scale: of the runs.
+        readings: ``printed`` first.
+        controls: variations that are no readings.
     """
 
     name: str
     paper: str
     claim: Claim
-    verdict: str
-    ours: tuple[str, ...]
-    seeds: int
     scale: str
+    readings: tuple[Judgement, ...]
+    controls: tuple[Judgement, ...]
+
+    @property
+    def printed(self) -> Judgement:
+        """The verdict as printed."""
+        return self.readings[0]
+
+    @property
+    def judged(self) -> tuple[Judgement, ...]:
+        """The readings that were run."""
+        return tuple(own for own in self.readings if own.word != "not run")
+
+    @property
+    def overall(self) -> Overall:
+        """The verdict of all readings, by the table of this module."""
+        words = {own.word for own in self.judged}
+        if not words:
+            return "not run"
+        if len(words) == 1:
+            return UNANIMOUS[words.pop()]
+        return "holds in none" if words <= {"does not hold", "open"} else "depends on the reading"
+
+    @property
+    def holding(self) -> int:
+        """In how many readings it holds; of `judged`."""
+        return sum(own.word == "holds" for own in self.judged)
+
+    @property
+    def deciding(self) -> tuple[Judgement, ...]:
+        """The readings whose verdict is another one than as printed. Each differs from the printed one
+        by one choice, which decides then."""
+        if self.printed.word == "not run":
+            return ()
+        return tuple(own for own in self.judged if own.word != self.printed.word)
+
+    @property
+    def replicated(self) -> bool:
+        """Whether it holds as printed, in runs of the paper's own size on its own data."""
+        return self.printed.word == "holds" and not self.printed.reduced
+
+    @property
+    def headline(self) -> str:
+        """``depends on the reading (holds in 1 of 3 run, 2 not run): holds as printed; does not hold as
+        standardised``."""
+        n, total = len(self.judged), len(self.readings)
+        count = f"holds in {self.holding} of {n} run" + (f", {total - n} not run" * (n < total))
+        if self.overall == "not run":
+            return "not run"
+        if self.overall != "depends on the reading":
+            return f"{self.overall} ({count})"
+        by_word: dict[str, list[str]] = {}
+        for own in self.judged:
+            by_word.setdefault(own.word, []).append(own.name)
+        said = [f"{word} as {', '.join(names)}" for word, names in by_word.items()]
+        return f"{self.overall} ({count}): {'; '.join(said)}"
 
 
-def verdict(name: str, paper: str, claim: Claim, runs: Runs | None) -> Verdict:
-    """Judge one claim; ``runs`` are its paper's, or None where it was not run at all."""
+def judge_claim(
+    name: str, paper: str, claim: Claim, entry: PaperEntry, runs: Runs | None
+) -> Verdict:
+    """Judge one claim in all its readings and controls; ``runs`` are its paper's, or None where nothing
+    was run of it.
 
-    def not_run(reason: str, scale: str) -> Verdict:
-        return Verdict(name, paper, claim, "not run", (reason,), 0, scale)
+    Raises:
+        RepliboError: the measure has no such option.
+    """
+    found = [
+        _judged(f"{paths.claims_config(paper)}: {name}", paper, claim, label, entry, runs)
+        for label in (*claim.readings, *claim.controls)
+    ]
+    count = len(claim.readings)
+    scale = runs.scale if runs else "–"
+    return Verdict(name, paper, claim, scale, tuple(found[:count]), tuple(found[count:]))
 
-    if runs is None:
-        return not_run("–", "–")
-    needed = [(p, a) for p in claim.problems for a in claim.algorithms]
-    if missing := [f"{a} on {p}" for p, a in needed if not runs.has(p, a)]:
-        return not_run(f"no runs of {', '.join(missing)}", runs.scale)
-    where = f"{paths.claims_config(paper)}: {name}"
-    measure = lookup.load("claims", paper, claim.measure, claim.options, where)
+
+def _judged(
+    where: str, paper: str, claim: Claim, label: str, entry: PaperEntry, runs: Runs | None
+) -> Judgement:
+    """The verdict in one reading or control."""
+    variation = claim.variation(label)
+    source = claim.readings[label].source if label in claim.readings else None
+    own = claim.under(variation)
+    if label != PRINTED:
+        where = f"{where}.{'controls' if source is None else 'readings'}.{label}"
+    measure = lookup.load("claims", paper, claim.measure, own.options, where)
+    missing = [pair for pair in claim.needed(variation) if runs is None or not runs.has(*pair)]
+    if runs is None or missing:
+        reason = f"no runs of {in_words(missing)}"
+        return Judgement(
+            label, source, variation.changes, "not run", reason=reason, missing=tuple(missing)
+        )
+    seen = runs.standing_for(claim.pairs(entry, variation))
     try:
-        comparisons: list[Comparison] = measure(runs, **claim.options)
+        comparisons: list[Comparison] = measure(seen, **own.options)
     except MissingRunsError as error:
-        return not_run(str(error), runs.scale)
-    seeds = {p: _common_seeds(claim, runs, p) for p in claim.problems}
-    word = qualified(judge(comparisons), reduced(claim, runs, seeds))
-    ours = tuple(comparison.ours for comparison in comparisons)
-    return Verdict(name, paper, claim, word, ours, min(seeds.values()), runs.scale)
+        return Judgement(label, source, variation.changes, "not run", reason=str(error))
+    seeds = {problem: _common_seeds(own, seen, problem) for problem in claim.problems}
+    return Judgement(
+        label,
+        source,
+        variation.changes,
+        judge(comparisons),
+        reduced(claim, seen, seeds),
+        tuple(comparisons),
+        seeds=min(seeds.values()),
+    )
+
+
+def in_words(missing: Sequence[Pair]) -> str:
+    """``neural_bo on ackley_10, ackley_20; gp_ts on ackley_10``."""
+    problems: dict[str, list[str]] = {}
+    for problem, algorithm in missing:
+        problems.setdefault(algorithm, []).append(problem)
+    return "; ".join(f"{algorithm} on {', '.join(on)}" for algorithm, on in problems.items())
 
 
 def _common_seeds(claim: Claim, runs: Runs, problem: str) -> int:
@@ -95,49 +250,22 @@ def reduced(claim: Claim, runs: Runs, seeds: Mapping[str, int]) -> str:
 
 
 def judge_all(config: Config, papers: Sequence[str], scale: str) -> list[Verdict]:
-    """The verdicts on all claims of ``papers``, each from its own runs.
+    """The verdicts on all claims of ``papers``; a reading whose runs the scale lacks is "not run".
 
     Raises:
         RepliboError: files of runs are missing or damaged; a fault in the claims.
     """
     found = []
-    target = paths.claims(scale)[0]
+    target = paths.verdicts(scale)[0]
     for paper in papers:
         claims, entry = load(config, paper), config.paper(paper)
-        own = {
-            name: pairs.at(config, paper, scale, *claim.reads(entry))
-            for name, claim in claims.items()
-        }
-        wanted = list(dict.fromkeys(pair for needed in own.values() for pair in needed))
+        read_by_any = {pair for claim in claims.values() for pair in claim.all_pairs(entry)}
+        wanted = pairs.among(config, paper, scale, read_by_any)
         runs = read(config, paper, scale, wanted, target) if wanted else None
-        found += [
-            verdict(name, paper, claim, runs.only(own[name]) if runs else None)
-            for name, claim in claims.items()
-        ]
+        found += [judge_claim(name, paper, claim, entry, runs) for name, claim in claims.items()]
     return found
 
 
-def table(verdicts: Sequence[Verdict]) -> Table:
-    """The claims table."""
-    columns = ("claim", "paper", "where", "statement", "paper's value", "ours", "seeds", "verdict")
-    rows = [
-        (
-            v.name,
-            v.paper,
-            v.claim.where,
-            v.claim.statement,
-            v.claim.paper_value,
-            "; ".join(v.ours),
-            v.seeds,
-            v.verdict,
-        )
-        for v in verdicts
-    ]
-    caption = (
-        "The papers' claims and what our runs say. Every number of ours stands with its interval or "
-        "p-value; a run that is smaller than the paper's, or on stand-in data, never says "
-        "'replicated'."
-    )
-    return Table.of(
-        [dict(zip(columns, row, strict=True)) for row in rows], caption, columns=columns
-    )
+def counts(found: Sequence[Verdict]) -> Counter[Overall]:
+    """How many claims have which overall verdict."""
+    return Counter(own.overall for own in found)

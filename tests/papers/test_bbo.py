@@ -23,10 +23,9 @@ from replibo.errors import RepliboError
 from replibo.papers.bbo import claims as measures
 from replibo.papers.bbo import figures, printed, traces
 from replibo.papers.bbo import tables as bbo_tables
-from replibo.papers.bbo.tables import READINGS
-from replibo.papers.bbo.traces import REPORTED, Reading
+from replibo.papers.bbo.traces import READINGS, REPORTED, Reading
 from replibo.results import plotting, publish, statistics, tables
-from replibo.results.comparisons import Comparison, MissingRunsError
+from replibo.results.comparisons import LEVEL, Comparison, MissingRunsError
 from replibo.results.runs import Runs
 from replibo.results.tables import Table
 from replibo.run import traces as files
@@ -558,7 +557,7 @@ def test_the_printed_pairs_of_equal_cost_are_open() -> None:
         for _, table in PRINTED:
             one, other = table[first[0]][first[1]], table[second[0]][second[1]]
             p_values += [printed_p(*one, other), printed_p(*other, one)]
-        assert min(p_values) > measures.LEVEL
+        assert min(p_values) > LEVEL
 
 
 @given(st.lists(st.one_of(st.floats(0, 1), st.just(math.nan)), max_size=8))
@@ -634,7 +633,7 @@ def test_levels_off(largest: float, expected: str) -> None:
             losses[3000] + bound, losses[2000], equal_var=False, alternative="greater"
         ).pvalue,
     )
-    assert (inside < measures.LEVEL) == (expected == "supported")
+    assert (inside < LEVEL) == (expected == "supported")
 
 
 def test_nothing_to_level_off_from() -> None:
@@ -704,7 +703,7 @@ def test_spread_shrinks() -> None:
     assert all("τ -0.80 over 5 N, p 0.0417" in found.ours for found in both)
     single = cells_of({n: {"gp_ei": [1.0]} for n in numbers})
     (found,) = measures.spread_shrinks(single, steps=[20], algorithms=["gp_ei"])
-    assert found.outcome == "open" and "too few seeds for a test" in found.ours
+    assert found.outcome == "open" and "too few runs for a test" in found.ours
 
 
 def test_the_trend_is_exact() -> None:
@@ -713,7 +712,7 @@ def test_the_trend_is_exact() -> None:
     assert statistics.trend([1, 2, 3, 4, 5])[2] == pytest.approx(1 / 120)
     assert all(math.isnan(v) for v in (*statistics.trend([1, 1]), *statistics.trend([1, math.nan])))
     shown = {
-        (name, t): statistics.trend([sd for _, sd in table.values()])[1] < measures.LEVEL
+        (name, t): statistics.trend([sd for _, sd in table.values()])[1] < LEVEL
         for name, by_steps in printed.PERFORMANCE.items()
         for t, table in by_steps.items()
     }
@@ -728,20 +727,64 @@ def test_the_trend_is_exact() -> None:
 
 
 def test_advised_horizon() -> None:
-    """20,000 steps: N = T points at N = 500, N = T² at N = 1000; 40,000 and 120,000: the smaller N."""
-    low, high = 1 + SPREAD, 2 + SPREAD
-    runs = cells_of({500: {"gp_ei": low}, 1000: {"gp_ei": high}, 2000: {"gp_ei": high + 1}})
-    options: dict[str, Any] = {"steps": [40], "algorithms": ["gp_ei"]}
-    assert outcomes(measures.advised_horizon(runs, power=1, **options)) == ["supported"] * 2
-    assert outcomes(measures.advised_horizon(runs, power=2, **options)) == [
-        "contradicted",
-        "supported",
-    ]
-    first = measures.advised_horizon(runs, power=1, **options)[0].ours
-    assert "GP-EI, 20000 SGD steps: 1 ± 0.016 (5 seeds) with T = 40, N = 500 (nearer)" in first
-    found = measures.advised_horizon(runs, steps=[40, 60], power=1, algorithms=["gp_ei"])
-    assert outcomes(found) == ["supported", "supported", "open"]
-    assert found[-1].ours == ("not run: GP-EI, T = 20, N = 3000; GP-EI, T = 40, N = 3000")
+    """N = T points at the smaller N in all pairs; N = T² at N = 1000 and not 500 in that of 20,000 steps."""
+    losses = {500: 1.0, 1000: 2.0, 2000: 4.0, 3000: 6.0}
+    wide = np.exp(SPREAD)
+    runs = cells_of({n: {"gp_ei": loss * wide} for n, loss in losses.items()})
+    (found,) = measures.advised_horizon(runs, algorithms=["gp_ei"])
+    # ln(1/2), ln(2/4), ln(2/6), ln(4/6), and no spread over the seeds but rounding
+    mean = math.exp(np.mean(np.log([1 / 2, 2 / 4, 2 / 6, 4 / 6])))
+    assert found.outcome == "supported"
+    assert f"GP-EI, 4 pairs: the nearer performs {mean:.2f} times as the other" in found.ours
+    (found,) = measures.advised_horizon(runs, power=2, algorithms=["gp_ei"])
+    other = math.exp(np.mean(np.log([2 / 1, 2 / 4, 2 / 6, 4 / 6])))
+    assert f"performs {other:.2f} times as the other" in found.ours
+    runs = cells_of({n: {"gp_ei": wide / loss} for n, loss in losses.items()})
+    assert outcomes(measures.advised_horizon(runs, algorithms=["gp_ei"])) == ["contradicted"]
+    found, missing = measures.advised_horizon(
+        cells_of({n: {"gp_ei": losses[n] * wide} for n in (500, 1000)}), algorithms=["gp_ei"]
+    )
+    assert found.outcome == "supported" and missing.outcome == "open"
+    assert missing.ours.startswith("not run: GP-EI, 40000 SGD steps; GP-EI, 60000")
+
+
+def test_the_pairs_of_one_seed_are_one_value() -> None:
+    """Student's t-test of the seeds' mean logarithms, against SciPy."""
+    rng = np.random.default_rng(4)
+    values = {n: np.exp(rng.normal(size=5)) for n in (500, 1000, 2000, 3000)}
+    runs = cells_of({n: {"gp_ei": own} for n, own in values.items()})
+    (found,) = measures.advised_horizon(runs, algorithms=["gp_ei"])
+    logs = {n: np.log(own) for n, own in values.items()}
+    pairs = ((500, 1000), (1000, 2000), (1000, 3000), (2000, 3000))
+    means = np.mean([logs[a] - logs[b] for a, b in pairs], axis=0)
+    p = stats.ttest_1samp(means, 0, alternative="less").pvalue
+    if stats.ttest_1samp(means, 0, alternative="greater").pvalue >= LEVEL:
+        assert found.ours.endswith(f", p {tables.p_value(p)}")
+
+
+def test_more_steps_help() -> None:
+    """The loss of what is returned after 60 steps and after 40 of the same runs."""
+    columns = ending_in(1 + SPREAD, 60)
+    columns["test_cross_entropy"][:, 39] = 2 + 3 * SPREAD
+    made = made_runs({"n_4000": {"gp_ucb": columns}})
+    options: dict[str, Any] = {"iterations": 4000, "algorithms": ["gp_ucb"]}
+    (found,) = measures.more_steps_help(made, steps=[40, 60], **options)
+    assert found.outcome == "supported" and "2 ± 0.047 (5 seeds) at T = 40" in found.ours
+    (found,) = measures.more_steps_help(made, steps=[60, 40], **options)
+    assert found.outcome == "contradicted"
+    with pytest.raises(MissingRunsError, match="not run: GP-UCB, N = 2000, T = 60"):
+        measures.more_steps_help(made, steps=[40, 60], iterations=2000, algorithms=["gp_ucb"])
+
+
+def test_readings_by_their_names() -> None:
+    losses = {100: {"gp_ei": 3 + SPREAD}, 2000: {"gp_ei": 2 + SPREAD}}
+    runs = cells_of(losses)
+    (found,) = measures.improves_at_first(
+        runs, steps=[20], algorithms=["gp_ei"], reading="test_error"
+    )
+    assert "N = 100" in found.ours
+    with pytest.raises(RepliboError, match=r"options\.reading: must be momentum, .*, got 'error'"):
+        measures.turns_up(runs, steps=[20], reading="error")
 
 
 MEASURES: dict[str, Callable[..., list[Comparison]]] = {
@@ -750,7 +793,6 @@ MEASURES: dict[str, Callable[..., list[Comparison]]] = {
     "levels_off": measures.levels_off,
     "ucb_at_least_as_good": measures.ucb_at_least_as_good,
     "spread_shrinks": measures.spread_shrinks,
-    "advised_horizon": measures.advised_horizon,
 }
 
 
@@ -840,7 +882,7 @@ def test_sensitivity_is_written(runs_of: Callable[[], Runs], tmp_path: Path) -> 
         warnings.simplefilter("error")
         table = bbo_tables.sensitivity(runs_of(), output())
         tables.save(table, [tmp_path / f"s.{s}" for s in ("csv", "md", "tex", "html")])
-    assert [row[0] for row in tuples(table)] == [reading.label for reading in (REPORTED, *READINGS)]
+    assert [row[0] for row in tuples(table)] == [reading.label for reading in READINGS.values()]
     assert "nan" not in (tmp_path / "s.csv").read_text()
 
 

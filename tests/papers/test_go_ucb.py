@@ -179,7 +179,7 @@ def test_shrinking_error_bars():
     for f, expected in (
         (noisy(0.3, spread=1.0), "supported"),
         (growing, "contradicted"),
-        (constant, "open"),
+        (constant, "left out"),
         (noisy(0.3, n=2), "open"),
     ):
         (found,) = paper.shrinking_error_bars(

@@ -197,7 +197,7 @@ def test_the_claim_where_it_holds():
     assert found[3].ours == (
         "NEURAL_BO at most 0.848 MiB in 300 iterations, NEURAL_BO_PRINTED at least 488 MiB"
     )
-    assert judge(found) == "replicated"
+    assert judge(found) == "holds"
 
 
 def test_the_claim_where_it_does_not_hold():

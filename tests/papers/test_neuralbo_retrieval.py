@@ -227,11 +227,11 @@ OWN = np.array([1.0, 1.0, 1.0, 2 / 3, 1.0, 1.0, 2 / 3, 1.0, 1.0, 1.0])
 
 def test_the_three_outcomes():
     for other, outcome, verdict in (
-        (OWN - 1 / 3, "supported", "replicated"),
-        (np.minimum(OWN + 1 / 3, 1.0), "open", "inconclusive"),  # two seeds of ten differ
-        (OWN, "open", "inconclusive"),
-        (OWN[::-1], "open", "inconclusive"),
-        (1.0 + OWN / 3, "contradicted", "not replicated"),
+        (OWN - 1 / 3, "supported", "holds"),
+        (np.minimum(OWN + 1 / 3, 1.0), "open", "open"),  # two seeds of ten differ
+        (OWN, "open", "open"),
+        (OWN[::-1], "open", "open"),
+        (1.0 + OWN / 3, "contradicted", "does not hold"),
     ):
         (found,) = compare(
             {("retrieval", "neural_bo"): ending(OWN), ("retrieval", "gp_ucb"): ending(other)}

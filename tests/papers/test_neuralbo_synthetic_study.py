@@ -664,6 +664,7 @@ def test_the_share_of_diverged_rounds() -> None:
 
 def claim(measure: str, problems: list[str], **options: Any) -> Claim:
     return Claim(
+        short="s",
         where="w",
         statement="s",
         paper_value="v",
@@ -779,23 +780,19 @@ def test_normally_distributed() -> None:
 def test_the_verdicts() -> None:
     ackley = [f"ackley_{d}" for d in DIMS]
     pattern = claim("pattern_of_table_2", ackley)
-    assert (
-        verdicts.verdict("c", "neuralbo", pattern, study_runs(problems=ackley)).verdict
-        == "replicated"
-    )
-    found = verdicts.verdict("c", "neuralbo", pattern, study_runs(6, problems=ackley))
-    assert found.verdict == "holds (6 of 10 seeds)" and found.seeds == 6
-    found = verdicts.verdict(
-        "c", "neuralbo", pattern, study_runs(10, ackley, **dict.fromkeys(BASELINES, -1.0))
-    )
-    assert found.verdict == "not replicated"
-    found = verdicts.verdict("c", "neuralbo", pattern, study_runs(problems=ackley[:2]))
+
+    def judged(own: Claim, runs: Runs) -> verdicts.Judgement:
+        return verdicts.judge_claim("c", "neuralbo", own, runs.entry, runs).printed
+
+    assert judged(pattern, study_runs(problems=ackley)).verdict == "holds"
+    found = judged(pattern, study_runs(6, problems=ackley))
+    assert found.verdict == "holds (reduced: 6 of 10 seeds)" and found.seeds == 6
+    found = judged(pattern, study_runs(10, ackley, **dict.fromkeys(BASELINES, -1.0)))
+    assert found.verdict == "does not hold"
+    found = judged(pattern, study_runs(problems=ackley[:2]))
     assert found.verdict == "not run" and "neural_bo on ackley_50" in found.ours[0]
     normal = claim("normally_distributed", ackley, algorithms=list(SEVEN))
-    assert (
-        verdicts.verdict("c", "neuralbo", normal, study_runs(problems=ackley)).verdict
-        == "replicated"
-    )
+    assert judged(normal, study_runs(problems=ackley)).verdict == "holds"
 
 
 def test_missing_runs_are_no_verdict() -> None:

@@ -289,7 +289,7 @@ def test_the_target_rules(target: str, root: Path) -> None:
         if len(config.paper(p).blocks(scale, *pair)) > 1
     ]
     assert sum(job.kind == "collect" for job in jobs) == len(several)
-    assert sum(job.kind == "claims" for job in jobs) == 1
+    assert sum(job.kind == "verdicts" for job in jobs) == 1 + len(papers)
     assert {job.scale for job in jobs} == {scale}
 
 
@@ -299,7 +299,7 @@ def test_by_problem_the_rows_are_others_and_the_sums_the_same(root: Path) -> Non
         by: report.estimate(config, ["neuralbo"], "paper", 2, by) for by in ("method", "problem")
     }  # type: ignore[arg-type]
     entry = config.paper("neuralbo")
-    outputs = "figures, tables, claims"
+    outputs = "figures, tables, verdicts"
     assert {line.name for line in found["problem"].lines} == {*entry.problems, outputs}
     assert {line.name for line in found["method"].lines} == {*entry.algorithms, outputs}
     for name in ("jobs", "runs", "queries", "disk_bytes"):

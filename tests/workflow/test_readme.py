@@ -71,7 +71,7 @@ def test_a_variant_is_no_target_of_the_base_and_the_other_way_round(extended: Pr
     variant = ["--configfile", "my.yaml"]
     for target, more in (
         ("figures/smoke@mine/go_ucb/figure_1.pdf", []),
-        ("results/smoke/claims.md", variant),
+        ("results/smoke/verdicts.md", variant),
     ):
         assert extended.snakemake("-n", target, *more, check=False).returncode
     done = extended.replibo(

@@ -51,12 +51,11 @@ def test_a_second_invocation_does_nothing(smoke: Project) -> None:
     assert "Nothing to be done" in done.stdout + done.stderr
 
 
-def test_no_verdict_of_a_small_run_says_replicated(smoke: Project) -> None:
-    rows = list(csv.DictReader((smoke.path / "results/smoke/claims.csv").open(encoding="utf-8")))
+def test_every_verdict_of_a_small_run_says_that_it_is_reduced(smoke: Project) -> None:
+    rows = list(csv.DictReader((smoke.path / "results/smoke/verdicts.csv").open(encoding="utf-8")))
     assert len(rows) >= 4
     for row in rows:
-        assert row["verdict"] == "not run" or "smoke scale" in row["verdict"]
-        assert "replicated" not in row["verdict"]
+        assert row["verdict"] == "not run" or "(reduced: smoke scale" in row["verdict"]
 
 
 def test_stand_in_data_are_labelled_wherever_they_show(smoke: Project) -> None:

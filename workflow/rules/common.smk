@@ -49,7 +49,7 @@ wildcard_constraints:
     problem="[a-z][a-z0-9_]*",
     algorithm="[a-z][a-z0-9_]*",
     block=r"\d+(-\d+)?",
-    figure="[a-z][a-z0-9_]*",
+    figure="(?!verdict_map$)[a-z][a-z0-9_]*",
     table="[a-z][a-z0-9_]*",
 
 
@@ -81,8 +81,14 @@ def runs_of_output(kind, paper, name, scale):
 
 
 @one_line
-def runs_of_claims(wildcards):
-    return targets.claims_files(CONFIG, wildcards.scale)
+def runs_of_verdicts(scale, *papers):
+    papers = papers or targets.papers_at(CONFIG, scale)
+    return targets.verdict_files(CONFIG, scale, papers)
+
+
+@one_line
+def digest_of_verdicts(papers):
+    return targets.verdicts_digest(CONFIG, papers)
 
 
 @one_line

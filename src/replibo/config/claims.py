@@ -1,21 +1,67 @@
-"""The papers' claims: ``config/claims/PAPER.yaml``."""
+"""The papers' claims and their readings: ``config/claims/PAPER.yaml``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from replibo import paths
 from replibo.config.load import read_yaml
 from replibo.config.models import Config, FunctionName, Model, Name, PaperEntry
 from replibo.errors import RepliboError, allowed
 
+Source = Literal["print", "code", "open", "mend"]
+SOURCES: dict[Source, str] = {
+    "print": "as the paper prints it, with the fewest departures that let it run",
+    "code": "what the authors' released code does",
+    "open": "another answer to something that the paper leaves open",
+    "mend": "a departure that makes it work better, or at all",
+}
+"""Where a reading comes from; maps and tables show readings in this order."""
+
+PRINTED = "printed"
+"""The reading that every claim has, and that comes first."""
+
+Pair = tuple[str, str]
+"""A problem and an algorithm."""
+
+
+class Variation(Model):
+    """What stands in for what in a claim; its measure stays the same."""
+
+    algorithms: dict[Name, Name] = Field(default_factory=dict)
+    """For an algorithm of the claim, the one whose runs are read instead."""
+    problems: dict[Name, Name] = Field(default_factory=dict)
+    """For a problem of the claim, the one whose runs are read instead."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Options of the measure that have another value."""
+
+    def stands_in(self, pair: Pair) -> Pair:
+        """The problem and the algorithm whose runs are read for those of ``pair``."""
+        problem, algorithm = pair
+        return self.problems.get(problem, problem), self.algorithms.get(algorithm, algorithm)
+
+    @property
+    def changes(self) -> str:
+        """What it replaces: ``gp_ts → gp_ts_uniform, metric = test_error``; empty where nothing."""
+        names = [f"{old} → {new}" for old, new in (self.problems | self.algorithms).items()]
+        return ", ".join([*names, *(f"{key} = {value}" for key, value in self.options.items())])
+
+
+class Reading(Variation):
+    """One defensible way to run or to measure what the paper says."""
+
+    source: Source
+    """Where it comes from."""
+
 
 class Claim(Model):
     """One statement of a paper that runs can support or contradict."""
 
+    short: Annotated[str, Field(max_length=40)]
+    """Its name on axes and in lists."""
     where: str
     """Section, figure or table."""
     statement: str
@@ -38,6 +84,34 @@ class Claim(Model):
     """The horizon behind the paper's statement."""
     rule: str
     """When an elementary comparison counts as supported, contradicted or open."""
+    readings: dict[Name, Reading] = Field(default_factory=dict)
+    """The readings in which it is judged, ``printed`` first, which need not be written."""
+    controls: dict[Name, Variation] = Field(default_factory=dict)
+    """Variations that are no readings of the paper and explain a result."""
+
+    @model_validator(mode="after")
+    def _printed_first(self) -> Claim:
+        printed = self.readings.get(PRINTED, Reading(source="print"))
+        if printed != Reading(source="print"):
+            raise ValueError(f"readings.{PRINTED}: must be {{source: print}} and replace nothing")
+        for kind in ("readings", "controls"):
+            for name, own in getattr(self, kind).items():
+                if name != PRINTED and not own.changes:
+                    raise ValueError(f"{kind}.{name}: must replace something, got nothing")
+        if PRINTED in self.controls or self.readings.keys() & self.controls.keys():
+            raise ValueError("controls: must have other names than the readings")
+        order = list(SOURCES)
+        rest = [(name, own) for name, own in self.readings.items() if name != PRINTED]
+        rest.sort(key=lambda item: order.index(item[1].source))
+        return self.model_copy(update={"readings": {PRINTED: printed} | dict(rest)})
+
+    def variation(self, name: str) -> Variation:
+        """A reading or control by its name."""
+        return self.readings.get(name) or self.controls[name]
+
+    def under(self, variation: Variation) -> Claim:
+        """The claim with the options of a reading or control."""
+        return self.model_copy(update={"options": self.options | variation.options})
 
     def reads(self, entry: PaperEntry) -> tuple[set[str], set[str]]:
         """The problems and the algorithms whose runs the measure reads: those that the claim or its
@@ -47,6 +121,23 @@ class Claim(Model):
             {*self.problems, *self.also, *(words & entry.problems.keys())},
             {*self.algorithms, *(words & entry.algorithms.keys())},
         )
+
+    def pairs(self, entry: PaperEntry, variation: Variation) -> dict[Pair, Pair]:
+        """For each problem and algorithm that the measure reads those whose runs it is given."""
+        problems, algorithms = self.under(variation).reads(entry)
+        read = [(problem, algorithm) for problem in problems for algorithm in algorithms]
+        return {pair: variation.stands_in(pair) for pair in read}
+
+    def all_pairs(self, entry: PaperEntry) -> set[Pair]:
+        """The problems and algorithms whose runs the claim reads in any reading or control."""
+        variations = (*self.readings.values(), *self.controls.values())
+        return {pair for own in variations for pair in self.pairs(entry, own).values()}
+
+    def needed(self, variation: Variation) -> list[Pair]:
+        """The problems and algorithms without whose runs the claim is not judged: its own, and all that
+        stand in."""
+        algorithms = dict.fromkeys([*self.algorithms, *variation.algorithms])
+        return [variation.stands_in((p, a)) for p in self.problems for a in algorithms]
 
 
 def _words(value: Any) -> Iterator[str]:
@@ -75,19 +166,38 @@ def load(config: Config, paper: str) -> dict[str, Claim]:
         claims = TypeAdapter(dict[Name, Claim]).validate_python(read_yaml(path))
     except ValidationError as error:
         lines = [
-            f"{path}: {'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}"
+            f"{path}: {'.'.join(str(part) for part in fault['loc'])}: "
+            + fault["msg"].removeprefix("Value error, ")
             for fault in error.errors(include_url=False)
         ]
         raise RepliboError("\n".join(lines)) from None
+    sources: dict[str, str] = {}
     for name, claim in claims.items():
-        for key, wanted, known in (
-            ("problems", claim.problems, entry.problems),
-            ("also", claim.also, entry.problems),
-            ("algorithms", claim.algorithms, entry.algorithms),
-        ):
-            for word in wanted:
-                if word not in known:
+        where = f"{path}: {name}"
+        _check(f"{where}.problems", claim.problems, entry.problems)
+        _check(f"{where}.also", claim.also, entry.problems)
+        _check(f"{where}.algorithms", claim.algorithms, entry.algorithms)
+        for kind in ("readings", "controls"):
+            for label, own in getattr(claim, kind).items():
+                _check_variation(f"{where}.{kind}.{label}", claim, own, entry)
+                source = own.source if kind == "readings" else "control"
+                if sources.setdefault(label, source) != source:
                     raise RepliboError(
-                        f"{path}: {name}.{key}: must be {allowed(known)}, got {word!r}"
+                        f"{where}.{kind}.{label}: must have one source in all claims, got "
+                        f"{sources[label]} and {source}"
                     )
     return claims
+
+
+def _check_variation(where: str, claim: Claim, own: Variation, entry: PaperEntry) -> None:
+    problems, algorithms = claim.reads(entry)
+    _check(f"{where}.problems", own.problems, problems)
+    _check(f"{where}.problems", own.problems.values(), entry.problems)
+    _check(f"{where}.algorithms", own.algorithms, algorithms)
+    _check(f"{where}.algorithms", own.algorithms.values(), entry.algorithms)
+
+
+def _check(where: str, words: Any, known: Mapping[str, Any] | set[str]) -> None:
+    for word in words:
+        if word not in known:
+            raise RepliboError(f"{where}: must be {allowed(known)}, got {word!r}")

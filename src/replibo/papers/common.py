@@ -8,7 +8,7 @@ from typing import Any
 
 from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError
-from replibo.results.comparisons import MissingRunsError, Outcome
+from replibo.results.comparisons import MissingRunsError, Outcome, Test
 from replibo.results.intervals import Interval
 from replibo.results.runs import Runs
 
@@ -90,14 +90,9 @@ def outcome(supported: bool, contradicted: bool) -> Outcome:
     return "supported" if supported else "contradicted" if contradicted else "open"
 
 
-def outcome_by_p(p: float, reverse: float, level: float) -> Outcome:
-    """By the p-values of a claim and of its opposite; NaN shows nothing."""
-    return outcome(p < level, reverse < level)
-
-
-def outcome_by_sign(interval: Interval) -> Outcome:
-    """Of a difference that is claimed to be positive: by whether its interval lies above or below 0."""
-    return outcome(bool(interval.low > 0), bool(interval.high < 0))
+def tested(text: str, difference: Interval) -> Test:
+    """The test of a difference that is claimed to be positive, by the method of its interval."""
+    return Test(text, float(difference.p_above), float(difference.p_below))
 
 
 def shown_difference(interval: Interval, digits: str = "+.3f") -> str:

@@ -9,10 +9,10 @@ import numpy as np
 
 from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError, allowed
-from replibo.papers.common import label_of, outcome, outcome_by_p, require
+from replibo.papers.common import label_of, outcome, problem_label, require
 from replibo.problems.base import Array
 from replibo.results import intervals, plotting, regret, statistics
-from replibo.results.comparisons import Comparison, MissingRunsError
+from replibo.results.comparisons import Comparison, MissingRunsError, Test, decided
 from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table, p_value
 
@@ -54,12 +54,13 @@ def final_average_regret(runs: Runs, problem: str, algorithm: str) -> Array:
     return phase_two_regret(runs, problem, algorithm)[1][:, -1]
 
 
-def paired_final_regret(runs: Runs, problem: str, algorithms: Sequence[str]) -> list[Array]:
-    """`final_average_regret` of each algorithm, on the seeds that all of them have."""
+def paired_final_regret(
+    runs: Runs, problem: str, algorithms: Sequence[str], kind: Regret = "average"
+) -> list[Array]:
+    """The regret at t = T of each algorithm, on the seeds that all of them have."""
     n, best = runs.initial_points(problem), runs.optimal_value(problem)
     return [
-        regret.average_regret(f[:, n:], best)[:, -1]
-        for f in runs.f_of_common_seeds(problem, algorithms)
+        REGRETS[kind][0](f[:, n:], best)[:, -1] for f in runs.f_of_common_seeds(problem, algorithms)
     ]
 
 
@@ -153,8 +154,8 @@ def final_regret(runs: Runs, entry: FigureEntry, *, algorithm: str = "go_ucb") -
 # Measures of the claims
 
 
-def _interval(runs: Runs, problem: str, algorithm: str) -> intervals.Interval:
-    values = final_average_regret(runs, problem, algorithm)
+def _interval(runs: Runs, problem: str, algorithm: str, kind: Regret) -> intervals.Interval:
+    values = phase_two_regret(runs, problem, algorithm, kind)[1][:, -1]
     if len(values) < 2:
         raise MissingRunsError(
             f"{algorithm} on {problem} has a single seed, which gives no interval"
@@ -167,17 +168,22 @@ def _shown(interval: intervals.Interval) -> str:
 
 
 def below_each_baseline(
-    runs: Runs, *, problem: str, algorithm: str, baselines: Sequence[str]
+    runs: Runs,
+    *,
+    problem: str,
+    algorithm: str,
+    baselines: Sequence[str],
+    regret: Regret = "average",
 ) -> list[Comparison]:
-    """Final average regret below each baseline's, with disjoint 98 % intervals.
+    """Final regret below each baseline's, with disjoint 98 % intervals, the paper's own criterion.
 
     Supported: the algorithm's interval lies below the baseline's; contradicted: above it; open: they
     overlap.
     """
-    own = _interval(runs, problem, algorithm)
+    own = _interval(runs, problem, algorithm, regret)
     comparisons = []
     for baseline in baselines:
-        other = _interval(runs, problem, baseline)
+        other = _interval(runs, problem, baseline, regret)
         word = outcome(bool(own.high < other.low), bool(own.low > other.high))
         comparisons.append(Comparison(word, f"{label_of(runs, baseline)} {_shown(other)}"))
     first = comparisons[0]
@@ -188,50 +194,56 @@ def below_each_baseline(
 
 
 def closest_baseline(
-    runs: Runs, *, problems: Sequence[str], algorithm: str, closest: str, others: Sequence[str]
+    runs: Runs,
+    *,
+    problems: Sequence[str],
+    algorithm: str,
+    closest: str,
+    others: Sequence[str],
+    regret: Regret = "average",
 ) -> list[Comparison]:
-    """``closest`` has the smallest distance to ``algorithm`` in final average regret.
+    """``closest`` has the smallest distance to ``algorithm`` in final regret.
 
     The distances are means of paired differences |algorithm - baseline|; ``closest`` is compared with
     each other baseline by paired one-sided t-tests at 1 %, in both directions.
     """
-    comparisons = []
+    tests = []
     for problem in problems:
         for other in others:
-            own, near, far = paired_final_regret(runs, problem, [algorithm, closest, other])
+            own, near, far = paired_final_regret(runs, problem, [algorithm, closest, other], regret)
             near, far = np.abs(near - own), np.abs(far - own)
             if len(near) < 2:
                 raise MissingRunsError(f"{problem} has fewer than two seeds of all of them")
+            text = (
+                f"{problem_label(runs, problem)}: distance of {label_of(runs, closest)} "
+                f"{near.mean():.4f}, of {label_of(runs, other)} {far.mean():.4f}"
+            )
             p = statistics.t_test_less(near, far, paired=True).p_value
             reverse = statistics.t_test_less(far, near, paired=True).p_value
-            comparisons.append(
-                Comparison(
-                    outcome_by_p(p, reverse, LEVEL),
-                    f"{problem}: distance of {label_of(runs, closest)} {near.mean():.4f}, of "
-                    f"{label_of(runs, other)} {far.mean():.4f}, p {p_value(p)}",
-                )
-            )
-    return comparisons
+            tests.append(Test(text, p, reverse))
+    return decided(tests, LEVEL)
 
 
 def shrinking_error_bars(
-    runs: Runs, *, problems: Sequence[str], algorithms: Sequence[str]
+    runs: Runs, *, problems: Sequence[str], algorithms: Sequence[str], regret: Regret = "average"
 ) -> list[Comparison]:
-    """The 98 % error bar at t = T is smaller than at the first round of Phase II, for every method.
+    """The 98 % error bar at t = T is smaller than at the first round of Phase II.
 
     The two standard deviations are of the same seeds, so they are compared by Pitman and Morgan's
-    test (the correlation of sum and difference of the pairs), one-sided at 1 % in both directions.
+    test (the correlation of sum and difference of the pairs), one-sided at 1 % in both directions. A
+    method whose seeds do not differ at either round has no error bar, and is left out.
     """
-    comparisons = []
+    found: list[Test | Comparison] = []
     for problem in problems:
         for algorithm in algorithms:
-            t, values = phase_two_regret(runs, problem, algorithm)
+            t, values = phase_two_regret(runs, problem, algorithm, regret)
             bars = intervals.wald_interval(values, CONFIDENCE).half_width
             first, last = values[:, 0], values[:, -1]
-            name = f"{problem}, {label_of(runs, algorithm)}"
+            name = f"{problem_label(runs, problem)}, {label_of(runs, algorithm)}"
             text = f"{name}: {bars[0]:.4f} at t = {t[0]}, {bars[-1]:.4f} at t = {t[-1]}"
-            p = statistics.spread_shrinks(first, last)
-            if np.ptp(last) > 0 and not np.isnan(p):
-                text += f", p {p_value(p)}"
-            comparisons.append(Comparison(outcome_by_p(p, 1 - p, LEVEL), text))
-    return comparisons
+            if len(values) > 1 and not np.ptp(first) and not np.ptp(last):
+                found.append(Comparison("left out", f"{text}: no error bar to compare"))
+            else:
+                p = statistics.spread_shrinks(first, last)
+                found.append(Test(text, p, 1 - p))
+    return decided(found, LEVEL)

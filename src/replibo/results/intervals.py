@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,8 @@ class Interval:
             too small to know them.
         n: number of values behind each mean.
         confidence: in (0, 1), e.g. .98.
+        p_above, p_below: one-sided p-values of the statistic's lying above 0, and below, by the method
+            of the interval; NaN where it gives none.
     """
 
     mean: Array
@@ -37,6 +39,8 @@ class Interval:
     high: Array
     n: int
     confidence: float
+    p_above: Array = field(default_factory=lambda: np.asarray(math.nan))
+    p_below: Array = field(default_factory=lambda: np.asarray(math.nan))
 
     @property
     def half_width(self) -> Array:
@@ -48,6 +52,30 @@ class Interval:
         """``mean ± half``."""
         middle = np.asarray(mean, dtype=float)
         return cls(middle, np.asarray(middle - half), np.asarray(middle + half), n, confidence)
+
+    @classmethod
+    def of_student(cls, mean: ArrayLike, error: ArrayLike, n: int, confidence: float) -> Interval:
+        """``mean ± t·error`` of ``n`` values, and Student's p-values; NaN where n = 1."""
+        from scipy.special import stdtr
+
+        found = cls.around(
+            mean, _student_quantile(n, confidence) * np.asarray(error), n, confidence
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.where(np.equal(mean, 0), 0.0, np.divide(mean, error))
+        above, below = (np.asarray(stdtr(max(n - 1, 1), sign * t)) for sign in (-1, 1))
+        return replace(found, p_above=above, p_below=below)
+
+    def with_resampled(self, values: Array) -> Interval:
+        """With the p-values of a bootstrap: the shares of the resampled ``values`` (``resamples x …``)
+        that lie on the other side of 0, the sample itself counted."""
+        above, below = (
+            np.asarray((1 + np.sum(sign * values <= 0, axis=0)) / (1 + len(values))).reshape(
+                np.shape(self.mean)
+            )
+            for sign in (1, -1)
+        )
+        return replace(self, p_above=above, p_below=below)
 
 
 def wald_interval(samples: ArrayLike, confidence: float, axis: int = 0) -> Interval:
@@ -75,8 +103,7 @@ def wald_interval(samples: ArrayLike, confidence: float, axis: int = 0) -> Inter
 def student_interval(samples: ArrayLike, confidence: float) -> Interval:
     """Student's interval of the mean over the first axis, mean ± t·s/√n; NaN where n = 1."""
     values = samples_of(samples)
-    half = _student_quantile(len(values), confidence) * standard_error(values)
-    return Interval.around(values.mean(axis=0), half, len(values), confidence)
+    return Interval.of_student(values.mean(axis=0), standard_error(values), len(values), confidence)
 
 
 def jackknife_interval(
@@ -101,7 +128,7 @@ def jackknife_interval(
         return Interval.around(mean, math.nan, 1, confidence)
     without = np.array([statistic(np.delete(values, i, axis=0)) for i in range(R)])
     error = np.sqrt((R - 1) / R * np.sum((without - without.mean(axis=0)) ** 2, axis=0))
-    return Interval.around(mean, _student_quantile(R, confidence) * error, R, confidence)
+    return Interval.of_student(mean, error, R, confidence)
 
 
 def bootstrap_mean_interval(
@@ -125,7 +152,8 @@ def bootstrap_mean_interval(
     means = counts @ values.reshape(n, -1) / n
     low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
     shape = np.shape(mean)
-    return Interval(np.asarray(mean), low.reshape(shape), high.reshape(shape), n, confidence)
+    found = Interval(np.asarray(mean), low.reshape(shape), high.reshape(shape), n, confidence)
+    return found.with_resampled(means)
 
 
 def bootstrap_median_interval(
@@ -159,8 +187,10 @@ def bootstrap_median_interval(
         confidence_level=confidence,
         method="percentile",
         rng=rng,
-    ).confidence_interval
-    return Interval(value, np.asarray(found.low), np.asarray(found.high), n, confidence)
+    )
+    low, high = found.confidence_interval
+    interval = Interval(value, np.asarray(low), np.asarray(high), n, confidence)
+    return interval.with_resampled(found.bootstrap_distribution)
 
 
 def share_interval(successes: int, n: int, confidence: float) -> Interval:

@@ -48,19 +48,24 @@ STYLE: dict[str, Any] = {
 MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "cross": "x"}
 
 
+def empty(size: tuple[float, float], **options: Any) -> Figure:
+    """A figure without axes, of ``size`` in inches, with the look of all figures."""
+    import matplotlib as mpl
+
+    mpl.rcParams.update(STYLE)  # type: ignore[arg-type]
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=size, **options)  # without pyplot, whose import takes time
+
+
 def panels(rows: int, columns: int, height: float = PANEL[1]) -> tuple[Figure, np.ndarray]:
     """A figure of ``rows x columns`` panels; the array of axes always has two dimensions.
 
     Args:
         height: of a row, in inches.
     """
-    import matplotlib as mpl
-
-    mpl.rcParams.update(STYLE)  # type: ignore[arg-type]
-    from matplotlib.figure import Figure
-
     size = (min(WIDTH, max(4.8, PANEL[0] * columns)), height * rows)
-    figure = Figure(figsize=size, layout="constrained")  # without pyplot, whose import takes time
+    figure = empty(size, layout="constrained")
     axes: np.ndarray = figure.subplots(rows, columns, squeeze=False)
     return figure, axes
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -85,13 +85,34 @@ class Runs:
         order = self.entry.algorithms if wanted is None else wanted
         return [name for name in order if (problem, name) in self._groups]
 
-    def only(self, wanted: Collection[Pair]) -> Runs:
-        """Those of the ``wanted`` problems and algorithms alone."""
+    def standing_for(self, pairs: Mapping[Pair, Pair]) -> Runs:
+        """For each problem and algorithm of ``pairs`` the runs of the one that it stands for, under that
+        name and with that one's label, facts and timings; what was not run is left out."""
         import pyarrow as pa
 
-        kept = [rows for pair, rows in self._groups.items() if pair in wanted]
-        table = pa.concat_tables(kept) if kept else self.table.slice(0, 0)
-        return Runs(self.entry, self.metadata, table, self.left_out)
+        entry, metadata = self.entry, self.metadata
+        facts, timings = dict(metadata["problems"]), dict(metadata.get("timings", {}))
+        problems, algorithms = dict(entry.problems), dict(entry.algorithms)
+        parts = []
+        for own, given in pairs.items():
+            if given not in self._groups:
+                continue
+            rows = self._groups[given]
+            for name, word in zip(("problem", "algorithm"), own, strict=True):
+                column = rows.column_names.index(name)
+                rows = rows.set_column(column, name, pa.repeat(pa.scalar(word), len(rows)))
+            parts.append(rows)
+            facts[own[0]] = metadata["problems"][given[0]]
+            if "/".join(given) in metadata.get("timings", {}):
+                timings["/".join(own)] = metadata["timings"]["/".join(given)]
+            problems[own[0]] = entry.problems[given[0]]
+            algorithms[own[1]] = entry.algorithms[given[1]]
+        return Runs(
+            entry.model_copy(update={"problems": problems, "algorithms": algorithms}),
+            {**metadata, "problems": facts, "timings": timings},
+            pa.concat_tables(parts) if parts else self.table.slice(0, 0),
+            self.left_out,
+        )
 
     def until(self, t: int) -> Runs:
         """As they were after round ``t``; runs that ended before are left as they are."""

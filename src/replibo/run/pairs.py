@@ -36,6 +36,11 @@ def at(
     ]
 
 
+def among(config: Config, paper: str, scale: str, wanted: Collection[Pair]) -> list[Pair]:
+    """Those of the ``wanted`` pairs that are run at a scale, or published."""
+    return [pair for pair in at(config, paper, scale) if pair in wanted]
+
+
 def files(config: Config, paper: str, scale: str, pairs: Iterable[Pair]) -> list[str]:
     """The files that hold the runs of ``pairs``."""
     if scale == paths.PUBLISHED:

@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 from replibo import files, paths, verdicts
 from replibo.config import load
@@ -14,22 +15,15 @@ from replibo.config.models import Config
 from replibo.errors import RepliboError
 from replibo.verdicts import Verdict
 
-WORDS = (
-    "replicated",
-    "holds",
-    "partly",
-    "holds in part",
-    "not replicated",
-    "does not hold",
-    "inconclusive",
-    "not run",
-)
-"""The verdicts, of full and of reduced runs."""
-
 START, END = "<!-- verdicts: start -->", "<!-- verdicts: end -->"
 
-# Figures under figures/published that README shows.
+# Figures under figures/published that README and the pages of results show.
 SHOWN = (
+    "verdict_map.png",
+    "go_ucb/verdict_map.png",
+    "neuralbo/verdict_map.png",
+    "bbo/verdict_map.png",
+    "lb_gp_ucb/verdict_map.png",
     "go_ucb/figure_1.png",
     "go_ucb/figure_1_variants.png",
     "neuralbo/figure_1.png",
@@ -64,24 +58,38 @@ def with_verdicts(page: str, table: str, name: str = "README.md") -> str:
 
 
 def verdict_table(found: Sequence[Verdict]) -> str:
-    """The verdicts on the claims of one paper, as Markdown."""
-    rows = [
-        (v.claim.where, v.claim.statement, v.claim.paper_value, "<br>".join(v.ours), v.verdict)
-        for v in found
-    ]
-    return _markdown(rows, ("where", "claim", "paper", "ours", "verdict"))
+    """The verdicts on the claims of one paper, as Markdown: all readings, and the numbers as printed."""
+    rows = []
+    for v in found:
+        claim, readings = v.claim, v.readings
+        own = [f"{one.name} ({one.source}): {one.verdict}" for one in readings]
+        own += [f"*{one.name} (control): {one.verdict}*" for one in v.controls]
+        count = f" ({v.holding} of {len(v.judged)} run)" if v.judged else ""
+        statement = f"`{v.name}`<br>{claim.where}<br>{claim.statement}"
+        ours = "<br>".join(v.printed.ours)
+        rows.append((statement, claim.paper_value, f"{v.overall}{count}", "<br>".join(own), ours))
+    names = (
+        "claim",
+        "paper",
+        "holds in k of n readings",
+        "readings and controls",
+        "ours, as printed",
+    )
+    return _markdown(rows, names)
 
 
 def summary(found: Sequence[Verdict]) -> str:
-    """How many claims of each paper have which verdict, as Markdown."""
-    counts: dict[str, Counter[str]] = {}
-    for v in found:
-        counts.setdefault(v.paper, Counter())[v.verdict.partition(" (")[0]] += 1
-    rows = [
-        (f"[{paper}](docs/results/{paper}.md)", *(str(own[word] or "") for word in WORDS))
-        for paper, own in counts.items()
-    ]
-    return _markdown(rows, ("paper", *WORDS))
+    """How many claims of each paper have which verdict in their readings, and how many are replicated,
+    as Markdown."""
+    words = get_args(verdicts.Overall)
+    rows = []
+    for paper in dict.fromkeys(v.paper for v in found):
+        own = [v for v in found if v.paper == paper]
+        counts = Counter(v.overall for v in own)
+        replicated = sum(v.replicated for v in own)
+        cells = (str(count or "") for count in (*(counts[word] for word in words), replicated))
+        rows.append((f"[{paper}](docs/results/{paper}.md)", str(len(own)), *cells))
+    return _markdown(rows, ("paper", "claims", *words, "replicated"))
 
 
 def _markdown(rows: Sequence[Sequence[str]], names: Sequence[str]) -> str:

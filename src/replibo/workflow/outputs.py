@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from replibo import paths
+from replibo.config.claims import load as load_claims
 from replibo.config.models import Config, FigureEntry
 from replibo.errors import RepliboError, allowed
 from replibo.papers import lookup
@@ -15,6 +17,9 @@ from replibo.run import pairs
 from replibo.run.pairs import Pair
 from replibo.workflow import targets
 from replibo.workflow.targets import OutputKind
+
+if TYPE_CHECKING:
+    from replibo.verdicts import Verdict
 
 FIGURE_ENDINGS = ("pdf", "png", "svg", "txt")
 TABLE_ENDINGS = ("csv", "md", "tex", "html")
@@ -79,20 +84,62 @@ def left_out(config: Config, paper: str, entry: FigureEntry, wanted: Sequence[Pa
     return f"Not run: {'; '.join(parts)}." if parts else ""
 
 
-def claims(config: Config, papers: Sequence[str], scale: str, files: Sequence[Path]) -> str:
-    """Judge the claims of some papers (all where none is named), and write the verdicts to ``files``;
-    returns them as Markdown."""
-    check_endings(files, TABLE_ENDINGS)
-    scale = targets.scale_of(config, scale)
-    from replibo import verdicts
-    from replibo.results import tables
+def claims(config: Config, names: Sequence[str], scale: str, files: Sequence[Path]) -> str:
+    """Judge the claims of some papers, or some claims (all where none is named), and write tables and
+    maps of the verdicts to ``files``.
 
-    for paper in papers:
-        config.paper(paper)
-    made = verdicts.table(verdicts.judge_all(config, papers or config.papers, scale))
-    if files:
-        tables.save(made, files)
-    return made.md()
+    Returns:
+        A line for each claim; the whole of each claim where claims are named.
+    """
+    check_endings(files, (*TABLE_ENDINGS, *FIGURE_ENDINGS))
+    scale = targets.scale_of(config, scale)
+    from replibo import verdict_map, verdict_tables, verdicts
+    from replibo.results import plotting, tables
+
+    paper_of = {claim: paper for paper in config.papers for claim in load_claims(config, paper)}
+    for name in names:
+        if name not in config.papers and name not in paper_of:
+            raise RepliboError(
+                f"claims: must be a paper ({allowed(config.papers)}) or a claim ('replibo claims' lists "
+                f"them), got {name!r}"
+            )
+    wanted = {name if name in config.papers else paper_of[name] for name in names}
+    papers = [paper for paper in config.papers if not names or paper in wanted]
+    found = verdicts.judge_all(config, papers, scale)
+    if names:
+        found = [own for own in found if own.paper in names or own.name in names]
+    costs = missing_costs(config, found)
+    figures = [path for path in files if path.suffix[1:] in FIGURE_ENDINGS]
+    if figures:
+        plotting.save(verdict_map.verdict_map(found, scale), figures)
+    if rest := [path for path in files if path not in figures]:
+        tables.save(verdict_tables.table(found, costs), rest)
+    if set(names) & paper_of.keys():
+        return "\n\n".join("\n".join(verdict_tables.whole(own, costs)) for own in found)
+    return "\n".join(verdict_tables.lines(found))
+
+
+def missing_costs(config: Config, found: Sequence[Verdict]) -> dict[tuple[str, str], str]:
+    """By claim and reading that was not run: what its missing runs would cost at the paper's own scale,
+    by the published timings, in words; those that nothing is known of are left out."""
+    from replibo.workflow.estimate import timings
+
+    costs = {}
+    for verdict in found:
+        entry, known = config.paper(verdict.paper), timings.published(verdict.paper)
+        for own in (*verdict.readings, *verdict.controls):
+            seconds = []
+            for problem, algorithm in own.missing:
+                queries = timings.queries_of(entry, entry.settings("paper", problem))
+                seeds = len(entry.seeds("paper", problem, algorithm))
+                cost = timings.cost_of_job(known, problem, algorithm, queries, seeds)
+                seconds.append(cost.seconds.expected if cost else math.nan)
+            if seconds and not all(map(math.isnan, seconds)):
+                unknown = sum(map(math.isnan, seconds))
+                hours = sum(value for value in seconds if not math.isnan(value)) / 3600
+                more = f" and {unknown} of {len(seconds)} unknown" if unknown else ""
+                costs[verdict.name, own.name] = f"about {hours:.2g} core hours{more}"
+    return costs
 
 
 def publish(config: Config, paper: str, scale: str, *, replace: bool) -> list[Path]:

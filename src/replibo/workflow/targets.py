@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -69,7 +69,7 @@ def papers_at(config: Config, scale: str) -> list[str]:
 def outputs(config: Config, scale: str) -> list[str]:
     """Every figure and table of a scale, its verdicts, and what holds its runs."""
     scale = scale_of(config, scale)
-    files = paths.claims(scale)
+    files = paths.verdicts(scale)
     for paper in papers_at(config, scale):
         files += of_paper(config, paper, scale)
     return files
@@ -85,7 +85,7 @@ def of_paper(config: Config, paper: str, scale: str) -> list[str]:
         files += paths.figure(scale, paper, name)
     for name in names_at(config, "tables", paper, scale):
         files += paths.table(scale, paper, name)
-    return files
+    return files + paths.paper_map(scale, paper)
 
 
 def names_at(config: Config, kind: OutputKind, paper: str, scale: str) -> list[str]:
@@ -118,23 +118,17 @@ def output_files(config: Config, kind: OutputKind, paper: str, name: str, scale:
     return pairs.files(config, paper, scale, output_pairs(config, kind, paper, name, scale))
 
 
-def claim_pairs(config: Config, paper: str, scale: str) -> dict[str, list[Pair]]:
-    """For each claim of a paper the problems and algorithms whose runs its measure reads."""
-    entry = config.paper(paper)
-    return {
-        name: pairs.at(config, paper, scale, *claim.reads(entry))
-        for name, claim in claims.load(config, paper).items()
-    }
-
-
-def claims_files(config: Config, scale: str) -> list[str]:
-    """The files that the verdicts read."""
-    files = (
-        pairs.files(config, paper, scale, wanted)
-        for paper in papers_at(config, scale)
-        for wanted in claim_pairs(config, paper, scale).values()
-    )
-    return list(dict.fromkeys(name for own in files for name in own))
+def verdict_files(config: Config, scale: str, papers: Sequence[str]) -> list[str]:
+    """The files that the verdicts on the claims of some papers read: those of the runs that a claim reads
+    in any reading, and that the scale makes."""
+    files = []
+    for paper in papers:
+        entry = config.paper(paper)
+        wanted = {
+            p for claim in claims.load(config, paper).values() for p in claim.all_pairs(entry)
+        }
+        files += pairs.files(config, paper, scale, pairs.among(config, paper, scale, wanted))
+    return files
 
 
 def run_files(config: Config, paper: str, scale: str) -> list[str]:
@@ -227,16 +221,21 @@ def _shown(config: Config, paper: str) -> dict[str, Any]:
     }
 
 
-def claims_digest(config: Config) -> str:
-    """What the verdicts depend on besides the traces: the claims, the measures' code, and what they
-    take from the config."""
+def verdicts_digest(config: Config, papers: Sequence[str]) -> str:
+    """What the verdicts on the claims of some papers depend on besides the traces: the claims, the
+    measures' code, and what they take from the config."""
     functions: list[str] = []
     entries: dict[str, Any] = {}
-    for paper in config.papers:
+    for paper in papers:
         for name, claim in claims.load(config, paper).items():
             functions.append(lookup.full_name(paper, claim.measure))
             entries[name] = claim.model_dump()
-    shown = {paper: _shown(config, paper) for paper in config.papers}
+    shown = {paper: _shown(config, paper) for paper in papers}
+    written = ("replibo.verdicts", "replibo.verdict_tables", "replibo.verdict_map")
     return identity.identity_digest(
-        {"code": _code(*functions, saves="replibo.verdicts"), "claims": entries, "shown": shown}
+        {
+            "code": code.digest(*functions, *written, SAVES["figures"], SAVES["tables"]),
+            "claims": entries,
+            "shown": shown,
+        }
     )

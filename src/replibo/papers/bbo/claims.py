@@ -1,21 +1,20 @@
 """The measures of the BBO paper's claims (Fu et al. 2024, section 5; ``config/claims/``).
 
-All tests are one-sided at 5 %, in both directions; what neither direction shows is open. Where one T
-gives several tests of a claim, their p-values are Holm's (but for claim 4, which judges each table by
-itself). Problems of different N share no random numbers, so that N are compared as independent samples;
-EI and UCB on one problem share initial points, initial weights and batches, and are compared in pairs of
-the same seed. "Independent" is meant given the validation and the test set, which are the same in all
-runs. The three T of a claim share runs (prefixes), so that their verdicts do not confirm each other
-independently.
+The tests and their correction are those of all papers (`replibo.results.comparisons`). Problems of
+different N share no random numbers, so that N are compared as independent samples; EI and UCB on one
+problem share initial points, initial weights and batches, and are compared in pairs of the same seed.
+"Independent" is meant given the validation and the test set, which are the same in all runs. The three T
+of a claim share runs (prefixes), so that their verdicts do not confirm each other independently.
 
-A cell (T, N) that was not run is an open comparison of its own, so that a claim is never replicated on
-a part of its table.
+A cell (T, N) that was not run is an open comparison of its own, so that a claim never holds on a part of
+its table.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -29,43 +28,20 @@ from replibo.papers.bbo.printed import (
     half_of_largest,
     iterations_of,
 )
-from replibo.papers.bbo.traces import REPORTED, Cell, Reading
+from replibo.papers.bbo.traces import REPORTED, Cell, Reading, reading_of
 from replibo.papers.common import label_of
 from replibo.problems.base import Array
 from replibo.results import statistics
-from replibo.results.comparisons import Comparison, MissingRunsError, Outcome
+from replibo.results.comparisons import LEVEL, Comparison, MissingRunsError, Test, decided
+from replibo.results.intervals import student_interval
 from replibo.results.runs import Runs
 from replibo.results.tables import p_value
-
-LEVEL = 0.05
-"""Of every test; one-sided."""
 
 MARGIN = 0.25
 """A curve has levelled off where it changes by less than this share of its fall before. The printed
 tables of UCB change by .15, .17 and -.03 of it."""
 
 EI_AND_UCB = tuple(ACQUISITIONS)
-
-
-def _judged(tests: Sequence[tuple[str, float, float]]) -> list[Comparison]:
-    """A family of tests: the text, p of the claim and p of its opposite, of each."""
-    supports = statistics.holm([p for _, p, _ in tests])
-    opposes = statistics.holm([reverse for _, _, reverse in tests])
-    comparisons = []
-    for (text, _, _), p, reverse in zip(tests, supports, opposes, strict=True):
-        if math.isnan(p):
-            comparisons.append(Comparison("open", f"{text}, too few seeds for a test"))
-        else:
-            outcome, shown = _decided(p, reverse)
-            comparisons.append(Comparison(outcome, f"{text}, {shown}"))
-    return comparisons
-
-
-def _decided(p: float, reverse: float) -> tuple[Outcome, str]:
-    """The outcome by p of a claim and p of its opposite, and the one that decides, in words."""
-    if reverse < LEVEL:
-        return "contradicted", f"p of the opposite {p_value(reverse)}"
-    return ("supported" if p < LEVEL else "open"), f"p {p_value(p)}"
 
 
 def _less(a: Array, b: Array) -> float:
@@ -156,8 +132,10 @@ def _changed(
         )
         smaller = _less(second.values, first.values)
         larger = _less(first.values, second.values)
-        tests.append((text, *((smaller, larger) if claimed == "smaller" else (larger, smaller))))
-    return _judged(tests), missing
+        tests.append(
+            Test(text, *((smaller, larger) if claimed == "smaller" else (larger, smaller)))
+        )
+    return decided(tests), missing
 
 
 # Claim 1
@@ -168,14 +146,14 @@ def improves_at_first(
     *,
     steps: Sequence[int] = STEPS,
     algorithms: Sequence[str] = EI_AND_UCB,
-    reading: Reading = REPORTED,
+    reading: str | Reading = REPORTED,
 ) -> list[Comparison]:
     """At fixed T the performance is better (smaller) at half of the table's largest N than at its
     smallest: Welch's test, for each acquisition function."""
 
     def compare(t: int) -> tuple[list[Comparison], list[str]]:
         numbers = iterations_of(t)[0], half_of_largest(t)
-        return _changed(runs, t, algorithms, numbers, reading, "smaller")
+        return _changed(runs, t, algorithms, numbers, reading_of(reading), "smaller")
 
     return _table_by_table(steps, compare)
 
@@ -188,14 +166,14 @@ def turns_up(
     *,
     steps: Sequence[int] = STEPS,
     algorithms: Sequence[str] = ("gp_ei",),
-    reading: Reading = REPORTED,
+    reading: str | Reading = REPORTED,
 ) -> list[Comparison]:
     """At fixed T the performance is worse (larger) at the table's largest N than at the one before:
     Welch's test."""
 
     def compare(t: int) -> tuple[list[Comparison], list[str]]:
         before, largest = iterations_of(t)[-2:]
-        return _changed(runs, t, algorithms, (before, largest), reading, "larger")
+        return _changed(runs, t, algorithms, (before, largest), reading_of(reading), "larger")
 
     return _table_by_table(steps, compare)
 
@@ -206,7 +184,7 @@ def levels_off(
     steps: Sequence[int] = STEPS,
     algorithms: Sequence[str] = ("gp_ucb",),
     margin: float = MARGIN,
-    reading: Reading = REPORTED,
+    reading: str | Reading = REPORTED,
 ) -> list[Comparison]:
     """At fixed T the performance changes little from the N before the largest to the largest: by less
     than ``margin`` times its fall from the smallest N to the one before the largest.
@@ -221,8 +199,9 @@ def levels_off(
     def compare(t: int) -> tuple[list[Comparison], list[str]]:
         numbers = iterations_of(t)
         smallest, before, largest = numbers[0], *numbers[-2:]
-        ends, missing = _between(runs, t, algorithms, (before, largest), reading)
-        starts, absent = _between(runs, t, algorithms, (smallest, before), reading)
+        read = reading_of(reading)
+        ends, missing = _between(runs, t, algorithms, (before, largest), read)
+        starts, absent = _between(runs, t, algorithms, (smallest, before), read)
         falls = {label: first.mean - second.mean for label, first, second in starts}
         tests, undecided = [], []
         for label, first, last in ends:
@@ -245,8 +224,8 @@ def levels_off(
             outside = 2 * np.min(
                 [_less(last.values + bound, first.values), _less(first.values + bound, last.values)]
             )
-            tests.append((text, float(inside), float(min(outside, 1.0))))
-        return _judged(tests) + undecided, [*absent, *missing]
+            tests.append(Test(text, float(inside), float(min(outside, 1.0))))
+        return decided(tests) + undecided, [*absent, *missing]
 
     return _table_by_table(steps, compare)
 
@@ -255,7 +234,7 @@ def levels_off(
 
 
 def ucb_at_least_as_good(
-    runs: Runs, *, steps: Sequence[int] = STEPS, reading: Reading = REPORTED
+    runs: Runs, *, steps: Sequence[int] = STEPS, reading: str | Reading = REPORTED
 ) -> list[Comparison]:
     """At equal (T, N) UCB is at least as good as EI in most cells.
 
@@ -266,20 +245,20 @@ def ucb_at_least_as_good(
     """
 
     def compare(t: int) -> tuple[list[Comparison], list[str]]:
-        pairs, missing = _paired_cells(runs, t, reading)
+        pairs, missing = _paired_cells(runs, t, reading_of(reading))
         if not pairs:
             return [], missing
         better = sum(int(np.sum(ucb < ei)) for _, ei, ucb in pairs)
         worse = sum(int(np.sum(ucb > ei)) for _, ei, ucb in pairs)
-        outcome, shown = _decided(*statistics.sign_test(better, worse))
         means = sum(float(ucb.mean()) <= float(ei.mean()) for _, ei, ucb in pairs)
         printed = [n for n, _, _ in pairs if _printed_ucb_is_at_least_as_good(t, n)]
         text = (
             f"T = {t}: UCB's mean is at most EI's in {means} of {len(pairs)} cells "
             f"({len(printed)} of them in the paper); UCB is better in {better} and worse in {worse} of "
-            f"{sum(len(ei) for _, ei, _ in pairs)} pairs, {shown}"
+            f"{sum(len(ei) for _, ei, _ in pairs)} pairs"
         )
-        return [Comparison(outcome, f"{text}; {_single_cells(pairs)}")], missing
+        (found,) = decided([Test(text, *statistics.sign_test(better, worse))])
+        return [replace(found, ours=f"{found.ours}; {_single_cells(pairs)}")], missing
 
     return _table_by_table(steps, compare)
 
@@ -337,21 +316,20 @@ def spread_shrinks(
     *,
     steps: Sequence[int] = STEPS,
     algorithms: Sequence[str] = EI_AND_UCB,
-    reading: Reading = REPORTED,
+    reading: str | Reading = REPORTED,
 ) -> list[Comparison]:
     """At fixed T the standard deviation over the seeds shrinks with N: Kendall's test of a trend (exact
     where no two are equal), for each acquisition function.
 
-    Each table is judged by itself, without Holm's correction: of five N nine of the ten pairs must be in
-    order (τ = -.8, p = .042), and with the correction for two acquisition functions no table of the paper
-    would shrink (p = .083). Fewer than four N cannot show a trend.
+    Each table, of one T and acquisition function, is a claim and a family of its own: of five N nine of
+    the ten pairs must be in order (τ = -.8, p = .042). Fewer than four N cannot show a trend.
     """
 
     def compare(t: int) -> tuple[list[Comparison], list[str]]:
-        tests, missing = [], []
+        read, tests, missing = reading_of(reading), [], []
         for algorithm in algorithms:
-            label = _label(runs, algorithm, reading)
-            cells = reading.cells(runs, algorithm, t)
+            label = _label(runs, algorithm, read)
+            cells = read.cells(runs, algorithm, t)
             ran = {cell.iterations for cell in cells}
             missing += [f"{label}, T = {t}, N = {n}" for n in iterations_of(t) if n not in ran]
             if len(cells) < 2:
@@ -365,8 +343,8 @@ def spread_shrinks(
             text = (
                 f"{label}, T = {t}: deviation {' and '.join(ends)}, τ {tau:.2f} over {len(cells)} N"
             )
-            tests.append((text, p, reverse))
-        return [found for test in tests for found in _judged([test])], missing
+            tests.append(Test(text, p, reverse))
+        return [found for test in tests for found in decided([test])], missing
 
     return _table_by_table(steps, compare)
 
@@ -377,52 +355,101 @@ def spread_shrinks(
 def advised_horizon(
     runs: Runs,
     *,
-    steps: Sequence[int] = STEPS[1:],
     power: int = 1,
     algorithms: Sequence[str] = EI_AND_UCB,
-    reading: Reading = REPORTED,
+    reading: str | Reading = REPORTED,
 ) -> list[Comparison]:
-    """Of two cells with equal T·N, total SGD steps, the one nearer to the paper's advice is better.
+    """Of two cells with equal T·N, total SGD steps, the one nearer to the paper's advice is better, over
+    all such pairs.
 
     The advice is N ≍ T (``power`` 1; section 4.2) or, where the loss is not convex, N ≍ T² (``power`` 2;
-    section F.1), and the constant is taken as 1: nearer is the smaller |log(N/T^power)|. Welch's tests, a
-    family for each T.
+    section F.1); nearer is the smaller |log(N/T^power)|. All cells have N ≥ 5 T: whatever the constant of
+    N ≍ T up to 12, the nearer one is that of the larger T. That of N ≍ T² is taken as 1.
 
-    Only the pair of 20,000 SGD steps tells the powers apart: in the other three pairs the smaller N is
-    the nearer by both.
-
-    Args:
-        steps: the larger T of the pairs.
+    Per seed the mean over the pairs of ln(performance of the nearer / of the other), which is the same at
+    any level of performance; Student's t-test of the seeds. Pairs share runs (a run to the smaller T is
+    the beginning of that to the larger), which the mean over a seed's pairs allows for.
     """
     if power not in (1, 2):
         raise RepliboError(f"options.power: must be 1 or 2, got {power}")
-
-    def compare(t: int) -> tuple[list[Comparison], list[str]]:
-        tests, missing = [], []
+    read = reading_of(reading)
+    tests, missing = [], []
+    for algorithm in algorithms:
+        label = _label(runs, algorithm, read)
+        logs: list[dict[int, float]] = []
         for pair in equal_cost():
-            if pair[1][0] != t:
-                continue
-            advised, other = sorted(
-                pair, key=lambda cell: distance_to_advice(cell[0], cell[1], power)
+            near, far = (
+                read.cell(runs, algorithm, *cell)
+                for cell in sorted(pair, key=lambda at: distance_to_advice(at[0], at[1], power))
             )
-            for algorithm in algorithms:
-                label = _label(runs, algorithm, reading)
-                near, far = (reading.cell(runs, algorithm, *cell) for cell in (advised, other))
-                if near is None or far is None:
-                    missing += [
-                        f"{label}, T = {place[0]}, N = {place[1]}"
-                        for place, cell in ((advised, near), (other, far))
-                        if cell is None
-                    ]
-                    continue
-                text = (
-                    f"{label}, {t * pair[1][1]} SGD steps: {_shown(near)} with {near.name} "
-                    f"(nearer), {_shown(far)} with {far.name}"
-                )
-                tests.append((text, _less(near.values, far.values), _less(far.values, near.values)))
-        return _judged(tests), missing
+            if near is None or far is None:
+                missing.append(f"{label}, {pair[0][0] * pair[0][1]} SGD steps")
+                continue
+            values = [
+                dict(zip(cell.seeds.tolist(), np.log(cell.values), strict=True))
+                for cell in (near, far)
+            ]
+            logs.append(
+                {
+                    seed: values[0][seed] - values[1][seed]
+                    for seed in values[0].keys() & values[1].keys()
+                }
+            )
+        common = sorted(set.intersection(*(set(own) for own in logs))) if logs else []
+        if not common:
+            continue
+        means = np.array([np.mean([own[seed] for own in logs]) for seed in common])
+        interval = student_interval(means, 0.95)
+        text = (
+            f"{label}, {len(logs)} pairs: the nearer performs {math.exp(interval.mean):.2f} times as "
+            f"the other [{math.exp(interval.low):.2f}, {math.exp(interval.high):.2f}] ({len(common)})"
+        )
+        nothing = np.zeros_like(means)
+        tests.append(
+            Test(
+                text,
+                *(
+                    statistics.t_test_less(*pair, paired=True).p_value
+                    for pair in ((means, nothing), (nothing, means))
+                ),
+            )
+        )
+    if not tests:
+        raise MissingRunsError(f"not run: {'; '.join(missing)}")
+    absent = [Comparison("open", f"not run: {'; '.join(missing)}")] if missing else []
+    return decided(tests) + absent
 
-    return _table_by_table(steps, compare)
+
+def more_steps_help(
+    runs: Runs,
+    *,
+    steps: Sequence[int],
+    iterations: int,
+    algorithms: Sequence[str] = EI_AND_UCB,
+    reading: str | Reading = REPORTED,
+) -> list[Comparison]:
+    """At N = ``iterations`` the performance is better at the second T of ``steps`` than at the first:
+    t-tests paired by seed, for the run to the smaller T is the beginning of that to the larger."""
+    read = reading_of(reading)
+    tests, missing = [], []
+    for algorithm in algorithms:
+        label = _label(runs, algorithm, read)
+        first, second = (read.cell(runs, algorithm, t, iterations) for t in steps)
+        if first is None or second is None:
+            missing.append(f"{label}, N = {iterations}, T = {steps[1]}")
+            continue
+        text = (
+            f"{label}, N = {iterations}: {_shown(first)} at T = {steps[0]}, {_shown(second)} at "
+            f"T = {steps[1]}"
+        )
+        p, reverse = (
+            statistics.t_test_less(a.values, b.values, paired=True).p_value
+            for a, b in ((second, first), (first, second))
+        )
+        tests.append(Test(text, p, reverse))
+    if missing:
+        raise MissingRunsError(f"not run: {'; '.join(missing)}")
+    return decided(tests)
 
 
 def distance_to_advice(steps: int, iterations: int, power: int) -> float:

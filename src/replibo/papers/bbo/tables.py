@@ -11,8 +11,16 @@ from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError, allowed
 from replibo.papers.bbo import claims
 from replibo.papers.bbo.printed import ACQUISITIONS, PERFORMANCE, STEPS, iterations_of
-from replibo.papers.bbo.traces import LEVELS, METRICS, REPORTED, RULES, Reading, problems_run
-from replibo.results.comparisons import WORDS_OF_REDUCED, Comparison, MissingRunsError, judge
+from replibo.papers.bbo.traces import (
+    LEVELS,
+    METRICS,
+    READINGS,
+    REPORTED,
+    RULES,
+    Reading,
+    problems_run,
+)
+from replibo.results.comparisons import Comparison, MissingRunsError, judge
 from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table
 
@@ -118,14 +126,6 @@ _MEASURES = (
     _Measure("5: N ≍ T²", claims.advised_horizon, {"power": 2}),
 )
 
-READINGS = (
-    Reading("UCB returns the smallest mean", rules={"gp_ucb": "smallest_mean"}),
-    Reading("β of Theorem 4", stand_ins={"gp_ucb": "gp_ucb_paper_beta"}),
-    Reading("test error (same runs, reported only)", metric="test_error"),
-    Reading("momentum tuned too", variant="_momentum"),
-)
-"""The readings that are compared with `REPORTED`."""
-
 
 def sensitivity(runs: Runs, entry: FigureEntry, *, iterations: int = 1000) -> Table:
     """What claims 1 to 5 depend on: the return rule of UCB, β, momentum as a second hyperparameter, and
@@ -145,13 +145,13 @@ def sensitivity(runs: Runs, entry: FigureEntry, *, iterations: int = 1000) -> Ta
         "seeds",
     )
     rows = []
-    for reading in (REPORTED, *READINGS):
+    for reading in READINGS.values():
         found = [_judged(runs, reading, measure) for measure in _MEASURES]
         shown = [f"{word} {counts}".strip() for word, counts in found]
         changes = None if reading is REPORTED else _changes(runs, reading, [w for w, _ in found])
         row = (reading.label, *shown, changes, *_numbers(runs, reading, iterations))
         rows.append(dict(zip(columns, row, strict=True)))
-    problems = problems_run(runs, [REPORTED, *READINGS])
+    problems = problems_run(runs, list(READINGS.values()))
     caption = (
         f"{entry.caption} Verdicts on all of T = {', '.join(map(str, STEPS))} together, with the number "
         "of comparisons that support / contradict / leave open; cells that were not run count as one "
@@ -178,7 +178,7 @@ def _changes(runs: Runs, reading: Reading, words: Sequence[str]) -> str | None:
 
 
 def _judged(runs: Runs, reading: Reading, measure: _Measure) -> tuple[str, str]:
-    """The verdict in words that say no more than "holds", and the counts behind it."""
+    """The verdict and the counts behind it."""
     ran = {name for problem in runs.problems() for name in runs.algorithms(problem)}
     if not ran.issuperset(reading.stand_ins.values()):
         return "not run", ""  # EI's half of a claim about EI and UCB says nothing of another UCB
@@ -188,8 +188,7 @@ def _judged(runs: Runs, reading: Reading, measure: _Measure) -> tuple[str, str]:
         return "not run", ""
     outcomes = [comparison.outcome for comparison in comparisons]
     counts = "/".join(str(outcomes.count(o)) for o in ("supported", "contradicted", "open"))
-    # Without the reason, which the caption gives for all of the table.
-    return WORDS_OF_REDUCED[judge(comparisons)], f"({counts})"
+    return judge(comparisons), f"({counts})"
 
 
 def _numbers(runs: Runs, reading: Reading, iterations: int) -> Sequence[Any]:

@@ -126,6 +126,27 @@ class Reading:
 
 
 REPORTED = Reading()
+READINGS = {
+    "reported": REPORTED,
+    "smallest_mean": Reading("UCB returns the smallest mean", rules={"gp_ucb": "smallest_mean"}),
+    "theorem_4": Reading("β of Theorem 4", stand_ins={"gp_ucb": "gp_ucb_paper_beta"}),
+    "test_error": Reading("test error (same runs, reported only)", metric="test_error"),
+    "momentum": Reading("momentum tuned too", variant="_momentum"),
+}
+"""By name, as the claims' option ``reading`` gives them."""
+
+
+def reading_of(name: str | Reading) -> Reading:
+    """A reading by its name in `READINGS`.
+
+    Raises:
+        RepliboError: there is none of that name.
+    """
+    if isinstance(name, Reading):
+        return name
+    if name not in READINGS:
+        raise RepliboError(f"options.reading: must be {allowed(READINGS)}, got {name!r}")
+    return READINGS[name]
 
 
 def check_metric(metric: str) -> None:

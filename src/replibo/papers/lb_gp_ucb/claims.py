@@ -1,21 +1,21 @@
 """The measures of LB-GP-UCB's claims (Ziomek, Adachi and Osborne 2024; ``config/claims/``).
 
-All tests are one-sided at 5 %, in both directions; what neither direction shows is open. Seeds share
-their initial points, so that methods are compared in pairs.
+The tests and their correction are those of all papers (`replibo.results.comparisons`). Seeds share their
+initial points, so that methods are compared in pairs.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
-from itertools import chain
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replibo.papers.common import label_of, outcome, outcome_by_p, require
+from replibo.papers.common import label_of, problem_label, require
 from replibo.papers.lb_gp_ucb.traces import (
-    LEVEL,
     CpuTime,
     Metric,
     compare,
@@ -23,13 +23,13 @@ from replibo.papers.lb_gp_ucb.traces import (
     diagnostic,
     final_losses,
     final_regret_of,
+    first_rounds,
     oracle_length_scale,
 )
 from replibo.problems.base import Array
 from replibo.results import intervals, regret, statistics
-from replibo.results.comparisons import Comparison, MissingRunsError
+from replibo.results.comparisons import Comparison, MissingRunsError, Test, decided
 from replibo.results.runs import Runs
-from replibo.results.tables import p_value
 from replibo.streams import generator
 
 RESAMPLES = 10_000
@@ -46,31 +46,32 @@ def _mean(values: Array) -> str:
 
 
 def escapes_local_optimum(
-    runs: Runs, *, problem: str, stuck: str, others: Sequence[str], threshold: float = 0.1
+    runs: Runs,
+    *,
+    problem: str,
+    stuck: Sequence[str],
+    others: Sequence[str],
+    threshold: float = 0.1,
 ) -> list[Comparison]:
-    """``stuck`` ends in the local optimum more often than each of ``others``.
+    """Each of ``stuck`` ends in the local optimum more often than each of ``others``.
 
     A seed is stuck where the best regret at t = T is above ``threshold``. McNemar's exact test of
     the seeds where one of the two is stuck and the other is not.
     """
-    require(runs, problem, stuck, *others)
-    comparisons = []
-    for other in others:
-        pair = runs.f_of_common_seeds(problem, (stuck, other))
+    require(runs, problem, *stuck, *others)
+    tests = []
+    for name, other in product(stuck, others):
+        pair = runs.f_of_common_seeds(problem, (name, other))
         if not len(pair[0]):
-            raise MissingRunsError(f"{stuck} and {other} have no seed in common on {problem}")
+            raise MissingRunsError(f"{name} and {other} have no seed in common on {problem}")
         optimum = runs.optimal_value(problem)
         first, second = (regret.best_regret(f, optimum)[:, -1] > threshold for f in pair)
         p, reverse = statistics.sign_test(
             int(np.sum(first & ~second)), int(np.sum(second & ~first))
         )
-        shares = [_share(label_of(runs, name), s) for name, s in ((stuck, first), (other, second))]
-        comparisons.append(
-            Comparison(
-                outcome_by_p(p, reverse, LEVEL), f"stuck: {' and '.join(shares)}, p {p_value(p)}"
-            )
-        )
-    return comparisons
+        shares = [_share(label_of(runs, own), s) for own, s in ((name, first), (other, second))]
+        tests.append(Test(f"stuck: {' and '.join(shares)}", p, reverse))
+    return decided(tests)
 
 
 def _share(label: str, stuck: NDArray[np.bool_]) -> str:
@@ -116,7 +117,7 @@ def length_scale_closer(
         overall = np.median(diagnostic(runs, problem, name, "length_scale"))
         return f"{label_of(runs, name)} {overall:.3g}"
 
-    comparisons = []
+    tests = []
     for other in others:
         common = sorted(medians[algorithm].keys() & medians[other].keys())
         own, theirs = (
@@ -126,37 +127,49 @@ def length_scale_closer(
         difference = own - theirs
         difference[np.abs(difference) < 1e-12] = 0.0  # round-off of the logarithms is no evidence
         p, reverse = (statistics.signed_rank_less(sign * difference) for sign in (1, -1))
-        comparisons.append(
-            Comparison(
-                outcome_by_p(p, reverse, LEVEL),
-                f"median θ of {shown(algorithm)}, of {shown(other)} (θ̂* {optimal:.3g}), "
-                f"closer in {np.sum(difference < 0)} of {len(common)} seeds, p {p_value(p)}",
-            )
+        text = (
+            f"median θ of {shown(algorithm)}, of {shown(other)} (θ̂* {optimal:.3g}), "
+            f"closer in {np.sum(difference < 0)} of {len(common)} seeds"
         )
-    return comparisons
+        tests.append(Test(text, p, reverse))
+    return decided(tests)
 
 
 # Claim 3
 
 
 def lowest_regret(
-    runs: Runs, *, problem: str, metric: Metric, algorithm: str, others: Sequence[str]
+    runs: Runs,
+    *,
+    problem: str,
+    metric: Metric,
+    algorithm: str,
+    others: Sequence[str],
+    rounds: int | None = None,
 ) -> list[Comparison]:
-    """``algorithm`` has a lower mean regret at t = T than each of ``others``: paired t-tests."""
+    """``algorithm`` has a lower mean regret at t = T than each of ``others``: paired t-tests.
+
+    Where both have no regret at all in any seed, nothing can be lower, and the claim is supported.
+
+    Args:
+        rounds: T, where it is not that of the runs: their first rounds are the runs to it.
+    """
     require(runs, problem, algorithm, *others)
-    comparisons = []
+    runs = first_rounds(runs, rounds)
+    found: list[Test | Comparison] = []
     for i, other in enumerate(others):
-        p, reverse = compare(runs, problem, algorithm, other, metric)
-        theirs = _mean(final_regret_of(runs, problem, other, metric))
-        text = f"{label_of(runs, other)} {theirs}, p {p_value(p)}"
+        own, theirs = (final_regret_of(runs, problem, name, metric) for name in (algorithm, other))
+        text = f"{label_of(runs, other)} {_mean(theirs)}"
         pairs = len(np.intersect1d(runs.seeds(problem, algorithm), runs.seeds(problem, other)))
-        if pairs < len(runs.seeds(problem, algorithm)):
+        if pairs < len(own):
             text += f" (of {pairs} common seeds)"
         if i == 0:
-            own = _mean(final_regret_of(runs, problem, algorithm, metric))
-            text = f"{label_of(runs, algorithm)} {own}; {text}"
-        comparisons.append(Comparison(outcome_by_p(p, reverse, LEVEL), text))
-    return comparisons
+            text = f"{label_of(runs, algorithm)} {_mean(own)}; {text}"
+        if not own.any() and not theirs.any():
+            found.append(Comparison("supported", f"{text}, neither has any regret"))
+        else:
+            found.append(Test(text, *compare(runs, problem, algorithm, other, metric)))
+    return decided(found)
 
 
 # Claim 4
@@ -196,9 +209,42 @@ def varies_less(
     text = (
         f"standard deviation over a of the mean {metric} regret: {math.sqrt(own):.4g} "
         f"({_means(runs, problem, variants, metric)}), against {math.sqrt(theirs):.4g} "
-        f"({_means(runs, problem, other_variants, metric)}), p {p_value(p)}"
+        f"({_means(runs, problem, other_variants, metric)})"
     )
-    return [Comparison(outcome_by_p(p, reverse, LEVEL), text)]
+    return decided([Test(text, p, reverse)])
+
+
+def length_scales_vary_less(
+    runs: Runs, *, problem: str, variants: Sequence[str], other_variants: Sequence[str]
+) -> list[Comparison]:
+    """The selected length scales depend less on a over ``variants`` than over ``other_variants``.
+
+    Per seed the standard deviation over the variants of ln(median θ over the rounds); Wilcoxon's
+    signed-rank test of the seeds' paired differences.
+    """
+    names = [*variants, *other_variants]
+    require(runs, problem, *names)
+    scales = {name: diagnostic(runs, problem, name, "length_scale") for name in names}
+    common = functools.reduce(np.intersect1d, [runs.seeds(problem, name) for name in names])
+    logs = {
+        name: np.log(np.median(values[np.isin(runs.seeds(problem, name), common)], axis=1))
+        for name, values in scales.items()
+    }
+    own, theirs = (
+        np.std([logs[name] for name in group], axis=0, ddof=1)
+        for group in (variants, other_variants)
+    )
+    shown = [
+        ", ".join(f"{label_of(runs, name)} {np.median(scales[name]):.3g}" for name in group)
+        for group in (variants, other_variants)
+    ]
+    text = (
+        f"median θ: {shown[0]}; {shown[1]}; standard deviation of ln θ over a {own.mean():.2g} against "
+        f"{theirs.mean():.2g}, smaller in {np.sum(own < theirs)} of {len(common)} seeds"
+    )
+    difference = own - theirs
+    p, reverse = (statistics.signed_rank_less(sign * difference) for sign in (1, -1))
+    return decided([Test(text, p, reverse)])
 
 
 def _means(runs: Runs, problem: str, names: Sequence[str], metric: Metric) -> str:
@@ -215,10 +261,12 @@ def time_at_most(
     runs: Runs, *, problems: Sequence[str], algorithm: str, others: Sequence[str], factor: float
 ) -> list[Comparison]:
     """``algorithm`` takes at most ``factor`` times the CPU time of each of ``others``."""
-    return list(
-        chain.from_iterable(
-            _time_ratios(runs, problem, algorithm, others, at_most=factor) for problem in problems
-        )
+    return decided(
+        [
+            Test(text, above, below)
+            for problem in problems
+            for text, below, above in _time_ratios(runs, problem, algorithm, others, factor)
+        ]
     )
 
 
@@ -226,27 +274,22 @@ def time_at_least(
     runs: Runs, *, problems: Sequence[str], algorithm: str, others: Sequence[str], factor: float
 ) -> list[Comparison]:
     """``algorithm`` takes at least ``factor`` times the CPU time of each of ``others``."""
-    return list(
-        chain.from_iterable(
-            _time_ratios(runs, problem, algorithm, others, at_least=factor) for problem in problems
-        )
+    return decided(
+        [
+            Test(text, below, above)
+            for problem in problems
+            for text, below, above in _time_ratios(runs, problem, algorithm, others, factor)
+        ]
     )
 
 
 def _time_ratios(
-    runs: Runs,
-    problem: str,
-    algorithm: str,
-    others: Sequence[str],
-    *,
-    at_most: float = math.inf,
-    at_least: float = 0.0,
-) -> list[Comparison]:
-    """The ratio of mean CPU times with its 95 % interval (delta method on its logarithm).
+    runs: Runs, problem: str, algorithm: str, others: Sequence[str], factor: float
+) -> list[tuple[str, float, float]]:
+    """The ratio of mean CPU times with its 95 % interval in words, p of its being at most ``factor`` and
+    of its being at least that (delta method on its logarithm); NaN of a single run."""
+    from scipy.special import ndtr
 
-    Supported: the interval lies within [at_least, at_most]; contradicted: outside of it; open: it
-    holds one of the ends, or there is no interval (a single run).
-    """
     require(runs, problem, algorithm, *others)
     times: dict[str, CpuTime] = {}
     for name in (algorithm, *others):
@@ -254,21 +297,19 @@ def _time_ratios(
         if time is None:
             raise MissingRunsError(f"no CPU times of {name} on {problem} were recorded")
         times[name] = time
-    own, comparisons = times[algorithm], []
+    own, found = times[algorithm], []
     for other in others:
         theirs = times[other]
         ratio = own.mean / theirs.mean
-        half = intervals.normal_quantile(0.95) * math.hypot(
-            own.standard_error / own.mean, theirs.standard_error / theirs.mean
-        )
+        error = math.hypot(own.standard_error / own.mean, theirs.standard_error / theirs.mean)
+        half = intervals.normal_quantile(0.95) * error
         low, high = ratio * math.exp(-half), ratio * math.exp(half)  # NaN of a single run
         interval = "" if math.isnan(half) else f" (95 %: {low:.3g} to {high:.3g})"
-        within = at_least <= low and high <= at_most
-        comparisons.append(
-            Comparison(
-                outcome(within, high < at_least or low > at_most),
-                f"{problem}: {label_of(runs, algorithm)} {own.mean:.3g} s, {label_of(runs, other)} "
-                f"{theirs.mean:.3g} s, ratio {ratio:.3g}{interval}",
-            )
+        text = (
+            f"{problem_label(runs, problem)}: {label_of(runs, algorithm)} {own.mean:.3g} s, "
+            f"{label_of(runs, other)} {theirs.mean:.3g} s, ratio {ratio:.3g}{interval}"
         )
-    return comparisons
+        distance = math.log(ratio / factor)
+        z = distance / error if error else math.copysign(math.inf, distance)
+        found.append((text, float(ndtr(-z)), float(ndtr(z))))
+    return found

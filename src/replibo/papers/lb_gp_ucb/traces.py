@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -95,6 +96,25 @@ def compare(
         statistics.t_test_less(own, others, paired=True).p_value,
         statistics.t_test_less(others, own, paired=True).p_value,
     )
+
+
+def first_rounds(runs: Runs, rounds: int | None) -> Runs:
+    """The runs up to t = ``rounds``; all of them where it is None.
+
+    Raises:
+        RepliboError: it is no number of rounds.
+        MissingRunsError: they are shorter.
+    """
+    if rounds is None:
+        return runs
+    if rounds < 1:
+        raise RepliboError(f"options.rounds: must be a whole number >= 1, got {rounds}")
+    import pyarrow.compute as pc
+
+    if short := [p for p in runs.problems() if runs.horizon(p) < rounds]:
+        raise MissingRunsError(f"the runs on {', '.join(short)} are shorter than {rounds} rounds")
+    table = runs.table.filter(pc.less_equal(runs.table["t"], rounds))
+    return dataclasses.replace(runs, table=table)
 
 
 # Diagnostics

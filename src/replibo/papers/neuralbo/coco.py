@@ -18,15 +18,15 @@ from replibo.errors import RepliboError
 from replibo.papers.common import (
     dim_of,
     label_of,
-    outcome_by_sign,
     ran_or_required,
     runs_of_type,
     shown_difference,
+    tested,
 )
 from replibo.problems.base import Array
 from replibo.problems.coco import FUNCTIONS, GROUPS, INSTANCES, member
 from replibo.results import plotting
-from replibo.results.comparisons import Comparison, MissingRunsError
+from replibo.results.comparisons import Comparison, MissingRunsError, Test, decided
 from replibo.results.intervals import Interval, bootstrap_mean_interval
 from replibo.results.regret import best_regret
 from replibo.results.runs import Runs
@@ -244,7 +244,7 @@ def highest_ecdf_at_budget(
         MissingRunsError: ``algorithm`` was not run, or no baseline was, or two of them have fewer than
             two pairs in common.
     """
-    comparisons = []
+    comparisons: list[Test | Comparison] = []
     said = ""
     for problem in problems:
         ran = ran_or_required(runs, problem, algorithm, baselines)
@@ -268,5 +268,5 @@ def highest_ecdf_at_budget(
             if (covered := coverage(seeds)) != said:  # once, and again where it changes
                 text += f" ({covered})"
                 said = covered
-            comparisons.append(Comparison(outcome_by_sign(interval), text))
-    return comparisons
+            comparisons.append(tested(text, interval))
+    return decided(comparisons, (1 - CONFIDENCE) / 2)

@@ -18,14 +18,14 @@ from replibo.papers.common import (
     any_single_seed,
     cpu_seconds_a_query,
     label_of,
-    outcome_by_sign,
     ran_or_required,
     runs_of_type,
     shown_difference,
+    tested,
 )
 from replibo.papers.neuralbo.traces import largest_so_far
 from replibo.results import plotting
-from replibo.results.comparisons import Comparison
+from replibo.results.comparisons import Comparison, Test, decided
 from replibo.results.intervals import share_interval, student_interval
 from replibo.results.runs import Runs
 from replibo.results.statistics import standard_deviation
@@ -151,14 +151,12 @@ def best_score_above(
 
     For each problem and baseline, the final best scores are subtracted seed by seed, and the mean
     difference gets Student's 95 % interval. Supported: it lies above 0; contradicted: below 0; open: it
-    holds 0, they have fewer than two seeds in common, or the baseline was not run. The intervals are
-    not widened for the number of baselines: the claim needs every one of them, which makes the test of
-    all stricter, not laxer, than each.
+    holds 0, they have fewer than two seeds in common, or the baseline was not run.
 
     Raises:
         MissingRunsError: ``algorithm`` was not run, or no baseline was.
     """
-    comparisons = []
+    comparisons: list[Test | Comparison] = []
     for problem in problems:
         ran = ran_or_required(runs, problem, algorithm, baselines)
         label = runs.entry.problems[problem].label
@@ -182,5 +180,5 @@ def best_score_above(
                 f"{label}: {label_of(runs, algorithm)} {own.mean():.3f}, {other_label} "
                 f"{other.mean():.3f}, {shown_difference(interval)} ({len(own)} seeds)"
             )
-            comparisons.append(Comparison(outcome_by_sign(interval), text))
-    return comparisons
+            comparisons.append(tested(text, interval))
+    return decided(comparisons, (1 - CONFIDENCE) / 2)

@@ -6,6 +6,7 @@ the hands' velocities (`replibo.problems.robot_pushing.RobotPushing`).
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,16 +19,16 @@ from replibo.papers.common import (
     any_single_seed,
     cpu_seconds_a_query,
     label_of,
-    outcome_by_sign,
     ran_or_required,
     runs_of_type,
     shown_difference,
+    tested,
 )
 from replibo.papers.neuralbo.traces import largest_so_far
 from replibo.problems import robot_pushing
 from replibo.problems.base import Array
 from replibo.results import plotting
-from replibo.results.comparisons import Comparison, Outcome
+from replibo.results.comparisons import Comparison, Test, decided
 from replibo.results.intervals import Interval, bootstrap_median_interval
 from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table
@@ -175,31 +176,32 @@ def highest_median_reward(
     Raises:
         MissingRunsError: ``algorithm`` was not run, or no baseline was.
     """
-    comparisons = []
+    comparisons: list[Test | Comparison] = []
     for problem in problems:
         ran_or_required(runs, problem, algorithm, baselines)
         where = (
             f"{runs.entry.problems[problem].label}, t = {min(iterations, runs.horizon(problem))}"
         )
         for baseline in baselines:
-            outcome, text = _compared(runs, problem, algorithm, baseline, iterations)
-            comparisons.append(Comparison(outcome, f"{where}: {text}"))
+            own = _compared(runs, problem, algorithm, baseline, iterations)
+            comparisons.append(dataclasses.replace(own, ours=f"{where}: {own.ours}"))
             where = runs.entry.problems[problem].label  # t is said once
-    return comparisons
+    return decided(comparisons, (1 - CONFIDENCE) / 2)
 
 
 def _compared(
     runs: Runs, problem: str, algorithm: str, baseline: str, iterations: int
-) -> tuple[Outcome, str]:
-    """The outcome for one baseline, and the numbers behind it."""
+) -> Test | Comparison:
+    """One baseline; open where it cannot be compared."""
     label = label_of(runs, baseline)
     if not runs.has(problem, baseline):
-        return "open", f"{label} was not run"
+        return Comparison("open", f"{label} was not run")
     seeds = np.intersect1d(runs.seeds(problem, algorithm), runs.seeds(problem, baseline))
     if len(seeds) < LEAST_SEEDS:
-        return "open", (
+        return Comparison(
+            "open",
             f"{label} and {label_of(runs, algorithm)} have {len(seeds)} common seeds, fewer than the "
-            f"{LEAST_SEEDS} that an interval of medians needs"
+            f"{LEAST_SEEDS} that an interval of medians needs",
         )
     own, other = (
         values[
@@ -209,9 +211,10 @@ def _compared(
         for t, values in [largest_so_far(runs, problem, name)]
     )
     interval = median_interval(problem, own, other)
-    return outcome_by_sign(interval), (
+    return tested(
         f"{label_of(runs, algorithm)} {np.median(own):.2f}, {label} {np.median(other):.2f}, "
-        f"{shown_difference(interval, '+.2f')} ({len(seeds)} seeds)"
+        f"{shown_difference(interval, '+.2f')} ({len(seeds)} seeds)",
+        interval,
     )
 
 

@@ -16,9 +16,9 @@ from replibo.papers.common import (
     cpu_seconds_a_query,
     label_of,
     outcome,
-    outcome_by_sign,
     ran_or_required,
     shown_difference,
+    tested,
 )
 from replibo.papers.neuralbo.tampering import (
     CONFIDENCE,
@@ -45,7 +45,7 @@ from replibo.papers.neuralbo.traces import largest_so_far
 from replibo.problems.base import Array
 from replibo.problems.networks.digit_classifier import normalised
 from replibo.results import plotting
-from replibo.results.comparisons import Comparison, MissingRunsError
+from replibo.results.comparisons import Comparison, MissingRunsError, Test, decided
 from replibo.results.intervals import jackknife_interval, student_interval
 from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table
@@ -232,7 +232,7 @@ def detection_at(
             f"options.samples: must be an integer from 1 to {SAMPLES}, got {samples}"
         )
     needed = samples + 1 if reading == "runs" else 2
-    comparisons = []
+    comparisons: list[Test | Comparison] = []
     for problem in problems:
         ran = ran_or_required(runs, problem, algorithm, baselines)
         if (n := len(runs.seeds(problem, algorithm))) < needed:
@@ -276,12 +276,12 @@ def detection_at(
                 axis=1,
             )
             comparisons.append(_compared(runs, baseline, label, pair, samples, reading))
-    return comparisons
+    return decided(comparisons, (1 - CONFIDENCE) / 2)
 
 
 def _compared(
     runs: Runs, baseline: str, label: str, pair: Detected, samples: int, reading: Reading
-) -> Comparison:
+) -> Test:
     """One baseline; ``pair`` is ``seeds x 2 x queries x models``, the algorithm first."""
 
     def difference(values: Detected) -> Array:
@@ -295,8 +295,8 @@ def _compared(
 
     interval = jackknife_interval(pair, difference, CONFIDENCE)
     other = rates_of(pair[:, 1], reading).mean[samples - 1]
-    return Comparison(
-        outcome_by_sign(interval),
+    return tested(
         f"{label}: {label_of(runs, baseline)} {other:.3f}, {shown_difference(interval)} "
         f"({interval.n} runs)",
+        interval,
     )

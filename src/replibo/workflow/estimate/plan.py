@@ -15,7 +15,7 @@ from replibo.workflow.targets import OutputKind
 
 
 class Job(NamedTuple):
-    """A job of the DAG: ``run``, ``collect``, ``figure``, ``table`` or ``claims``, and which one."""
+    """A job of the DAG: ``run``, ``collect``, ``figure``, ``table`` or ``verdicts``, and which one."""
 
     kind: str
     scale: str
@@ -54,8 +54,11 @@ class Plan:
     def _job(self, path: str) -> Job:
         """The job that makes a file."""
         config = self.config
-        if found := paths.match(paths.CLAIMS, path, paths.CLAIMS_FORMATS):
-            return Job("claims", targets.scale_of(config, found["scale"]))
+        for template in (paths.VERDICTS, paths.VERDICT_MAP, paths.PAPER_MAP):
+            made = (*paths.VERDICTS_FORMATS, *paths.FIGURE_FORMATS)
+            if found := paths.match(template, path, made):
+                scale = targets.scale_of(config, found["scale"])
+                return Job("verdicts", scale, found.get("paper", ""))
         if found := paths.match(paths.BLOCK, path):
             scale, paper = found["scale"], found["paper"]
             run_settings(config, paper, scale, found["problem"], found["algorithm"])
@@ -92,8 +95,9 @@ class Plan:
         """The files that a job waits for; none where traces are published."""
         if job.kind == "run" or job.scale == paths.PUBLISHED:
             return []
-        if job.kind == "claims":
-            return targets.claims_files(self.config, job.scale)
+        if job.kind == "verdicts":
+            papers = [job.paper] if job.paper else targets.papers_at(self.config, job.scale)
+            return targets.verdict_files(self.config, job.scale, papers)
         if job.kind == "collect":
             return targets.block_files(self.config, job.paper, job.scale, *job.names)
         return targets.output_files(

@@ -21,14 +21,14 @@ from replibo.workflow.estimate.timings import Cost, cost_of_job, measured, queri
 SNAKEMAKE_SECONDS = 2.3
 SNAKEMAKE_JOB_SECONDS = 0.1
 # Figures 1.8 to 2.4, tables 0.6 to 1.2, collecting 0.8 and 1.0, the verdicts of two papers 1.2.
-OUTPUT_SECONDS = {"figure": 2.1, "table": 1.0, "collect": 0.9, "claims": 1.2}
+OUTPUT_SECONDS = {"figure": 2.1, "table": 1.0, "collect": 0.9, "verdicts": 1.2}
 
 # Bytes on disk. A query in its run's own file and in runs.parquet: 22 MB for the 396,000 queries of two
 # papers at paper scale, the files' own parts taken off; a run's file with its metadata, and its log: from
 # the 111 of `quick`. A figure is a pdf and a png, and the other outputs are small.
 QUERY_BYTES = 65
 RUN_FILE_BYTES = 15_000
-OUTPUT_BYTES = {"figure": 200_000, "table": 10_000, "collect": 20_000, "claims": 40_000}
+OUTPUT_BYTES = {"figure": 200_000, "table": 10_000, "collect": 20_000, "verdicts": 300_000}
 
 Grouping = Literal["method", "problem"]
 
@@ -121,7 +121,7 @@ def estimate(
             line.disk_bytes += runs * queries * QUERY_BYTES + RUN_FILE_BYTES
             cost = cost_of_job(known[job.paper], problem, algorithm, queries, runs)
         else:
-            key = (job.paper or "all", "figures, tables, claims")
+            key = (job.paper or "all", "figures, tables, verdicts")
             line = lines.setdefault(key, Line(*key))
             line.disk_bytes += OUTPUT_BYTES[job.kind]
             spent = OUTPUT_SECONDS[job.kind]

@@ -1,0 +1,96 @@
+"""The verdicts in words: tables, a line for each claim, and the whole of one claim."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+
+from replibo.config.claims import PRINTED
+from replibo.results.tables import Table
+from replibo.verdicts import Judgement, Verdict
+
+WIDTH = 100
+"""Characters of a line."""
+
+Costs = Mapping[tuple[str, str], str]
+"""By claim and reading, what its missing runs would cost, in words."""
+
+COLUMNS = (
+    *("claim", "paper", "where", "statement", "reading", "source", "replaces", "verdict"),
+    *("paper's value", "ours", "seeds", "decides", "missing runs cost", "all readings"),
+)
+
+
+def table(found: Sequence[Verdict], costs: Costs) -> Table:
+    """A row for each claim and reading, its controls after them."""
+    rows = [
+        (
+            *(verdict.name, verdict.paper, verdict.claim.where, verdict.claim.statement),
+            *(own.name, own.source or "control", own.changes, own.verdict),
+            *(verdict.claim.paper_value, "; ".join(own.ours), own.seeds),
+            "yes" if own in verdict.deciding else "",
+            costs.get((verdict.name, own.name), ""),
+            verdict.headline,
+        )
+        for verdict in found
+        for own in (*verdict.readings, *verdict.controls)
+    ]
+    caption = (
+        "The papers' claims, and what our runs say in each reading. A claim holds where every comparison "
+        "supports it, holds in part where some do, does not hold where none does and one contradicts it, "
+        "and is open where none does either; 'reduced': in what the runs are smaller than the paper's. "
+        "Decides: the verdict is another one than as printed, and what the reading replaces is why. "
+        "Controls are no readings, and are not counted. P-values are Holm's within a claim and reading."
+    )
+    return Table.of(
+        [dict(zip(COLUMNS, row, strict=True)) for row in rows], caption, columns=COLUMNS
+    )
+
+
+def lines(found: Sequence[Verdict]) -> Iterator[str]:
+    """One line for each claim, at most `WIDTH` characters."""
+    for paper in dict.fromkeys(verdict.paper for verdict in found):
+        own = [verdict for verdict in found if verdict.paper == paper]
+        width = max(len(verdict.name) for verdict in own)
+        yield f"{paper} (holds in k of n readings that were run)"
+        for verdict in own:
+            count = f"{verdict.holding}/{len(verdict.judged)}"
+            said = f"{verdict.overall}, {count}" if verdict.judged else "not run"
+            room = WIDTH - len(said) - width - 4
+            short = textwrap.shorten(verdict.claim.short, room, placeholder="…")
+            yield f"  {verdict.name:<{width}} {short:<{room}} {said}"
+
+
+def whole(verdict: Verdict, costs: Costs) -> Iterator[str]:
+    """The whole of one claim: what the paper says, and each reading with its comparisons."""
+    claim = verdict.claim
+    yield f"{verdict.name}: {claim.short}"
+    yield from _wrapped("", f"{claim.where}: {claim.statement}")
+    yield from _wrapped("", f"The paper's value: {claim.paper_value}.")
+    yield from _wrapped("", f"Rule: {claim.rule}")
+    yield from _wrapped("", f"Verdict at scale {verdict.scale}: {verdict.headline}.")
+    for own in verdict.readings:
+        yield ""
+        yield from _one(
+            own, "as printed" if own.name == PRINTED else f"as {own.name}", verdict, costs
+        )
+    for own in verdict.controls:
+        yield ""
+        yield from _one(own, f"control {own.name}", verdict, costs)
+
+
+def _one(own: Judgement, title: str, verdict: Verdict, costs: Costs) -> Iterator[str]:
+    source = f" ({own.source})" if own.source else ""
+    decides = " (decides)" if own in verdict.deciding else ""
+    yield from _wrapped("", f"{title}{source}: {own.verdict}{decides}")
+    if own.changes:
+        yield from _wrapped("  ", own.changes)
+    for comparison in own.comparisons:
+        yield from _wrapped("  ", f"{comparison.outcome}: {comparison.ours}")
+    if own.reason:
+        cost = costs.get((verdict.name, own.name), "")
+        yield from _wrapped("  ", own.reason + (f" ({cost})" if cost else ""))
+
+
+def _wrapped(indent: str, text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ")

@@ -1,0 +1,61 @@
+localrules:
+    verdicts,
+    verdict_map,
+
+
+rule verdicts:
+    input:
+        lambda wildcards: runs_of_verdicts(wildcards.scale),
+    output:
+        html=report(
+            f"{paths.VERDICTS}.html",
+            caption="../report/verdicts.rst",
+            category="1. Claims",
+            labels={"claims": "table, all papers", "scale": "{scale}"},
+        ),
+        csv=f"{paths.VERDICTS}.csv",
+        md=f"{paths.VERDICTS}.md",
+        tex=f"{paths.VERDICTS}.tex",
+        pdf=f"{paths.VERDICT_MAP}.pdf",
+        png=report(
+            f"{paths.VERDICT_MAP}.png",
+            caption="../report/verdicts.rst",
+            category="1. Claims",
+            labels={"claims": "map, all papers", "scale": "{scale}"},
+        ),
+        caption=f"{paths.VERDICT_MAP}.txt",
+    log:
+        "logs/{scale}/verdicts.log",
+    benchmark:
+        "logs/{scale}/verdicts.benchmark.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        digest=lambda wildcards: digest_of_verdicts(CONFIG.papers),
+    shell:
+        "replibo claims --scale {wildcards.scale} --output {output} > {log} 2>&1"
+
+
+# The map of one paper, from its own runs.
+rule verdict_map:
+    input:
+        lambda wildcards: runs_of_verdicts(wildcards.scale, wildcards.paper),
+    output:
+        pdf=f"{paths.PAPER_MAP}.pdf",
+        png=report(
+            f"{paths.PAPER_MAP}.png",
+            caption="../report/verdicts.rst",
+            category="1. Claims",
+            labels={"claims": "map, {paper}", "scale": "{scale}"},
+        ),
+        caption=f"{paths.PAPER_MAP}.txt",
+    log:
+        "logs/{scale}/{paper}/verdict_map.log",
+    benchmark:
+        "logs/{scale}/{paper}/verdict_map.benchmark.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        digest=lambda wildcards: digest_of_verdicts([wildcards.paper]),
+    shell:
+        "replibo claims {wildcards.paper} --scale {wildcards.scale} --output {output} > {log} 2>&1"
