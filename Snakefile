@@ -1,19 +1,25 @@
-import sys
-
 from snakemake.utils import min_version
 
 min_version("9.27")
 
 
+include: "workflow/rules/messages.smk"
+
+
+for name in [*workflow.configfiles, "config/config.yaml"]:
+    check_yaml(name)
+
+
 configfile: "config/config.yaml"
 
 
-if not isinstance(config["papers"], list):
+if not isinstance(config.get("papers"), list):
     sys.exit(
-        f"replibo: config: papers: must be a list of papers, got {config['papers']!r}"
+        f"replibo: config: papers: must be a list of papers, got {config.get('papers')!r}"
     )
 
 for paper in config["papers"]:
+    check_yaml(f"config/{paper}.yaml")
 
     configfile: f"config/{paper}.yaml"
 

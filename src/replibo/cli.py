@@ -4,6 +4,7 @@ estimate | list``. Thin, and heavy modules are imported by the command that need
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import signal
 import sys
@@ -34,11 +35,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "estimate": _estimate,
         "list": _list,
     }
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names and paths that its encoding does not have
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with stopping.on_signals(stopping.unwind):
-            options = parser().parse_args(arguments)
+            _check_lines(sys.argv[1:] if arguments is None else arguments)
+            try:
+                options = parser().parse_args(arguments)
+            except SystemExit:  # --help, or wrong arguments
+                _print("")
+                raise
             _check_outputs(options)
-            commands[options.command](options)
+            _print(commands[options.command](options))
     except RepliboError as error:
         for line in str(error).splitlines():
             print(f"replibo: {line}", file=sys.stderr)
@@ -56,9 +64,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         print("replibo: not enough memory for these settings", file=sys.stderr)
         return 2
-    except BrokenPipeError:  # the reader of our output (head, less) has gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
+
+
+def _print(text: str | None) -> None:
+    """Print, now: an error at the interpreter's end could not be told."""
+    try:
+        print(text or "", end="\n" if text else "", flush=True)
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left
+        if not isinstance(error, BrokenPipeError):  # the reader (head, less) has gone
+            raise files.unwritable(Path("standard output"), error) from None
+
+
+def _check_lines(arguments: Sequence[str]) -> None:
+    """Messages are lines, and repeat what was given."""
+    for word in arguments:
+        if len(f"{word}.".splitlines()) > 1:
+            raise RepliboError(f"an argument must have no line break, got {word[:60]!r}")
 
 
 def _check_outputs(options: argparse.Namespace) -> None:
@@ -98,7 +121,7 @@ def _run(options: argparse.Namespace) -> None:
     )
 
 
-def _fetch(options: argparse.Namespace) -> None:
+def _fetch(options: argparse.Namespace) -> str:
     from replibo.data.fetch import fetch_all
     from replibo.data.manifest import load_manifest
 
@@ -108,8 +131,7 @@ def _fetch(options: argparse.Namespace) -> None:
         data_dir=options.data_dir or Path(config.data_dir),
         mirror=options.mirror if options.mirror is not None else config.data_mirror,
     )
-    for path in paths:
-        print(path)
+    return "\n".join(map(str, paths))
 
 
 def _collect(options: argparse.Namespace) -> None:
@@ -126,51 +148,50 @@ def _output(options: argparse.Namespace) -> None:
     make(_load(options), options.paper, options.name, options.scale, options.output)
 
 
-def _claims(options: argparse.Namespace) -> None:
+def _claims(options: argparse.Namespace) -> str | None:
     from replibo.workflow import outputs
 
     made = outputs.claims(_load(options), options.names, options.scale, options.output)
-    if not options.output:
-        print(made)
+    return None if options.output else str(made)
 
 
-def _compare(options: argparse.Namespace) -> None:
+def _compare(options: argparse.Namespace) -> str | None:
     from replibo.config import load
     from replibo.results import tables
     from replibo.workflow import compare, outputs
 
     outputs.check_endings(options.output, outputs.TABLE_ENDINGS)
     made = compare.table(load.load(), _load(options), options.papers, options.scale)
-    if options.output:
-        tables.save(made, options.output)
-    else:
-        print(made.md())
+    if not options.output:
+        return made.md()
+    tables.save(made, options.output)
+    return None
 
 
-def _publish(options: argparse.Namespace) -> None:
+def _publish(options: argparse.Namespace) -> str:
     from replibo.workflow import outputs
 
     config = _load(options)
-    for path in outputs.publish(config, options.paper, options.scale, replace=options.replace):
-        print(path)
+    published = outputs.publish(config, options.paper, options.scale, replace=options.replace)
+    return "\n".join(map(str, published))
 
 
-def _estimate(options: argparse.Namespace) -> None:
+def _estimate(options: argparse.Namespace) -> str:
     from replibo.workflow.estimate import report
 
     config = _load(options)
     found = report.estimate(config, options.targets, options.scale, options.cores, options.by)
-    print(report.in_full(found) if options.csv else report.text(found))
+    return report.in_full(found) if options.csv else report.text(found)
 
 
-def _list(options: argparse.Namespace) -> None:
+def _list(options: argparse.Namespace) -> str:
     from replibo.config import registry
     from replibo.workflow import listing
 
     config = _load(options)
     registry.check_all(config)
     said = listing.in_full if options.csv else listing.text
-    print(said(config, [options.what] if options.what else LISTED))
+    return said(config, [options.what] if options.what else LISTED)
 
 
 if __name__ == "__main__":

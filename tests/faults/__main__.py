@@ -1,7 +1,7 @@
-"""Inject faults and check that none is lost: ``python tests/faults --count 1000 --seed 1``.
+"""Inject faults and check that each is survived: ``python tests/faults --count 1000 --seed 1``.
 
 Prints the table kind → injected → survived, and a line for each fault that was not survived, with what
-repeats it. Writes below a temporary folder, and the table where ``--report`` says.
+repeats it. Writes below a temporary folder, and the table where ``--report`` and ``--readme`` say.
 """
 
 from __future__ import annotations
@@ -17,19 +17,24 @@ import traceback
 from pathlib import Path
 
 import bench
-from kinds import KINDS
+import kinds
 from tabulate import tabulate
 
+START, END = "<!-- faults: start -->", "<!-- faults: end -->"
+KINDS = dict(sorted(kinds.KINDS.items(), key=lambda item: item[0].lower()))
 SHARES = sum(share for share, _ in KINDS.values())
 
 
 def shared_out(count: int) -> dict[str, int]:
-    """How many faults of each kind: by their shares, at least one."""
-    numbers = {name: max(1, int(count * share / SHARES)) for name, (share, _) in KINDS.items()}
-    names = list(KINDS)
+    """How many faults of each kind: by their shares, at least one (of the dear ones: in large numbers)."""
+    numbers = {
+        name: max(int(count * share / SHARES), int(min(share, 1)))
+        for name, (share, _) in KINDS.items()
+    }
+    names = [name for name, (share, _) in KINDS.items() if share >= 1]
     for number in range(max(count - sum(numbers.values()), 0)):
         numbers[names[number % len(names)]] += 1
-    return numbers
+    return {name: number for name, number in numbers.items() if number}
 
 
 def inject(name: str, number: int, seed: int, folder: Path, material: tuple[object, ...]) -> str:
@@ -52,6 +57,22 @@ def inject(name: str, number: int, seed: int, folder: Path, material: tuple[obje
     return ""
 
 
+def table(rows: list[tuple[str, int, int]]) -> str:
+    """Kind → injected → survived, and their sums, as Markdown."""
+    total = ("all", sum(row[1] for row in rows), sum(row[2] for row in rows))
+    return tabulate([*rows, total], ("kind", "injected", "survived"), tablefmt="github")
+
+
+def by_group(rows: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
+    """The rows of a group's kinds as one."""
+    groups: dict[str, tuple[int, int]] = {}
+    for kind, injected, survived in rows:
+        group = kind.partition(": ")[0]
+        before = groups.get(group, (0, 0))
+        groups[group] = before[0] + injected, before[1] + survived
+    return [(group, *numbers) for group, numbers in groups.items()]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="tests/faults", description=__doc__)
     parser.add_argument("--count", type=int, default=1000, help="number of faults")
@@ -59,6 +80,7 @@ def main() -> int:
     parser.add_argument("--only", help="only kinds that begin so")
     parser.add_argument("--number", type=int, help="only this one of each kind")
     parser.add_argument("--report", type=Path, help="Markdown file for the table")
+    parser.add_argument("--readme", type=Path, help="page for a table of the groups of kinds")
     options = parser.parse_args()
     start = time.monotonic()
     rows, faults = [], []
@@ -77,16 +99,20 @@ def main() -> int:
             print(f"{kind}: {len(found)} injected, {len(bad)} not survived", file=sys.stderr)
             for n, text in bad:
                 print(f"  --only '{kind}' --number {n}: {text}", file=sys.stderr, flush=True)
-    rows.append(("all", sum(row[1] for row in rows), sum(row[2] for row in rows)))
-    table = tabulate(rows, ("kind", "injected", "survived"), tablefmt="github")
-    print(table)
+    print(table(rows))
     seconds = time.monotonic() - start
     print(f"{seconds:.0f} s, seed {options.seed}, Python {platform.python_version()}")
     if options.report:
         options.report.parent.mkdir(parents=True, exist_ok=True)
         options.report.write_text(
-            f"# Injected faults\n\n`make faults COUNT={options.count} SEED={options.seed}`\n\n{table}\n"
+            f"# Injected faults\n\n`make faults COUNT={options.count} SEED={options.seed}`\n\n"
+            f"{table(rows)}\n"
         )
+    if options.readme:
+        before, _, rest = options.readme.read_text().partition(START)
+        _, _, after = rest.partition(END)
+        shown = f"{before}{START}\n{table(by_group(rows))}\n{END}{after}"
+        options.readme.write_text(shown)
     return 1 if faults else 0
 
 

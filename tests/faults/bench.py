@@ -7,6 +7,7 @@ killed, limited and fed with anything. Everything is written below one temporary
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import json
 import os
@@ -148,6 +149,16 @@ class Case:
         self.children.append(child)
         return child
 
+    def anew(
+        self, *arguments: str, prepare: Callable[[], object] | None = None, **environment: str
+    ) -> Outcome:
+        """Run a command to its end in a new Python, which reads its environment."""
+        command = [sys.executable, "-m", "replibo", *arguments]
+        variables = {**os.environ, "TMPDIR": str(self.folder), **environment}
+        child = Child(self.folder, lambda: os.execve(sys.executable, command, variables), prepare)
+        self.children.append(child)
+        return child.outcome()
+
     def do(self, *arguments: str, prepare: Callable[[], object] | None = None) -> Outcome:
         """Run a command to its end."""
         return self.start(*arguments, prepare=prepare).outcome()
@@ -236,6 +247,8 @@ class Child:
                 status = function() or 0
             except SystemExit as end:
                 status = end.code if isinstance(end.code, int) else 1
+                if isinstance(end.code, str):
+                    print(end.code, file=sys.stderr)
             except BaseException:
                 traceback.print_exc()
             finally:
@@ -256,6 +269,10 @@ class Child:
             elif left == 0:
                 return False
         return True
+
+    @property
+    def running(self) -> bool:
+        return self._status is None
 
     def _end(self) -> None:
         os.close(self._said)
@@ -279,6 +296,17 @@ class Child:
 def limit_files(most: int) -> None:
     """No file of this process may have more bytes: a write ends as on a full disk."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
+
+def obey_permissions() -> None:
+    """Take from a process of root the right to read and write whatever the permissions say."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    head, data = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
+    if libc.capget(head, data) == 0:
+        for kind in range(3):  # effective, permitted, inheritable
+            data[kind] &= ~0b110  # CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH
+        if libc.capset(head, data):
+            raise OSError(ctypes.get_errno(), "capset")
 
 
 def prepared(folder: Path) -> tuple[dict[str, Any], float]:
@@ -312,9 +340,9 @@ def _publish(folder: Path) -> None:
     publish.publish(collect.together(parts), Path(paths.PUBLISHED, PAPER))
 
 
-def limit_memory() -> None:
-    """At most 2 GiB more than now: what would take all memory ends with an error."""
+def limit_memory(more: int = 2**31) -> None:
+    """At most so many bytes more than now (2 GiB): what would take all memory ends with an error."""
     for text in Path("/proc/self/status").read_text().splitlines():
         if text.startswith("VmSize:"):
-            most = int(text.split()[1]) * 2**10 + 2**31
+            most = int(text.split()[1]) * 2**10 + more
             resource.setrlimit(resource.RLIMIT_AS, (most, most))

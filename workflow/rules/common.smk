@@ -1,36 +1,13 @@
-import functools
 import re
-import sys
-from pathlib import Path
 
 from snakemake.utils import validate
 
 from replibo import paths
 from replibo.config import load, models, registry
 from replibo.data.manifest import load_manifest
-from replibo.errors import RepliboError
 from replibo.papers.neuralbo import coco_archive
 from replibo.run import code
 from replibo.workflow import targets
-
-
-def one_line(function):
-    """Say what is wrong in the config or in a target in one line. Snakemake's own exceptions would add
-    where in these files they were raised."""
-
-    @functools.wraps(function)
-    def wrapped(*arguments):
-        try:
-            return function(*arguments)
-        except RepliboError as error:
-            sys.exit("\n".join(f"replibo: {line}" for line in str(error).splitlines()))
-
-    return wrapped
-
-
-# Snakemake's own reader passes over what a reader of YAML may take for something else.
-for name in workflow.configfiles:
-    one_line(load.read_yaml)(Path(name))
 
 # The typed models first: they say what is allowed. The schema is generated from them.
 CONFIG = one_line(load.parse)(config)

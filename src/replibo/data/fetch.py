@@ -116,8 +116,9 @@ def _sources(file: DataFile, mirror: str | Path | None) -> list[str | Path]:
 
 
 def _shown(source: str | Path) -> str:
-    """A source as messages may show it, without a password."""
-    return _SECRET.sub(r"\1***@", str(source))
+    """A source as messages may show it: without a password, in one line."""
+    shown = _SECRET.sub(r"\1***@", str(source))
+    return shown if shown.isprintable() else repr(shown)
 
 
 def _fetch(file: DataFile, target: Path, sources: list[str | Path]) -> Path:

@@ -105,7 +105,8 @@ def _progress(name: str) -> Callable[[int, int], None]:
         nonlocal last
         if done == total or time.monotonic() - last > 10:
             last = time.monotonic()
-            print(f"{name}: {done} of {total} queries", file=sys.stderr, flush=True)
+            with contextlib.suppress(OSError):  # a full disk, a reader that has gone
+                print(f"{name}: {done} of {total} queries", file=sys.stderr, flush=True)
 
     return report
 
