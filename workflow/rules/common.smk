@@ -26,7 +26,7 @@ wildcard_constraints:
     problem="[a-z][a-z0-9_]*",
     algorithm="[a-z][a-z0-9_]*",
     block=r"\d+(-\d+)?",
-    figure="(?!verdict_map$)[a-z][a-z0-9_]*",
+    figure=r"(?!verdict_map\b)[a-z][a-z0-9_]*",
     table="[a-z][a-z0-9_]*",
 
 

@@ -1,0 +1,169 @@
+"""What is made of the verdicts: tables, lines, the whole of a claim, the map."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from matplotlib.colors import to_hex
+
+from replibo import verdict_map, verdict_tables
+from replibo.config import claims, load
+from replibo.config.claims import Claim
+from replibo.results import plotting
+from replibo.results.comparisons import Comparison, Word
+from replibo.verdicts import Judgement, Verdict
+from replibo.workflow import gallery
+
+WORDS = get_args(Word)
+
+
+def made_up(paper: str) -> list[Verdict]:
+    """Every claim of a paper with its own readings and controls, whose verdicts go round all words."""
+    found = []
+    for i, (name, claim) in enumerate(claims.load(load.load(), paper).items()):
+
+        def judged(label: str, place: int, claim: Claim = claim) -> Judgement:
+            reading = claim.readings.get(label)
+            word = WORDS[place % len(WORDS)]
+            numbers: dict[str, Any] = (
+                {"reason": "no runs of it", "missing": (("p", "a"),)}
+                if word == "not run"
+                else {"comparisons": (Comparison("supported", f"numbers of {label}"),), "seeds": 3}
+            )
+            reduced = "3 of 5 seeds" if place % 2 and word != "not run" else ""
+            return Judgement(
+                label,
+                reading.source if reading else None,
+                claim.variation(label).changes,
+                word,
+                reduced,
+                **numbers,
+            )
+
+        readings = tuple(judged(label, i + k) for k, label in enumerate(claim.readings))
+        controls = tuple(judged(label, i + k) for k, label in enumerate(claim.controls))
+        found.append(Verdict(name, paper, claim, "published", readings, controls))
+    return found
+
+
+@pytest.fixture
+def found(root: Path) -> list[Verdict]:
+    return [verdict for paper in load.load().papers for verdict in made_up(paper)]
+
+
+def test_the_table_has_a_row_for_each_claim_and_reading(found: list[Verdict]) -> None:
+    costs = {(found[0].name, "printed"): "about 3 core hours"}
+    table = verdict_tables.table(found, costs)
+    rows = list(csv.DictReader(io.StringIO(table.csv())))
+    expected = [
+        (verdict.name, own.name)
+        for verdict in found
+        for own in (*verdict.readings, *verdict.controls)
+    ]
+    assert [(row["claim"], row["reading"]) for row in rows] == expected
+    assert rows[0]["missing runs cost"] == "about 3 core hours"
+    by_name = {verdict.name: verdict for verdict in found}
+    for row in rows:
+        verdict = by_name[row["claim"]]
+        deciding = {own.name for own in verdict.deciding}
+        assert (row["decides"] == "yes") == (row["reading"] in deciding)
+        assert (row["source"] == "control") == (row["reading"] in verdict.claim.controls)
+        assert row["all readings"] == verdict.headline and row["ours"]
+
+
+def test_a_line_for_each_claim_of_a_hundred_characters_at_most(found: list[Verdict]) -> None:
+    lines = list(verdict_tables.lines(found))
+    assert max(map(len, lines)) <= 100
+    assert len(lines) == len(found) + len(load.load().papers)
+    for verdict in found:
+        (line,) = [line for line in lines if line.split()[0] == verdict.name]
+        count = f"{verdict.holding}/{len(verdict.judged)}"
+        assert line.endswith(f"{verdict.overall}, {count}" if verdict.judged else "not run")
+
+
+def test_the_whole_of_a_claim_names_its_readings_and_what_decides(found: list[Verdict]) -> None:
+    for verdict in found:
+        text = list(verdict_tables.whole(verdict, {}))
+        assert max(map(len, text)) <= 100
+        joined = " ".join(" ".join(text).split())
+        for own in verdict.readings:
+            title = "as printed" if own.name == "printed" else f"as {own.name}"
+            decides = " (decides)" if own in verdict.deciding else ""
+            assert f"{title} ({own.source}): {own.verdict}{decides}" in joined
+        for own in verdict.controls:
+            assert f"control {own.name}: {own.verdict}" in joined
+        assert " ".join(verdict.claim.statement.split()) in joined
+
+
+def test_every_word_has_a_letter_and_a_colour_of_its_own() -> None:
+    looks = verdict_map.LOOKS
+    assert set(looks) == set(WORDS)
+    for column in (0, 1):
+        assert len({look[column] for look in looks.values()}) == len(looks)
+
+
+def test_the_map_shows_each_verdict_by_letter_and_colour(
+    found: list[Verdict], tmp_path: Path
+) -> None:
+    """Each cell is found where its column's name and its row's name stand, controls in columns apart."""
+    own = [verdict for verdict in found if verdict.paper == "lb_gp_ucb"]
+    figure = verdict_map.verdict_map(own, "published")
+    plotting.save(figure, [tmp_path / f"map.{ending}" for ending in ("pdf", "png", "txt")])
+    assert "Scale: published" in (tmp_path / "map.txt").read_text(encoding="utf-8")
+    (ax,) = figure.axes
+    columns = dict(zip([t.get_text() for t in ax.get_xticklabels()], ax.get_xticks(), strict=True))
+    rows = dict(zip([t.get_text() for t in ax.get_yticklabels()], ax.get_yticks(), strict=True))
+    letters = {
+        (round(float(text.get_position()[0]), 2), float(text.get_position()[1])): text.get_text()
+        for text in ax.texts
+    }
+    faces = {}
+    for mesh in ax.collections:
+        shift = mesh.get_transform().transform((0, 0)) - ax.transData.transform((0, 0))
+        start = shift[0] / (ax.transData.transform((1, 0)) - ax.transData.transform((0, 0)))[0]
+        values = mesh.get_array()
+        colours = mesh.to_rgba(values).reshape(-1, 4)
+        width = mesh.get_coordinates().shape[1] - 1
+        for k, colour in enumerate(colours):
+            faces[round(float(start + k % width + 0.5), 2), k // width + 0.5] = to_hex(colour)
+    seen = 0
+    for verdict in own:
+        for one in (*verdict.readings, *verdict.controls):
+            place = (
+                round(float(columns[one.name.replace("_", " ")]), 2),
+                rows[verdict.claim.short],
+            )
+            letter, colour, _ = verdict_map.LOOKS[one.word]
+            assert letters[place] == letter + ("'" if one.reduced else "")
+            assert faces[place] == colour.lower()
+            seen += 1
+    assert seen == sum(len(v.readings) + len(v.controls) for v in own)
+    controls = {name for v in own for name in v.claim.controls}
+    last = max(at for name, at in columns.items() if name.replace(" ", "_") not in controls)
+    assert all(columns[name.replace("_", " ")] > last + 1 for name in controls)
+
+
+def test_the_map_of_all_papers_has_a_panel_for_each(found: list[Verdict], tmp_path: Path) -> None:
+    figure = verdict_map.verdict_map(found, "quick")
+    plotting.save(figure, [tmp_path / "map.png"])
+    assert len(figure.axes) == len(load.load().papers)
+    for ax, paper in zip(figure.axes, load.load().papers, strict=True):
+        assert len(ax.get_yticks()) == len(made_up(paper))
+
+
+def test_the_pages_count_each_claim_once(found: list[Verdict]) -> None:
+    table = gallery.summary(found)
+    papers = load.load().papers
+    lines = [line for line in table.splitlines() if "docs/results" in line]
+    assert len(lines) == len(papers)
+    for line, paper in zip(lines, papers, strict=True):
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        own = [verdict for verdict in found if verdict.paper == paper]
+        assert int(cells[1]) == len(own) == sum(int(cell or 0) for cell in cells[2:-1])
+        assert int(cells[-1] or 0) == sum(verdict.replicated for verdict in own)
+    page = gallery.verdict_table([verdict for verdict in found if verdict.paper == "bbo"])
+    assert all(f"`{name}`" in page for name in claims.load(load.load(), "bbo"))
