@@ -1,7 +1,7 @@
 # make quick   the whole workflow at quick scale, from nothing but Python and make
 # make test    every check and test that CI runs, but those on SLURM (make slurm-test)
 .DEFAULT_GOAL := help
-.PHONY: help quick test faults slurm-test report gallery schema format clean
+.PHONY: help quick test faults slurm-test page report gallery schema format clean
 
 CORES ?= 2
 VENV := .venv
@@ -23,7 +23,7 @@ $(VENV)/installed: envs/requirements.txt pyproject.toml
 
 quick: $(VENV)/installed ## run the whole workflow at quick scale (no network, stand-in data)
 	$(BIN)/snakemake --cores $(CORES) quick
-	@echo && $(BIN)/replibo claims --scale quick && echo "figures, with the map of verdicts: figures/quick; tables and verdicts: results/quick"
+	@echo && $(BIN)/python -m replibo.workflow.summary quick
 
 test: $(VENV)/installed ## style, types, lint, tests, the whole workflow at smoke scale
 	$(BIN)/ruff check .
@@ -40,6 +40,9 @@ faults: $(VENV)/installed ## inject COUNT faults (SEED: where and when), compare
 
 slurm-test: $(VENV)/installed ## the workflow on a real SLURM of one node, which it installs (Debian, root) and stops again
 	$(BIN)/python -m pytest -m slurm tests/slurm
+
+page: $(VENV)/installed ## the results page of the published runs: results/published/page/index.html
+	$(BIN)/snakemake --cores $(CORES) results/published/page/index.html
 
 report: $(VENV)/installed ## HTML report of the published runs: results/published/report.html
 	$(BIN)/snakemake --cores $(CORES) published

@@ -137,6 +137,16 @@ def parser() -> argparse.ArgumentParser:
     )
 
     sub = command(
+        "page",
+        "Write the results page, static HTML, from the figures, tables and verdicts of a scale.",
+        "replibo page --scale published --output results/published/page/index.html",
+    )
+    scale(sub, "published", default="published")
+    sub.add_argument(
+        "--output", required=True, type=Path, help="HTML file; what it links to goes beside it"
+    )
+
+    sub = command(
         "publish",
         "Keep a paper's traces, thinned, in published/.",
         "replibo publish go_ucb --scale paper",

@@ -31,6 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "table": _output,
         "claims": _claims,
         "compare": _compare,
+        "page": _page,
         "publish": _publish,
         "estimate": _estimate,
         "list": _list,
@@ -166,6 +167,12 @@ def _compare(options: argparse.Namespace) -> str | None:
         return made.md()
     tables.save(made, options.output)
     return None
+
+
+def _page(options: argparse.Namespace) -> None:
+    from replibo.workflow import page
+
+    page.write(_load(options), options.scale, options.output)
 
 
 def _publish(options: argparse.Namespace) -> str:

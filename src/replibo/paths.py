@@ -21,9 +21,12 @@ VERDICT_MAP = "figures/{scale}/verdict_map"
 PAPER_MAP = "figures/{scale}/{paper}/verdict_map"
 """These five take the endings below."""
 
+PAGE = "results/{scale}/page/index.html"
+"""The results page; what it links to lies beside it."""
+
 FIGURE_FORMATS = ("pdf", "png", "txt")
 """The last is the caption."""
-TABLE_FORMATS = ("csv", "md", "tex")
+TABLE_FORMATS = ("html", "csv", "md", "tex")
 VERDICTS_FORMATS = ("html", "csv", "md", "tex")
 
 PUBLISHED = "published"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PARTS = ("Snakefile", "workflow", "profiles", "config", "envs", "published", "src")
+PARTS = ("Snakefile", "workflow", "profiles", "config", "envs", "published", "src", "READINGS.md")
 
 
 @dataclass
@@ -70,6 +70,8 @@ def make_project(path: Path) -> Project:
         elif source.exists():
             path.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, path / part)
+    (path / "docs/results").mkdir(parents=True)
+    shutil.copy(ROOT / "docs/results/faults.md", path / "docs/results")
     return Project(path)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,11 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from replibo.config import load
+from replibo.config import claims, load
 from replibo.config.models import seed_list
 from replibo.run import traces
 from replibo.workflow import targets
 
+from .browser import CHROMIUM, browsed, faults
 from .conftest import ROOT, Project, make_project
 
 
@@ -88,6 +90,32 @@ def test_the_report_is_one_file_with_the_claims_first(smoke: Project) -> None:
     assert loaded == []
     categories = [html.index(f'"{name}"') for name in ("1. Claims", "2. Figures", "3. Tables")]
     assert categories == sorted(categories)
+
+
+def test_the_results_page_is_a_folder_of_its_own(smoke: Project, tmp_path: Path) -> None:
+    """Moved to another place, every link resolves and nothing comes from elsewhere."""
+    smoke.snakemake("--cores", "2", "results/smoke/page/index.html")
+    page = tmp_path / "site" / "index.html"
+    shutil.copytree(smoke.path / "results/smoke/page", page.parent)
+    assert faults(page) == [] and faults(page.parent / "readings.html") == []
+    html = page.read_text(encoding="utf-8")
+    names = [name for paper in config().papers for name in claims.load(config(), paper)]
+    assert re.findall(r'<article id="(\w+)"', html) == names
+    assert html.index("Verdict map") < html.index("<article")
+    # the stand-ins say so, beside their figures
+    assert "stand in for" in html and "smoke scale" in html
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed: the page was not opened")
+    shown, console = browsed(page, tmp_path / "profile")
+    assert console == []
+    assert f"{len(names)} of {len(names)} claims" in shown  # the filters work
+
+
+def test_the_last_words_of_make_quick_fit_on_a_screen(smoke: Project) -> None:
+    said = smoke.run(sys.executable, "-m", "replibo.workflow.summary", "smoke").stdout
+    lines = said.splitlines()
+    assert len(lines) <= 25 and max(map(len, lines)) <= 100
+    assert all(paper in said for paper in config().papers) and "make page" in said
 
 
 def test_cores_order_and_blocks_do_not_change_a_trace(smoke: Project, tmp_path: Path) -> None:

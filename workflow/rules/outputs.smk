@@ -39,13 +39,14 @@ rule table:
             "tables", wildcards.paper, wildcards.table, wildcards.scale
         ),
     output:
-        csv=report(
-            f"{paths.TABLE}.csv",
+        html=report(
+            f"{paths.TABLE}.html",
             caption="../report/table.rst",
             category="3. Tables",
             subcategory="{paper}",
             labels={"table": "{table}", "scale": "{scale}"},
         ),
+        csv=f"{paths.TABLE}.csv",
         md=f"{paths.TABLE}.md",
         tex=f"{paths.TABLE}.tex",
     log:
@@ -63,4 +64,4 @@ rule table:
         ),
     shell:
         "replibo table {wildcards.paper} {wildcards.table} --scale {wildcards.scale} "
-        "--output {output.csv} {output.md} {output.tex} > {log} 2>&1"
+        "--output {output} > {log} 2>&1"

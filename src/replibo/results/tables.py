@@ -21,7 +21,9 @@ Format = str | Callable[[Any], str]
 
 ESCAPED = str.maketrans({"\\": r"\textbackslash{}", "%": r"\%", "_": r"\_", "&": r"\&"})
 
-PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>replibo</title>
+PAGE = """<!doctype html><html lang="en"><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1"><title>replibo</title>
+<link rel="icon" href="data:,">
 <style>body{{font:14px sans-serif;margin:1em}}table{{border-collapse:collapse}}\
 th,td{{text-align:left;vertical-align:top;padding:.3em .6em;border-bottom:1px solid #ccc}}</style>
 <p>{caption}</p>

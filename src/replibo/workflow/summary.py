@@ -1,0 +1,43 @@
+"""``python -m replibo.workflow.summary SCALE``: what the runs of a scale said, on one screen."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+
+from replibo import paths
+from replibo.errors import RepliboError
+from replibo.workflow import page, terminal
+
+
+def text(scale: str) -> str:
+    """How many claims of each paper have which verdict, where all of it lies, and the next step."""
+    counts: dict[str, Counter[str]] = {}
+    for rows in page.verdict_rows(scale).values():
+        overall = rows[0]["all readings"].partition(" (")[0]
+        counts.setdefault(rows[0]["paper"], Counter())[overall] += 1
+    words = [word for word in page.KINDS if any(own[word] for own in counts.values())]
+    table = [(paper, *(str(own[word] or "") for word in words)) for paper, own in counts.items()]
+    lines = [
+        f"Verdicts at scale {scale}:",
+        terminal.table(("paper", *words), table, words),
+        "",
+        f"each claim:  replibo claims --scale {scale}, or results/{scale}/verdicts.md",
+        f"figures:     figures/{scale}, each with its caption beside it",
+        f"tables:      results/{scale}",
+        f"as a page:   snakemake --cores 2 {paths.PAGE.format(scale=scale)}",
+    ]
+    if scale != paths.PUBLISHED:
+        lines += [
+            "",
+            "Runs this small decide nothing. Next: 'make page' shows the published runs,",
+            "'replibo estimate all' says what the papers' own sizes cost.",
+        ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    try:
+        print(text(sys.argv[1]))
+    except (RepliboError, OSError) as error:
+        sys.exit(f"replibo: {error}")

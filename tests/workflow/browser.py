@@ -1,0 +1,83 @@
+"""What is checked of static pages: their links, and how a real browser shows them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+class _Links(HTMLParser):
+    """What a page links to, what it loads, and its anchors."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.loaded: list[str] = []
+        self.anchors: set[str] = set()
+        self.feed(page.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        own = {name: value or "" for name, value in attrs}
+        self.anchors |= {own["id"]} if "id" in own else set()
+        if tag == "a" and "href" in own:
+            self.links.append(own["href"])
+        for name in ("src", "srcset", "data", "poster"):
+            if name in own:
+                self.loaded.append(own[name])
+        if tag == "link" and "href" in own:
+            self.loaded.append(own["href"])
+
+
+def faults(page: Path) -> list[str]:
+    """Links and loaded files that lead nowhere, and whatever is loaded from elsewhere."""
+    found = []
+    own = _Links(page)
+    for link in own.loaded:
+        if urlsplit(link).scheme not in ("", "data"):
+            found.append(f"loaded from elsewhere: {link}")
+    for link in [*own.links, *own.loaded]:
+        parts = urlsplit(link)
+        if parts.scheme:
+            continue
+        target = page.parent / unquote(parts.path) if parts.path else page
+        if not target.is_file() or page.parent not in target.resolve().parents:
+            found.append(f"no such file beside the page: {link}")
+        elif parts.fragment and parts.fragment not in _Links(target).anchors:
+            found.append(f"no such anchor: {link}")
+    return found
+
+
+def browsed(page: Path, profile: Path, *, width: int = 1400) -> tuple[str, list[str]]:
+    """The page's HTML after its scripts have run, opened from the file system, and what the console said.
+
+    The page's content security policy forbids whatever is not its own, so that a request to elsewhere
+    stands in the console, too.
+    """
+    done = subprocess.run(
+        [
+            *(
+                CHROMIUM or "chromium",
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--no-first-run",
+            ),
+            *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+            *(
+                f"--user-data-dir={profile}",
+                f"--window-size={width},2000",
+                "--enable-logging=stderr",
+            ),
+            *("--virtual-time-budget=5000", "--dump-dom", page.resolve().as_uri()),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout, re.findall(r"CONSOLE.*", done.stderr)
