@@ -204,7 +204,7 @@ def _legend(figure: Figure, entries: Mapping[str, Any]) -> None:
 
     for rows in range(1, len(entries) + 1):
         legend = drawn(-(-len(entries) // rows))
-        width = legend.get_window_extent(figure.canvas.get_renderer()).width / figure.dpi  # type: ignore[attr-defined]
+        width = legend.get_window_extent().width / figure.dpi
         if width <= figure.get_figwidth() - 0.1 or rows == len(entries):
             break
         legend.remove()
