@@ -198,10 +198,40 @@ def test_which_timing_is_used() -> None:
 
     assert best(60, published, quick, paper) == "quick"  # the same length
     assert best(250, published, quick) == "published"  # rather the mean than a long way out
-    assert best(250, published, quick, paper) == "paper"  # this machine
+    assert best(250, published, quick, paper) == "published"  # rather than this machine's
     assert best(100, published, paper) == "paper"  # a profile
     assert best(1000, quick, paper) == "paper"  # the shortest way out
     assert best(1) == ""
+
+
+def test_of_this_machine_one_factor_of_speed_is_learnt() -> None:
+    """Runs here, four times as slow, change what is expected of nothing that was published, and of the
+    rest by their own cost alone."""
+
+    there = {
+        f"p/{name}": [timing(entry(constant, queries=200), "there", here=False)] for name in "ab"
+    }
+    slow = timing(entry(constant, queries=60, scale=4.0), "here")
+    odd = timing(entry(constant, queries=60, scale=4000.0), "here")  # one that was changed since
+    both = {key: [*entries] for key, entries in there.items()} | {"p/c": [slow]}
+    for key, more in (("p/a", slow), ("p/b", slow)):
+        both[key].append(more)
+    other = {"q/a": [timing(entry(constant, queries=200), "there", here=False), odd]}
+    factor = measurements.slowness({"one": both, "two": other})
+    assert factor == pytest.approx(4.0, rel=1e-3)
+    assert measurements.slowness({"one": there}) is None
+    after = measurements.at_published_speed(both, factor)
+    for queries in (30, 60, 100, 200, 500):
+        costs = [measurements.cost_of_job(known, "p", "a", queries, 3) for known in (there, after)]
+        assert costs[0] == costs[1]
+    only_here = measurements.cost_of_job(after, "p", "c", 60, 1)
+    published = measurements.cost_of_job(there, "p", "a", 60, 1)
+    assert only_here and published and only_here.how == "here"
+    overhead = measurements.PROCESS_SECONDS + 1.5
+    assert (
+        only_here.seconds.expected - measurements.PROCESS_SECONDS - 1.5 / factor
+        == pytest.approx(published.seconds.expected - overhead, rel=1e-3)
+    )
 
 
 def test_a_job_and_what_was_measured_on_another_problem_only() -> None:
@@ -307,7 +337,7 @@ def test_by_problem_the_rows_are_others_and_the_sums_the_same(root: Path) -> Non
         assert sums[0] == sums[1] > 0
     expected = [own.cpu.expected for own in found.values()]
     assert expected[0] == pytest.approx(expected[1])
-    assert report.text(found["problem"]).lstrip().startswith("paper    problem ")
+    assert report.text(found["problem"]).split()[:2] == ["paper", "problem"]
 
 
 def test_single_files_and_papers(root: Path) -> None:
@@ -392,7 +422,7 @@ def test_sums(elsewhere: Path) -> None:
     assert measured.longest == pytest.approx(job, rel=1e-4)
     assert list(measured.how) == ["published paper runs"]
     assert list(unknown.how) == ["never run, not in the sums"]
-    assert "1 jobs are not in these sums" in report.text(found)
+    assert "1 jobs are not in these sums" in " ".join(report.text(found).split())
     assert report.estimate(load.load(), targets).wall_seconds == pytest.approx(
         start + 2 * job + 3 * each, rel=1e-4
     )
@@ -413,7 +443,7 @@ def test_runs_of_this_machine_are_read(elsewhere: Path, capsys: pytest.CaptureFi
     assert (found.origin, found.here, found.runs, found.queries) == ("smoke runs here", True, 2, 8)
     assert found.profile is not None and found.profile.first == (1, 6, 8)
     capsys.readouterr()
-    assert cli.main(["estimate", "go_ucb", *common]) == 0
+    assert cli.main(["estimate", "go_ucb", "--csv", *common]) == 0
     assert "smoke runs here" in capsys.readouterr().out
 
 

@@ -14,7 +14,14 @@ from replibo.errors import RepliboError
 from replibo.workflow import terminal
 from replibo.workflow.estimate.plan import Job, Plan, makespan
 from replibo.workflow.estimate.profile import NOTHING, Seconds
-from replibo.workflow.estimate.timings import Cost, cost_of_job, measured, queries_of
+from replibo.workflow.estimate.timings import (
+    Cost,
+    at_published_speed,
+    cost_of_job,
+    measured,
+    queries_of,
+    slowness,
+)
 
 # A whole Snakemake: 2.3 where nothing is to be done; and `quick` with 135 jobs took 13 more than its
 # jobs did.
@@ -64,6 +71,8 @@ class Estimate:
         unknown: jobs that are not in it, for nothing like them was ever run.
         memory_mb: of the ``cores`` jobs that need the most, at once.
         disk_bytes: results and figures.
+        slowness: how many times as long this machine takes as the one that published, by which all the
+            seconds are; None where it is not known.
     """
 
     lines: list[Line]
@@ -75,6 +84,7 @@ class Estimate:
     unknown: int
     memory_mb: float
     disk_bytes: int
+    slowness: float | None
 
 
 def estimate(
@@ -105,7 +115,9 @@ def estimate(
     plan = Plan(config)
     for target in targets:
         plan.add(target, scale)
-    known = {paper: measured(config, paper) for paper in {job.paper for job in plan.needs} - {""}}
+    every = {paper: measured(config, paper) for paper in config.papers}
+    slower = slowness(every)
+    known = {paper: at_published_speed(own, slower or 1.0) for paper, own in every.items()}
     lines: dict[tuple[str, str], Line] = {}
     seconds: dict[Job, float] = {}
     memory: list[float] = []
@@ -150,6 +162,7 @@ def estimate(
         unknown=sum(line.unknown for line in lines.values()),
         memory_mb=sum(heapq.nlargest(cores, memory)),
         disk_bytes=sum(line.disk_bytes for line in lines.values()),
+        slowness=slower,
     )
 
 
@@ -205,8 +218,14 @@ def text(found: Estimate) -> str:
         f"{duration(found.wall_seconds)} on {found.cores} free cores, {found.memory_mb:.0f} MB of "
         f"memory, {found.disk_bytes / 1e6:.0f} MB of disk.{missing}"
     )
+    machine = "by the machine that was measured"
+    if found.slowness is not None:
+        machine = (
+            "by the machine that published (this one takes "
+            f"{found.slowness:.2g} times as long, by the median of what was run on both)"
+        )
     how = (
-        "CPU time of one thread, from an empty results folder, by the machine that was measured; the "
+        f"CPU time of one thread, from an empty results folder, {machine}; the "
         "starts of the processes and Snakemake's own time are in it. The wall time is what the jobs "
         "take when each free core takes the next one. ≈: extrapolated; –: never run; --csv prints all "
         "columns, and how each number was got."

@@ -9,8 +9,11 @@ whatever the horizon: too low for longer runs, too high for shorter ones.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import itertools
 import math
+import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,6 +76,26 @@ class Timing:
             return self.profile.run(queries)
         mean = self.run_seconds * queries / self.queries
         return Seconds(mean, mean, mean)
+
+    def faster(self, factor: float) -> Timing:
+        """These runs on a machine that is ``factor`` times as fast."""
+        profile = self.profile
+        if profile:
+            seconds = tuple(value / factor for value in profile.seconds)
+            profile = dataclasses.replace(profile, seconds=seconds)
+        return dataclasses.replace(
+            self,
+            run_seconds=self.run_seconds / factor,
+            evaluate_seconds=None
+            if self.evaluate_seconds is None
+            else self.evaluate_seconds / factor,
+            start_seconds=self.start_seconds / factor,
+            profile=profile,
+        )
+
+    def covers(self, queries: int) -> bool:
+        """Whether it says what a run of so many queries takes, and not only what the mean query does."""
+        return self.queries == queries or (self.profile is not None and self.queries > queries)
 
     def memory(self, queries: int) -> float:
         """MB of a run of so many queries: what was measured (most of it are libraries), and for a longer
@@ -164,16 +187,43 @@ def measured(config: Config, paper: str) -> Timings:
     return found
 
 
+def slowness(known: Mapping[str, Timings]) -> float | None:
+    """How many times as long this machine takes as the one that published: the median over the problems
+    and algorithms that were run on both, each up to where both were; None where there are none.
+
+    Args:
+        known: of several papers.
+    """
+    ratios = []
+    for entries in (entries for of_paper in known.values() for entries in of_paper.values()):
+        for here, there in itertools.product(entries, entries):
+            both = min(here.queries, there.queries)
+            if here.here and not there.here and here.covers(both) and there.covers(both):
+                seconds = here.run(both).expected, there.run(both).expected
+                if min(seconds) > 0:
+                    ratios.append(seconds[0] / seconds[1])
+    return statistics.median(ratios) if ratios else None
+
+
+def at_published_speed(known: Timings, factor: float) -> Timings:
+    """The timings with this machine's own divided by its `slowness`, so that all of them are of one
+    machine, and an estimate before some runs is one after them."""
+    return {
+        key: [entry.faster(factor) if entry.here else entry for entry in entries]
+        for key, entries in known.items()
+    }
+
+
 def _best(entries: Iterable[Timing], queries: int) -> Timing | None:
-    """The timing that says most about a run of so many queries: one of the same length, else the one
-    that covers more of it, else one with a profile, else one of this machine."""
+    """The timing that says most about a run of so many queries: the one that covers more of it, else one
+    that says more than the mean query's time, else a published one, else one of the same length."""
     return max(
         entries,
         key=lambda e: (
-            e.queries == queries,
             min(e.queries, queries),
-            e.profile is not None,
-            e.here,
+            e.covers(queries) or e.profile is not None,
+            not e.here,
+            e.queries == queries,
         ),
         default=None,
     )
