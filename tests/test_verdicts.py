@@ -18,7 +18,7 @@ from replibo.config import claims, load, models
 from replibo.config.claims import Claim
 from replibo.errors import RepliboError
 from replibo.papers import go_ucb, lookup
-from replibo.results.comparisons import Comparison, Test, decided, judge
+from replibo.results.comparisons import Comparison, Undecided, decided, judge
 from replibo.results.runs import Runs
 from replibo.run import pairs
 from replibo.verdicts import Judgement, Verdict
@@ -93,7 +93,7 @@ def test_tests_are_decided_by_holms_p_values(
     """By Holm's definition: of m tests the one with the k-th smallest p is rejected if it and all smaller
     ones are below level/(m - k + 1). What is decided already stays, and does not count."""
     settled = Comparison("open", "was not run")
-    found = decided([settled, *(Test("x", *pair) for pair in pairs)], level)
+    found = decided([settled, *(Undecided("x", *pair) for pair in pairs)], level)
     assert found[0] is settled
     rejected: list[set[int]] = []
     for direction in (0, 1):

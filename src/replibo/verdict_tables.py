@@ -93,4 +93,10 @@ def _one(own: Judgement, title: str, verdict: Verdict, costs: Costs) -> Iterator
 
 
 def _wrapped(indent: str, text: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ")
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  ",
+        break_on_hyphens=False,
+    )

@@ -188,7 +188,7 @@ def test_shrinking_error_bars():
         assert found.outcome == expected
         first = OPTIMUM - f[:, INITIAL]
         bar = 2.3263478740408408 * scipy.stats.sem(first)
-        assert found.ours.startswith(f"f1, GO_UCB: {bar:.4f} at t = 3, ")
+        assert found.ours.startswith(f"F1, GO_UCB: {bar:.4f} at t = 3, ")
 
 
 def test_no_spread_left_is_less_than_some():

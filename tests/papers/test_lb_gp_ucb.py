@@ -908,7 +908,7 @@ def test_the_claims_of_the_config(root: Path) -> None:
         "lb_gp_ucb": stuck(0) * rng.uniform(0.4, 0.6, size=(20, 1)),
         "mcmc": stuck(12),
     }
-    liked["agnp"]["a_gp_ucb"] = falling(0.02, 20, key=9)
+    liked["agnp"]["a_gp_ucb"] = falling(0.03, 20, key=9)
 
     def near(problem: str, name: str, seed: int) -> dict[str, float]:
         if name in FAMILIES["variants"]:

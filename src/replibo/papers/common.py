@@ -8,7 +8,7 @@ from typing import Any
 
 from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError
-from replibo.results.comparisons import MissingRunsError, Outcome, Test
+from replibo.results.comparisons import MissingRunsError, Outcome, Undecided
 from replibo.results.intervals import Interval
 from replibo.results.runs import Runs
 
@@ -90,9 +90,9 @@ def outcome(supported: bool, contradicted: bool) -> Outcome:
     return "supported" if supported else "contradicted" if contradicted else "open"
 
 
-def tested(text: str, difference: Interval) -> Test:
+def tested(text: str, difference: Interval) -> Undecided:
     """The test of a difference that is claimed to be positive, by the method of its interval."""
-    return Test(text, float(difference.p_above), float(difference.p_below))
+    return Undecided(text, float(difference.p_above), float(difference.p_below))
 
 
 def shown_difference(interval: Interval, digits: str = "+.3f") -> str:

@@ -12,7 +12,7 @@ from replibo.errors import RepliboError, allowed
 from replibo.papers.common import label_of, outcome, problem_label, require
 from replibo.problems.base import Array
 from replibo.results import intervals, plotting, regret, statistics
-from replibo.results.comparisons import Comparison, MissingRunsError, Test, decided
+from replibo.results.comparisons import Comparison, MissingRunsError, Undecided, decided
 from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table, p_value
 
@@ -220,7 +220,7 @@ def closest_baseline(
             )
             p = statistics.t_test_less(near, far, paired=True).p_value
             reverse = statistics.t_test_less(far, near, paired=True).p_value
-            tests.append(Test(text, p, reverse))
+            tests.append(Undecided(text, p, reverse))
     return decided(tests, LEVEL)
 
 
@@ -233,7 +233,7 @@ def shrinking_error_bars(
     test (the correlation of sum and difference of the pairs), one-sided at 1 % in both directions. A
     method whose seeds do not differ at either round has no error bar, and is left out.
     """
-    found: list[Test | Comparison] = []
+    found: list[Undecided | Comparison] = []
     for problem in problems:
         for algorithm in algorithms:
             t, values = phase_two_regret(runs, problem, algorithm, regret)
@@ -245,5 +245,5 @@ def shrinking_error_bars(
                 found.append(Comparison("left out", f"{text}: no error bar to compare"))
             else:
                 p = statistics.spread_shrinks(first, last)
-                found.append(Test(text, p, 1 - p))
+                found.append(Undecided(text, p, 1 - p))
     return decided(found, LEVEL)

@@ -51,7 +51,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Test:
+class Undecided:
     """A comparison before it is decided: our numbers in words, p of what is claimed, and p of its
     opposite; NaN where there are too few runs for a test."""
 
@@ -60,13 +60,13 @@ class Test:
     reverse: float
 
 
-def decided(found: Sequence[Test | Comparison], level: float = LEVEL) -> list[Comparison]:
+def decided(found: Sequence[Undecided | Comparison], level: float = LEVEL) -> list[Comparison]:
     """The outcomes of a claim's tests by their p-values after Holm's correction, each direction a family;
     what is decided already stays as it is.
 
     The text ends with the p-value that decides.
     """
-    tests = [own for own in found if isinstance(own, Test)]
+    tests = [own for own in found if isinstance(own, Undecided)]
     corrected = zip(
         statistics.holm([test.p for test in tests]),
         statistics.holm([test.reverse for test in tests]),
@@ -78,7 +78,7 @@ def decided(found: Sequence[Test | Comparison], level: float = LEVEL) -> list[Co
     ]
 
 
-def _decided(test: Test, p: float, reverse: float, level: float) -> Comparison:
+def _decided(test: Undecided, p: float, reverse: float, level: float) -> Comparison:
     if math.isnan(p) and math.isnan(reverse):
         return Comparison("open", f"{test.ours}, too few runs for a test")
     if reverse < level:

@@ -32,7 +32,7 @@ from replibo.papers.bbo.traces import REPORTED, Cell, Reading, reading_of
 from replibo.papers.common import label_of
 from replibo.problems.base import Array
 from replibo.results import statistics
-from replibo.results.comparisons import LEVEL, Comparison, MissingRunsError, Test, decided
+from replibo.results.comparisons import LEVEL, Comparison, MissingRunsError, Undecided, decided
 from replibo.results.intervals import student_interval
 from replibo.results.runs import Runs
 from replibo.results.tables import p_value
@@ -133,7 +133,7 @@ def _changed(
         smaller = _less(second.values, first.values)
         larger = _less(first.values, second.values)
         tests.append(
-            Test(text, *((smaller, larger) if claimed == "smaller" else (larger, smaller)))
+            Undecided(text, *((smaller, larger) if claimed == "smaller" else (larger, smaller)))
         )
     return decided(tests), missing
 
@@ -224,7 +224,7 @@ def levels_off(
             outside = 2 * np.min(
                 [_less(last.values + bound, first.values), _less(first.values + bound, last.values)]
             )
-            tests.append(Test(text, float(inside), float(min(outside, 1.0))))
+            tests.append(Undecided(text, float(inside), float(min(outside, 1.0))))
         return decided(tests) + undecided, [*absent, *missing]
 
     return _table_by_table(steps, compare)
@@ -257,7 +257,7 @@ def ucb_at_least_as_good(
             f"({len(printed)} of them in the paper); UCB is better in {better} and worse in {worse} of "
             f"{sum(len(ei) for _, ei, _ in pairs)} pairs"
         )
-        (found,) = decided([Test(text, *statistics.sign_test(better, worse))])
+        (found,) = decided([Undecided(text, *statistics.sign_test(better, worse))])
         return [replace(found, ours=f"{found.ours}; {_single_cells(pairs)}")], missing
 
     return _table_by_table(steps, compare)
@@ -343,7 +343,7 @@ def spread_shrinks(
             text = (
                 f"{label}, T = {t}: deviation {' and '.join(ends)}, τ {tau:.2f} over {len(cells)} N"
             )
-            tests.append(Test(text, p, reverse))
+            tests.append(Undecided(text, p, reverse))
         return [found for test in tests for found in decided([test])], missing
 
     return _table_by_table(steps, compare)
@@ -406,7 +406,7 @@ def advised_horizon(
         )
         nothing = np.zeros_like(means)
         tests.append(
-            Test(
+            Undecided(
                 text,
                 *(
                     statistics.t_test_less(*pair, paired=True).p_value
@@ -446,7 +446,7 @@ def more_steps_help(
             statistics.t_test_less(a.values, b.values, paired=True).p_value
             for a, b in ((second, first), (first, second))
         )
-        tests.append(Test(text, p, reverse))
+        tests.append(Undecided(text, p, reverse))
     if missing:
         raise MissingRunsError(f"not run: {'; '.join(missing)}")
     return decided(tests)

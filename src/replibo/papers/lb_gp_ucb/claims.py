@@ -28,7 +28,7 @@ from replibo.papers.lb_gp_ucb.traces import (
 )
 from replibo.problems.base import Array
 from replibo.results import intervals, regret, statistics
-from replibo.results.comparisons import Comparison, MissingRunsError, Test, decided
+from replibo.results.comparisons import Comparison, MissingRunsError, Undecided, decided
 from replibo.results.runs import Runs
 from replibo.streams import generator
 
@@ -70,7 +70,7 @@ def escapes_local_optimum(
             int(np.sum(first & ~second)), int(np.sum(second & ~first))
         )
         shares = [_share(label_of(runs, own), s) for own, s in ((name, first), (other, second))]
-        tests.append(Test(f"stuck: {' and '.join(shares)}", p, reverse))
+        tests.append(Undecided(f"stuck: {' and '.join(shares)}", p, reverse))
     return decided(tests)
 
 
@@ -131,7 +131,7 @@ def length_scale_closer(
             f"median θ of {shown(algorithm)}, of {shown(other)} (θ̂* {optimal:.3g}), "
             f"closer in {np.sum(difference < 0)} of {len(common)} seeds"
         )
-        tests.append(Test(text, p, reverse))
+        tests.append(Undecided(text, p, reverse))
     return decided(tests)
 
 
@@ -156,7 +156,7 @@ def lowest_regret(
     """
     require(runs, problem, algorithm, *others)
     runs = first_rounds(runs, rounds)
-    found: list[Test | Comparison] = []
+    found: list[Undecided | Comparison] = []
     for i, other in enumerate(others):
         own, theirs = (final_regret_of(runs, problem, name, metric) for name in (algorithm, other))
         text = f"{label_of(runs, other)} {_mean(theirs)}"
@@ -168,7 +168,7 @@ def lowest_regret(
         if not own.any() and not theirs.any():
             found.append(Comparison("supported", f"{text}, neither has any regret"))
         else:
-            found.append(Test(text, *compare(runs, problem, algorithm, other, metric)))
+            found.append(Undecided(text, *compare(runs, problem, algorithm, other, metric)))
     return decided(found)
 
 
@@ -211,7 +211,7 @@ def varies_less(
         f"({_means(runs, problem, variants, metric)}), against {math.sqrt(theirs):.4g} "
         f"({_means(runs, problem, other_variants, metric)})"
     )
-    return decided([Test(text, p, reverse)])
+    return decided([Undecided(text, p, reverse)])
 
 
 def length_scales_vary_less(
@@ -244,7 +244,7 @@ def length_scales_vary_less(
     )
     difference = own - theirs
     p, reverse = (statistics.signed_rank_less(sign * difference) for sign in (1, -1))
-    return decided([Test(text, p, reverse)])
+    return decided([Undecided(text, p, reverse)])
 
 
 def _means(runs: Runs, problem: str, names: Sequence[str], metric: Metric) -> str:
@@ -263,7 +263,7 @@ def time_at_most(
     """``algorithm`` takes at most ``factor`` times the CPU time of each of ``others``."""
     return decided(
         [
-            Test(text, above, below)
+            Undecided(text, above, below)
             for problem in problems
             for text, below, above in _time_ratios(runs, problem, algorithm, others, factor)
         ]
@@ -276,7 +276,7 @@ def time_at_least(
     """``algorithm`` takes at least ``factor`` times the CPU time of each of ``others``."""
     return decided(
         [
-            Test(text, below, above)
+            Undecided(text, below, above)
             for problem in problems
             for text, below, above in _time_ratios(runs, problem, algorithm, others, factor)
         ]

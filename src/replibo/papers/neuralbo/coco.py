@@ -26,7 +26,7 @@ from replibo.papers.common import (
 from replibo.problems.base import Array
 from replibo.problems.coco import FUNCTIONS, GROUPS, INSTANCES, member
 from replibo.results import plotting
-from replibo.results.comparisons import Comparison, MissingRunsError, Test, decided
+from replibo.results.comparisons import Comparison, MissingRunsError, Undecided, decided
 from replibo.results.intervals import Interval, bootstrap_mean_interval
 from replibo.results.regret import best_regret
 from replibo.results.runs import Runs
@@ -244,7 +244,7 @@ def highest_ecdf_at_budget(
         MissingRunsError: ``algorithm`` was not run, or no baseline was, or two of them have fewer than
             two pairs in common.
     """
-    comparisons: list[Test | Comparison] = []
+    comparisons: list[Undecided | Comparison] = []
     said = ""
     for problem in problems:
         ran = ran_or_required(runs, problem, algorithm, baselines)

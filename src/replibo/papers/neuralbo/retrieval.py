@@ -25,7 +25,7 @@ from replibo.papers.common import (
 )
 from replibo.papers.neuralbo.traces import largest_so_far
 from replibo.results import plotting
-from replibo.results.comparisons import Comparison, Test, decided
+from replibo.results.comparisons import Comparison, Undecided, decided
 from replibo.results.intervals import share_interval, student_interval
 from replibo.results.runs import Runs
 from replibo.results.statistics import standard_deviation
@@ -156,7 +156,7 @@ def best_score_above(
     Raises:
         MissingRunsError: ``algorithm`` was not run, or no baseline was.
     """
-    comparisons: list[Test | Comparison] = []
+    comparisons: list[Undecided | Comparison] = []
     for problem in problems:
         ran = ran_or_required(runs, problem, algorithm, baselines)
         label = runs.entry.problems[problem].label

@@ -28,7 +28,7 @@ from replibo.papers.neuralbo.traces import largest_so_far
 from replibo.problems import robot_pushing
 from replibo.problems.base import Array
 from replibo.results import plotting
-from replibo.results.comparisons import Comparison, Test, decided
+from replibo.results.comparisons import Comparison, Undecided, decided
 from replibo.results.intervals import Interval, bootstrap_median_interval
 from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table
@@ -176,7 +176,7 @@ def highest_median_reward(
     Raises:
         MissingRunsError: ``algorithm`` was not run, or no baseline was.
     """
-    comparisons: list[Test | Comparison] = []
+    comparisons: list[Undecided | Comparison] = []
     for problem in problems:
         ran_or_required(runs, problem, algorithm, baselines)
         where = (
@@ -191,7 +191,7 @@ def highest_median_reward(
 
 def _compared(
     runs: Runs, problem: str, algorithm: str, baseline: str, iterations: int
-) -> Test | Comparison:
+) -> Undecided | Comparison:
     """One baseline; open where it cannot be compared."""
     label = label_of(runs, baseline)
     if not runs.has(problem, baseline):

@@ -45,7 +45,7 @@ from replibo.papers.neuralbo.traces import largest_so_far
 from replibo.problems.base import Array
 from replibo.problems.networks.digit_classifier import normalised
 from replibo.results import plotting
-from replibo.results.comparisons import Comparison, MissingRunsError, Test, decided
+from replibo.results.comparisons import Comparison, MissingRunsError, Undecided, decided
 from replibo.results.intervals import jackknife_interval, student_interval
 from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table
@@ -232,7 +232,7 @@ def detection_at(
             f"options.samples: must be an integer from 1 to {SAMPLES}, got {samples}"
         )
     needed = samples + 1 if reading == "runs" else 2
-    comparisons: list[Test | Comparison] = []
+    comparisons: list[Undecided | Comparison] = []
     for problem in problems:
         ran = ran_or_required(runs, problem, algorithm, baselines)
         if (n := len(runs.seeds(problem, algorithm))) < needed:
@@ -281,7 +281,7 @@ def detection_at(
 
 def _compared(
     runs: Runs, baseline: str, label: str, pair: Detected, samples: int, reading: Reading
-) -> Test:
+) -> Undecided:
     """One baseline; ``pair`` is ``seeds x 2 x queries x models``, the algorithm first."""
 
     def difference(values: Detected) -> Array:
