@@ -14,7 +14,18 @@ from replibo import cli
 from replibo.config import load
 from replibo.run import pairs
 
-COMMANDS = ("run", "fetch", "collect", "figure", "table", "claims", "publish", "estimate", "list")
+COMMANDS = (
+    "run",
+    "fetch",
+    "collect",
+    "figure",
+    "table",
+    "claims",
+    "page",
+    "publish",
+    "estimate",
+    "list",
+)
 
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:

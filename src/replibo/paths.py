@@ -26,7 +26,7 @@ PAGE = "results/{scale}/page/index.html"
 
 FIGURE_FORMATS = ("pdf", "png", "txt")
 """The last is the caption."""
-TABLE_FORMATS = ("html", "csv", "md", "tex")
+TABLE_FORMATS = ("csv", "md", "tex", "html")
 VERDICTS_FORMATS = ("html", "csv", "md", "tex")
 
 PUBLISHED = "published"

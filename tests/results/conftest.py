@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 def misfits(figure: Figure) -> list[str]:
     """What is wrong with a figure's layout: panels below 3 cm, and what is cut or overprinted."""
     figure.draw_without_rendering()
-    renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
     found = []
     for ax in figure.axes:
         box = ax.get_window_extent()
@@ -25,15 +24,15 @@ def misfits(figure: Figure) -> list[str]:
     words = [
         text for ax in figure.axes for text in (ax.title, ax.xaxis.label, ax.yaxis.label, *ax.texts)
     ]
-    boxes = {text.get_text(): text.get_window_extent(renderer) for text in words if text.get_text()}
+    boxes = {text.get_text(): text.get_window_extent() for text in words if text.get_text()}
     for legend in figure.legends:
-        boxes["the legend"] = legend.get_window_extent(renderer)
+        boxes["the legend"] = legend.get_window_extent()
     whole = figure.bbox
     for text, box in boxes.items():
         if box.x0 < -1 or box.y0 < -1 or box.x1 > whole.x1 + 1 or box.y1 > whole.y1 + 1:
             found.append(f"{text!r} is cut")
-    titles = [ax.title.get_window_extent(renderer) for ax in figure.axes if ax.get_title()]
-    legends = [legend.get_window_extent(renderer) for legend in figure.legends]
+    titles = [ax.title.get_window_extent() for ax in figure.axes if ax.get_title()]
+    legends = [legend.get_window_extent() for legend in figure.legends]
     for a, b in itertools.combinations([*titles, *legends], 2):
         if min(a.x1, b.x1) - max(a.x0, b.x0) > 1 and min(a.y1, b.y1) - max(a.y0, b.y0) > 1:
             found.append("titles or legend overprint")

@@ -30,4 +30,4 @@ def test_commands_fit(
     assert cli.main([*arguments, "--csv"]) == 0
     names, *rows = csv.reader(io.StringIO(capsys.readouterr().out))
     assert len(rows) > 50 and all(len(row) == len(names) for row in rows)
-    assert max(len(row[-1]) for row in rows) > 60  # in full
+    assert max(len(row[-1]) for row in rows) > 40  # in full
