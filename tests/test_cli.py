@@ -148,7 +148,7 @@ def test_what_misses_runs_names_the_target_that_makes_them(
         (TABLE, "f1/go_ucb/seeds_0-4.parquet and 21 more", "results/quick/go_ucb/final_regret.csv"),
         (
             ("claims", "--scale", "quick"),
-            "f1/go_ucb/seeds_0-4.parquet and 7 more",
+            "f1/go_ucb/seeds_0-4.parquet and 19 more",
             "results/quick/verdicts",
         ),
         (
