@@ -1,7 +1,7 @@
 # make quick   the whole workflow at quick scale, from nothing but Python and make
 # make test    every check and test that CI runs, but those on SLURM (make slurm-test)
 .DEFAULT_GOAL := help
-.PHONY: help quick test faults slurm-test page report gallery schema format clean
+.PHONY: help install quick test faults slurm-test paper-runs page report gallery schema api format clean
 
 CORES ?= 2
 VENV := .venv
@@ -18,8 +18,10 @@ help: ## this list
 $(VENV)/installed: envs/requirements.txt pyproject.toml
 	@test -n "$(PYTHON)" || { echo "replibo needs Python 3.11 or newer with venv (Debian: python3-venv); make PYTHON=/path/to/python ... names one"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r envs/requirements.txt -e '.[coco,robot,workflow]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r envs/requirements.txt -e '.[coco,robot,workflow,docs]'
 	touch $@
+
+install: $(VENV)/installed ## .venv with the pinned packages, and nothing else
 
 quick: $(VENV)/installed ## run the whole workflow at quick scale (no network, stand-in data)
 	$(BIN)/snakemake --cores $(CORES) quick
@@ -44,6 +46,12 @@ slurm-test: $(VENV)/installed ## the workflow on a real SLURM of one node, which
 page: $(VENV)/installed ## the results page of the published runs: results/published/page/index.html
 	$(BIN)/snakemake --cores $(CORES) results/published/page/index.html
 
+# docs/paper_scale.md explains it. MINUTES: stop after so long. AT_ONCE=1: no order, for many cores. OUT: a
+# folder that gets runs, journals and published traces at the end.
+paper-runs: $(VENV)/installed ## carry the papers' own runs on, publish what is finished (MINUTES, AT_ONCE, OUT)
+	nice -n 19 $(BIN)/python -m replibo.workflow.paper_runs --cores $(CORES) $(if $(MINUTES),--minutes $(MINUTES)) \
+	  $(if $(AT_ONCE),--at-once) $(if $(OUT),--out $(OUT))
+
 report: $(VENV)/installed ## HTML report of the published runs: results/published/report.html
 	$(BIN)/snakemake --cores $(CORES) published
 	$(BIN)/snakemake published --report results/published/report.html
@@ -54,6 +62,9 @@ gallery: $(VENV)/installed ## the figures that README shows, from the published 
 
 schema: $(VENV)/installed ## the config's JSON schema, from the typed models
 	$(BIN)/python -m replibo.config.schema workflow/schemas/config.schema.json
+
+api: $(VENV)/installed ## reference of all functions and classes, from the docstrings: results/api/index.html
+	$(BIN)/pdoc --docformat google --math -o results/api replibo '!replibo.__main__'
 
 format: $(VENV)/installed ## format Python and Snakemake files
 	$(BIN)/ruff format .

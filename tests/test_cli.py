@@ -151,11 +151,6 @@ def test_what_misses_runs_names_the_target_that_makes_them(
             "f1/go_ucb/seeds_0-4.parquet and 19 more",
             "results/quick/verdicts",
         ),
-        (
-            ("publish", "go_ucb", "--scale", "quick"),
-            "f1/go_ucb/seeds_0-4.parquet and 21 more",
-            "quick",
-        ),
     ):
         status, error = said(capsys, *arguments)
         assert status == 2 and error.count("\n") == 1

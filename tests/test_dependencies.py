@@ -8,8 +8,10 @@ import sys
 import tomllib
 from importlib.metadata import packages_distributions
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import yaml
 
 from replibo.cli import main
 from replibo.errors import EXTRAS
@@ -21,6 +23,7 @@ NOT_IMPORTED = {
     "snakemake": "runs the workflow",
     "cocopp": "the workflow calls it by python -m",
     "six": "cocopp imports it and does not declare it",
+    "pdoc": "make api calls it",
 }
 
 
@@ -74,10 +77,31 @@ def test_every_declared_dependency_is_imported_or_named_here() -> None:
 def test_make_and_conda_install_every_extra_and_pin_what_is_declared() -> None:
     extras = ",".join(OPTIONAL)
     assert f"-r envs/requirements.txt -e '.[{extras}]'" in (ROOT / "Makefile").read_text()
-    assert f"- ..[{extras}]" in (ROOT / "envs" / "environment.yaml").read_text()
+    assert f"-r envs/requirements.txt -e '.[{extras}]'" in (ROOT / "Containerfile").read_text()
+    conda = (ROOT / "envs" / "environment.post-deploy.sh").read_text()
+    assert f"-r envs/requirements.txt -e '.[{extras}]'" in conda
     lines = (ROOT / "envs" / "requirements.txt").read_text().splitlines()
     pinned = declared([line for line in lines if "==" in line])
     assert REQUIRED.union(*OPTIONAL.values()) <= pinned
+
+
+def test_the_conda_environment_survives_being_copied() -> None:
+    """Snakemake copies it to where relative paths lead nowhere; the script beside it, which it finds by the
+    file's name, runs in the project's root."""
+    from snakemake.deployment.conda import Env
+
+    path = ROOT / "envs" / "environment.yaml"
+    workflow = SimpleNamespace(
+        sourcecache=SimpleNamespace(exists=lambda file: Path(file.path).exists()),
+        persistence=SimpleNamespace(conda_env_path=""),
+        deployment_settings=SimpleNamespace(apptainer_args=""),
+        runtime_paths=[],
+    )
+    found = Env(workflow, env_file=str(path)).post_deploy_file
+    assert Path(found.path) == ROOT / "envs" / "environment.post-deploy.sh"
+    # every dependency is a package, none a file
+    for one in yaml.safe_load(path.read_text(encoding="utf-8"))["dependencies"]:
+        assert re.match(r"[a-z]+( [\d.,<>=]+)?$", one)
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,20 @@
-"""Replication of four Bayesian-optimisation papers: GO-UCB, BBO, NeuralBO and LB-GP-UCB."""
+"""Replication of four Bayesian-optimisation papers: GO-UCB, BBO, NeuralBO and LB-GP-UCB.
+
+As a library: `replibo.library.minimize`, `replibo.library.Optimizer`, `replibo.library.published`, also
+as ``replibo.minimize`` and so on (``docs/library.md``).
+"""
+
+from __future__ import annotations
+
+from typing import Any
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    # Imported when it is asked for: the workflow's jobs and the command line need none of it.
+    if name in ("minimize", "Optimizer", "Minimum", "published"):
+        import importlib
+
+        return getattr(importlib.import_module("replibo.library"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -148,7 +148,7 @@ def parser() -> argparse.ArgumentParser:
 
     sub = command(
         "publish",
-        "Keep a paper's traces, thinned, in published/.",
+        "Merge a paper's finished runs, thinned, into published/: of each pair the largest set.",
         "replibo publish go_ucb --scale paper",
     )
     sub.add_argument("paper")
@@ -156,7 +156,7 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--replace",
         action="store_true",
-        help="also where more than these runs is published already",
+        help="also where more than these runs, or another scale's, are published already",
     )
 
     sub = command(
@@ -182,6 +182,20 @@ def parser() -> argparse.ArgumentParser:
         help="what the rows are of; the problems of a figure are those of its entry in the config",
     )
     in_full(sub)
+
+    sub = command(
+        "status",
+        "Say what of a scale's runs is finished, runs, failed and is left, in core hours.",
+        "replibo status lb_gp_ucb --scale paper --cores 8",
+    )
+    sub.add_argument("papers", nargs="*", metavar="PAPER", help="all where none is named")
+    scale(sub, default="paper")
+    sub.add_argument(
+        "--cores", type=int, default=os.cpu_count() or 1, help="cores to share what is left"
+    )
+    shown = sub.add_mutually_exclusive_group()
+    shown.add_argument("--watch", action="store_true", help="again every half minute, until Ctrl-C")
+    shown.add_argument("--csv", action="store_true", help="every problem and algorithm, as CSV")
 
     sub = command(
         "list",

@@ -1,5 +1,5 @@
 """The command line: ``replibo run | fetch | collect | figure | table | claims | compare | publish |
-estimate | list``. Thin, and heavy modules are imported by the command that needs them."""
+estimate | status | list``. Thin, and heavy modules are imported by the command that needs them."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "page": _page,
         "publish": _publish,
         "estimate": _estimate,
+        "status": _status,
         "list": _list,
     }
     if isinstance(sys.stdout, io.TextIOWrapper):  # names and paths that its encoding does not have
@@ -176,11 +177,10 @@ def _page(options: argparse.Namespace) -> None:
 
 
 def _publish(options: argparse.Namespace) -> str:
-    from replibo.workflow import outputs
+    from replibo.results import merge
 
     config = _load(options)
-    published = outputs.publish(config, options.paper, options.scale, replace=options.replace)
-    return "\n".join(map(str, published))
+    return "\n".join(merge.publish(config, options.paper, options.scale, replace=options.replace))
 
 
 def _estimate(options: argparse.Namespace) -> str:
@@ -189,6 +189,18 @@ def _estimate(options: argparse.Namespace) -> str:
     config = _load(options)
     found = report.estimate(config, options.targets, options.scale, options.cores, options.by)
     return report.in_full(found) if options.csv else report.text(found)
+
+
+def _status(options: argparse.Namespace) -> str:
+    from replibo.workflow import status
+
+    if options.cores < 1:
+        raise RepliboError(f"--cores: must be a number >= 1, got {options.cores}")
+    config = _load(options)
+    if options.watch:
+        status.watch(config, options.scale, options.papers, options.cores)
+    found = status.survey(config, options.scale, options.papers)
+    return status.as_csv(found) if options.csv else status.text(found, options.cores)
 
 
 def _list(options: argparse.Namespace) -> str:

@@ -107,7 +107,26 @@ class Checked(ABCMeta):
     """Metaclass: settings are `checked` before the constructor runs, and never afterwards."""
 
     def __call__(cls, *arguments: Any, **settings: Any) -> Any:
+        # The base keeps its arguments under their own names.
+        base = next(one for one in reversed(cls.__mro__) if isinstance(one, Checked))
+        own = []
+        if inspect.isabstract(base) and "__init__" in vars(base):
+            own = list(inspect.signature(vars(base)["__init__"]).parameters)[1:]
+        wrong_super = RepliboError(
+            f"{cls.__name__}: __init__ must call super().__init__({', '.join(own)}) first"
+        )
         try:
-            return super().__call__(*arguments, **checked(cls, settings))
+            made = super().__call__(*arguments, **checked(cls, settings))
         except SettingError as error:
             raise SettingError(error.key, error.what, cls.__name__) from None
+        except TypeError as error:
+            if str(error).startswith(f"{base.__name__}.__init__()"):
+                raise wrong_super from None
+            raise
+        except AttributeError as error:
+            if error.name in own:
+                raise wrong_super from None
+            raise
+        if not all(hasattr(made, name) for name in own):
+            raise wrong_super
+        return made

@@ -39,7 +39,7 @@ import yaml  # noqa: E402
 from replibo import cli, paths  # noqa: E402
 from replibo.config import load  # noqa: E402
 from replibo.papers import go_ucb  # noqa: E402
-from replibo.results import plotting, publish, runs, tables  # noqa: E402
+from replibo.results import merge, plotting, publish, runs, tables  # noqa: E402
 from replibo.run import block, build, collect, identity, loop, traces  # noqa: E402
 from replibo.workflow import listing, outputs  # noqa: E402
 from replibo.workflow.estimate import report  # noqa: E402
@@ -54,6 +54,7 @@ IMPORTED = (
     tables,
 )
 IMPORTED += (
+    merge,
     publish,
     runs,
     block,
@@ -334,10 +335,7 @@ def prepared(folder: Path) -> tuple[dict[str, Any], float]:
 
 
 def _publish(folder: Path) -> None:
-    config = load.load(folder / "config")
-    wanted = config.paper(PAPER).pairs(SCALE)
-    parts = [collect.read_pair(config, PAPER, SCALE, *pair) for pair in wanted]
-    publish.publish(collect.together(parts), Path(paths.PUBLISHED, PAPER))
+    merge.publish(load.load(folder / "config"), PAPER, SCALE, replace=False)
 
 
 def limit_memory(more: int = 2**31) -> None:

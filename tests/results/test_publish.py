@@ -16,7 +16,7 @@ from replibo.config import load
 from replibo.errors import RepliboError
 from replibo.results import publish
 from replibo.results.runs import read
-from replibo.run import pairs, traces
+from replibo.run import collect, pairs, traces
 from replibo.workflow import gallery
 
 
@@ -37,12 +37,25 @@ def source(rows: int = 40, *, noise: bool = False) -> pa.Table:
             "w1": np.zeros(rows),
         }
     )
-    timings = {"f1/go_ucb": {}, "f1/gp_ei": {}}
-    metadata = {"paper": "go_ucb", "scale": "paper", "problems": {}, "timings": timings}
+    timing = {"runs": 1, "queries": rows}
+    metadata = {
+        "paper": "go_ucb",
+        "scale": "paper",
+        "problems": {"f1": {"horizon": rows - 1}},
+        "timings": {"f1/go_ucb": timing, "f1/gp_ei": timing},
+        "changed_config": False,
+        **{key: [] for key in collect.ORIGIN},
+    }
     return content.replace_schema_metadata({traces.METADATA_KEY: json.dumps(metadata)})
 
 
 BOTH = [("f1", "go_ucb"), ("f1", "gp_ei")]
+
+
+def published(table: pa.Table, folder: Path) -> None:
+    """Write the traces of one problem to ``folder``."""
+    metadata = {**traces.read_metadata(table), "rows": len(table)}
+    publish.write(folder, metadata, publish.files_of("f1", table))
 
 
 @pytest.fixture
@@ -53,7 +66,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_what_is_published_is_thin_exact_and_says_what_it_is(folder: Path) -> None:
-    publish.publish(source(), folder)
+    published(source(), folder)
     content = publish.read("go_ucb", BOTH)
     assert content.column_names == [*publish.KEPT, *publish.KEPT_OF_BEST, "length_scale"]
     assert content["f"].to_pylist() == [1 / 3] * 40
@@ -62,11 +75,43 @@ def test_what_is_published_is_thin_exact_and_says_what_it_is(folder: Path) -> No
     assert traces.read_metadata(content)["scale"] == "paper"
 
 
-def test_too_large_a_file_is_refused_and_leaves_nothing(folder: Path) -> None:
-    runs = source(400_000, noise=True)
-    with pytest.raises(RepliboError, match="bytes; allowed: 1500000"):
-        publish.publish(runs, folder)
+def test_a_run_too_large_for_a_file_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publish, "MAXIMAL_BYTES", 10_000)
+    with pytest.raises(RepliboError, match="f1, go_ucb: one run must fit into 10000 bytes, got"):
+        published(source(4000, noise=True), folder)
     assert not folder.exists()
+
+
+def test_large_metadata_are_refused_and_leave_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publish, "MAXIMAL_BYTES", 500)
+    with pytest.raises(RepliboError, match=r"metadata\.json: must have at most 500 bytes, got"):
+        publish.write(folder, {"paper": "go_ucb" * 100}, {})
+    assert not folder.exists()
+
+
+def test_an_algorithm_too_large_for_a_file_has_several(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [source(2000, noise=True) for _ in range(5)]
+    for seed, one in enumerate(runs):
+        runs[seed] = one.set_column(2, "seed", pa.array([seed] * 2000, pa.int32()))
+        runs[seed] = runs[seed].set_column(
+            7, "f", pa.array(np.random.default_rng(seed).uniform(size=2000))
+        )
+    table = pa.concat_tables(runs)
+    monkeypatch.setattr(publish, "MAXIMAL_BYTES", 40_000)
+    published(table.replace_schema_metadata(source(2000).schema.metadata), folder)
+    names = sorted(path.name for path in folder.glob("*.parquet"))
+    assert len(names) > 1 and names[0] == "f1.go_ucb.0.parquet"
+    assert all(path.stat().st_size <= 40_000 for path in folder.iterdir())
+    content = publish.read("go_ucb", BOTH[:1])
+    assert content["f"].to_pylist() == table["f"].to_pylist()
+    assert len(publish.read("go_ucb", BOTH[1:])) == 0
+    assert len(pairs.published_files("go_ucb", BOTH[:1])) == 1 + len(names)
 
 
 def test_a_large_problem_has_a_file_for_each_algorithm(
@@ -81,8 +126,8 @@ def test_a_large_problem_has_a_file_for_each_algorithm(
     )
     both = pa.concat_tables([runs, others]).replace_schema_metadata(runs.schema.metadata)
     monkeypatch.setattr(publish, "MAXIMAL_BYTES", 30_000)
-    files = publish.publish(both, folder)
-    assert [path.name for path in files] == [
+    published(both, folder)
+    assert sorted(path.name for path in folder.iterdir()) == [
         "f1.go_ucb.parquet",
         "f1.gp_ei.parquet",
         "metadata.json",
@@ -98,21 +143,10 @@ def test_a_large_problem_has_a_file_for_each_algorithm(
     ]
 
 
-def test_fewer_runs_do_not_replace_more_unless_told(folder: Path) -> None:
-    publish.publish(source(), folder)
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    few = source(20)
-    with pytest.raises(RepliboError, match="40 queries of scale paper are published, more than"):
-        publish.publish(few, folder)
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-    publish.publish(few, folder, replace=True)
-    assert len(publish.read("go_ucb", BOTH)) == 20
-
-
 @pytest.mark.parametrize("name", ["f1.parquet", "metadata.json"])
 @pytest.mark.parametrize("fault", ["flip", "cut", "missing", "a folder"])
 def test_damaged_published_files_are_said_in_one_line(folder: Path, name: str, fault: str) -> None:
-    publish.publish(source(), folder)
+    published(source(), folder)
     path = folder / name
     whole = bytearray(path.read_bytes())
     whole[len(whole) // 2 - 3] ^= 1
@@ -132,7 +166,7 @@ def test_damaged_published_files_are_said_in_one_line(folder: Path, name: str, f
 def test_a_full_disk_leaves_what_was_published(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    publish.publish(source(), folder)
+    published(source(), folder)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     write = Path.write_bytes
 
@@ -143,7 +177,7 @@ def test_a_full_disk_leaves_what_was_published(
 
     monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(RepliboError, match="go_ucb: cannot be written"):
-        publish.publish(source(60, noise=True), folder)
+        published(source(60, noise=True), folder)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     assert os.listdir(folder.parent) == ["go_ucb"]
 
@@ -161,7 +195,8 @@ def test_the_published_traces_are_whole(paper: str, root: Path) -> None:
     config = load.load()
     wanted = pairs.at(config, paper, "published")
     runs = read(config, paper, "published", wanted, "published")
-    assert sum(map(len, runs._groups.values())) == runs.metadata["rows"]
+    rows = sum(map(len, publish.rows(paper, wanted, pairs.published_metadata(paper))))
+    assert rows == runs.metadata["rows"]
     for problem in runs.problems():
         for algorithm in runs.algorithms(problem):
             f = runs.f(problem, algorithm)

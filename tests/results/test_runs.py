@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -70,11 +69,16 @@ def test_they_are_the_same_in_published_traces(
 ) -> None:
     y = np.random.default_rng(0).standard_normal((3, 20))
     table = collect.best_queries(block(y), 4)
-    timings: dict[str, Any] = {"f1/go_ucb": {}}
-    metadata = {"paper": "go_ucb", "scale": "paper", "problems": {"f1": {}}, "timings": timings}
-    table = table.replace_schema_metadata({traces.METADATA_KEY: json.dumps(metadata)})
+    metadata: dict[str, Any] = {
+        "paper": "go_ucb",
+        "scale": "paper",
+        "problems": {"f1": {"horizon": 19, "kept_queries": 4}},
+        "timings": {"f1/go_ucb": {"runs": 3, "queries": 60}},
+        "changed_config": False,
+        **{key: [] for key in collect.ORIGIN},
+    }
     monkeypatch.chdir(tmp_path)
-    publish.publish(table, Path("published/go_ucb"))
+    publish.write(Path("published/go_ucb"), metadata, publish.files_of("f1", table))
     published = publish.read("go_ucb", [("f1", "go_ucb")])
     assert published["y"].null_count == published["x"].null_count == 3 * 16
     assert np.array_equal(

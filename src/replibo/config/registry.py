@@ -71,6 +71,21 @@ def load(kind: Kind, name: str) -> type[Any]:
     return found
 
 
+def only(kind: Kind, name: str) -> type[Any]:
+    """The class ``module.Class``, or that of ``module`` where it has a single one.
+
+    Raises:
+        RepliboError: there is no such class, or there are several.
+    """
+    if "." in name or name not in _modules(kind):
+        return load(kind, name)
+    found = list(_classes(kind, name).values())
+    if len(found) != 1:
+        classes = [f"{name}.{cls.__name__}" for cls in found]
+        raise RepliboError(f"type: must be {allowed(classes)}, got {name!r}")
+    return found[0]
+
+
 def summary(kind: Kind, name: str) -> str:
     """The first line of the class's docstring."""
     return (inspect.getdoc(load(kind, name)) or "").partition("\n")[0]

@@ -1,23 +1,27 @@
 """Published traces: what was really run at the largest scale, kept in the repository.
 
 ``published/PAPER/`` holds one parquet file for each problem (or, where that would be too large, for each
-problem and algorithm) and ``metadata.json``: scale, problems,
-timings, versions, machine, commit. The pseudo-scale ``published`` reads them instead of running.
+problem and algorithm, in several parts where needed) and ``metadata.json``: scale, problems, timings, and
+of each pair its seeds, horizon, code and origin (`replibo.run.published`). The pseudo-scale
+``published`` reads them instead of running. `replibo.results.merge` says what is published.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from replibo import files, paths
 from replibo.errors import RepliboError
-from replibo.run import pairs, traces
+from replibo.run import collect, pairs, traces
 from replibo.run.metadata import checksum
 from replibo.run.pairs import Pair
+from replibo.run.published import PublishedRuns, pairs_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,6 +52,12 @@ KEPT_DIAGNOSTICS = (
 )
 
 
+def dropped(table: pa.Table) -> list[str]:
+    """The diagnostics that `thin` leaves out."""
+    kept = {*KEPT, *KEPT_OF_BEST, *KEPT_DIAGNOSTICS, *traces.TIMINGS}
+    return [name for name in table.column_names if name not in kept]
+
+
 def thin(table: pa.Table) -> pa.Table:
     """The columns that figures, tables and claims need."""
     import pyarrow as pa
@@ -64,82 +74,93 @@ def thin(table: pa.Table) -> pa.Table:
     return kept
 
 
-def publish(table: pa.Table, folder: Path, *, replace: bool = False) -> list[Path]:
-    """Write thinned traces and their metadata to ``folder``, in place of what was there.
-
-    Args:
-        table: what `replibo.run.collect.together` made.
+def files_of(problem: str, table: pa.Table) -> dict[str, bytes]:
+    """The files of one problem, thinned: one, or one for each algorithm, or more where these are too
+    large.
 
     Raises:
-        RepliboError: a file would be larger than 1.5 MB, or more than this is published already
-            (unless ``replace``); then nothing in the folder has changed.
+        RepliboError: a single run is too large for a file.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
+
+    whole = _compressed(table)
+    if len(whole) <= MAXIMAL_BYTES:
+        return {f"{problem}.parquet": whole}
+    made = {}
+    for algorithm in pc.unique(table["algorithm"]).to_pylist():
+        rows = table.filter(pc.equal(table["algorithm"], algorithm))
+        seeds = np.unique(rows["seed"].to_numpy())
+        for count in range(1, len(seeds) + 1):
+            contents = [
+                _compressed(rows.filter(pc.is_in(rows["seed"], pa.array(part))))
+                for part in np.array_split(seeds, count)
+            ]
+            if all(len(content) <= MAXIMAL_BYTES for content in contents):
+                break
+        else:
+            raise RepliboError(
+                f"{problem}, {algorithm}: one run must fit into {MAXIMAL_BYTES} bytes, got "
+                f"{max(map(len, contents))} (keep fewer diagnostics)"
+            )
+        for part, content in enumerate(contents):
+            name = f"{problem}.{algorithm}" + (f".{part}" if count > 1 else "")
+            made[f"{name}.parquet"] = content
+    return made
+
+
+def _compressed(rows: pa.Table) -> bytes:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    metadata = traces.read_metadata(table)
-    if (folder / paths.METADATA).exists() and not replace:
-        before = pairs.published_metadata(metadata["paper"])
-        if before["rows"] > len(table) or (before["scale"], metadata["scale"]) == (
-            "paper",
-            "quick",
-        ):
-            raise RepliboError(
-                f"{folder}: {before['rows']} queries of scale {before['scale']} are published, more than "
-                f"these {len(table)} of scale {metadata['scale']}; allowed: --replace"
-            )
-    parts: dict[str, bytes] = {}
+    buffer = pa.BufferOutputStream()
+    content = thin(rows).replace_schema_metadata(None)  # it has a file of its own
+    pq.write_table(content, buffer, compression="zstd", compression_level=19)
+    return bytes(buffer.getvalue().to_pybytes())
 
-    def compressed(rows: pa.Table) -> bytes:
-        buffer = pa.BufferOutputStream()
-        content = thin(rows).replace_schema_metadata(None)  # it has a file of its own
-        pq.write_table(content, buffer, compression="zstd", compression_level=19)
-        return bytes(buffer.getvalue().to_pybytes())
 
-    for problem in pc.unique(table["problem"]).to_pylist():
-        rows = table.filter(pc.equal(table["problem"], problem))
-        content = compressed(rows)
-        if len(content) <= MAXIMAL_BYTES:
-            parts[f"{problem}.parquet"] = content
-            continue
-        for algorithm in pc.unique(rows["algorithm"]).to_pylist():
-            own = rows.filter(pc.equal(rows["algorithm"], algorithm))
-            parts[f"{problem}.{algorithm}.parquet"] = compressed(own)
-    for name, content in parts.items():
-        if len(content) > MAXIMAL_BYTES:
-            raise RepliboError(
-                f"{folder / name}: would have {len(content)} bytes; allowed: {MAXIMAL_BYTES} (keep "
-                "fewer diagnostics or algorithms)"
-            )
+def write(folder: Path, metadata: dict[str, Any], contents: Mapping[str, bytes | None]) -> None:
+    """Write published files and their metadata to ``folder``, in place of what was there.
+
+    Args:
+        contents: for each file its bytes, or None for one that stays as it is.
+
+    Raises:
+        RepliboError: the folder cannot be written, or the metadata are too large; then nothing in it
+            has changed.
+    """
+    parts = {
+        name: files.read_bytes(folder / name) if content is None else content
+        for name, content in contents.items()
+    }
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(parts.items())}
-    summary = {**metadata, "rows": len(table), "files": digests}
+    summary = {**metadata, "files": digests}
     summary["checksum"] = checksum(summary)
-    parts[paths.METADATA] = (json.dumps(summary, indent=2) + "\n").encode()
+    parts[paths.METADATA] = (json.dumps(summary, indent=1) + "\n").encode()
+    if (size := len(parts[paths.METADATA])) > MAXIMAL_BYTES:
+        raise RepliboError(
+            f"{folder / paths.METADATA}: must have at most {MAXIMAL_BYTES} bytes, got {size}"
+        )
     with files.written_whole(folder, folder=True) as temporary:
         temporary.mkdir()
         for name, content in parts.items():
             (temporary / name).write_bytes(content)
-    return [folder / name for name in sorted(parts)]
 
 
-def read(paper: str, wanted: Collection[Pair]) -> pa.Table:
-    """The published traces of some problems and algorithms of a paper, as `replibo.run.collect.together`
-    makes them.
+def rows(paper: str, wanted: Collection[Pair], metadata: dict[str, Any]) -> list[pa.Table]:
+    """The published rows of some problems and algorithms, whole, file by file.
 
     Raises:
-        RepliboError: nothing is published, or a file is missing or damaged.
+        RepliboError: a file is missing or damaged.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
     folder = Path(paths.PUBLISHED, paper)
-    metadata = pairs.published_metadata(paper)
     parts = []
     for name, digest in metadata["files"].items():
-        own, _, method = name.removesuffix(".parquet").partition(".")
-        if not any(own == problem and method in ("", algorithm) for problem, algorithm in wanted):
+        if not any(pairs.holds(name, *pair) for pair in wanted):
             continue
         path = folder / name
         whole = files.read_bytes(path)
@@ -152,7 +173,59 @@ def read(paper: str, wanted: Collection[Pair]) -> pa.Table:
         problem = content["problem"][0].as_py()
         names = sorted(algorithm for own, algorithm in wanted if own == problem)
         parts.append(content.filter(pc.is_in(content["algorithm"].cast("string"), pa.array(names))))
+    return parts
+
+
+def read(paper: str, wanted: Collection[Pair]) -> pa.Table:
+    """The published traces of some problems and algorithms of a paper, as `replibo.run.collect.together`
+    makes them.
+
+    Where the runs of one problem differ in their horizons, all are cut at the shortest of the ``wanted``
+    ones, so that what is compared has the same budget.
+
+    Raises:
+        RepliboError: nothing is published, or a file is missing or damaged.
+    """
+    import pyarrow as pa
+
+    metadata = pairs.published_metadata(paper)
+    found = {key: own for key, own in pairs_of(metadata).items() if tuple(key.split("/")) in wanted}
+    problems = dict(metadata["problems"])
+    shortest: dict[str, int] = {}
+    for key, own in found.items():
+        problem = key.partition("/")[0]
+        shortest[problem] = min(own.horizon, shortest.get(problem, own.horizon))
+    for problem, horizon in shortest.items():
+        problems[problem] = {**problems[problem], "horizon": horizon}
+    changed = any(own.changed_config for own in found.values())
+    metadata = {**metadata, "problems": problems, "changed_config": changed}
+    parts = []
+    for part in rows(paper, wanted, metadata):
+        problem = part["problem"][0].as_py() if len(part) else ""
+        lengths = {own.horizon for key, own in found.items() if key.startswith(f"{problem}/")}
+        kept = [own.best_at for key, own in found.items() if key.startswith(f"{problem}/")]
+        if len(lengths) > 1 or any(len(best_at) > 1 for best_at in kept):
+            part = _cut(part, found, problems[problem])
+        parts.append(part)
     if not parts:
         return traces.nothing(metadata)
     table = pa.concat_tables(parts, promote_options="default").unify_dictionaries()
     return table.replace_schema_metadata({traces.METADATA_KEY: json.dumps(metadata)})
+
+
+def _cut(table: pa.Table, found: Mapping[str, PublishedRuns], facts: Mapping[str, Any]) -> pa.Table:
+    """The runs of one problem up to its horizon, with x of their best queries up to there; null where
+    these were not kept."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    horizon, problem = facts["horizon"], table["problem"][0].as_py()
+    table = table.filter(pc.less_equal(table["t"], horizon))
+    parts = []
+    for algorithm in pc.unique(table["algorithm"]).to_pylist():
+        own = table.filter(pc.equal(table["algorithm"], algorithm))
+        known = horizon in found[f"{problem}/{algorithm}"].best_at
+        if "x" in own.column_names:
+            own = collect.best_queries(own, facts.get("kept_queries", 1) if known else 0)
+        parts.append(own)
+    return pa.concat_tables(parts)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import platform
-import subprocess
-import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +12,7 @@ from replibo import files, paths
 from replibo.config import load, models
 from replibo.config.models import Config
 from replibo.errors import RepliboError
-from replibo.run import identity
+from replibo.run import commit, identity
 
 
 def run(
@@ -53,7 +50,7 @@ def run(
     # A run that could not write its result must say so before it works for hours.
     files.check_writable(output)
 
-    from replibo.run import build, loop, traces
+    from replibo.run import build, loop, progress, traces
     from replibo.run.journal import remove_folder_if_empty
 
     versions = identity.library_versions()
@@ -67,7 +64,7 @@ def run(
     name = f"{paper} {problem} {algorithm} seeds {seeds} at scale {scale}"
     with while_querying:
         done = loop.run_block(
-            job, block, journal_folder=folder, identity=journal, report=_progress(name)
+            job, block, journal_folder=folder, identity=journal, report=progress.reporter(name)
         )
     metadata = {
         "paper": paper,
@@ -97,35 +94,12 @@ def run(
     remove_folder_if_empty(folder)
 
 
-def _progress(name: str) -> Callable[[int, int], None]:
-    """Report progress on standard error (the rule's log), at most every ten seconds."""
-    last = time.monotonic()
-
-    def report(done: int, total: int) -> None:
-        nonlocal last
-        if done == total or time.monotonic() - last > 10:
-            last = time.monotonic()
-            with contextlib.suppress(OSError):  # a full disk, a reader that has gone
-                print(f"{name}: {done} of {total} queries", file=sys.stderr, flush=True)
-
-    return report
-
-
 def _machine() -> dict[str, Any]:
     """Machine, memory and commit, for the metadata."""
     from replibo.run.memory import peak_mib
 
-    try:
-        commit = subprocess.run(
-            ["git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty"],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        commit = "unknown"
     return {
         "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
         "peak_mb": round(peak_mib(), 1),
-        "commit": commit,
+        "commit": commit.described(),
     }

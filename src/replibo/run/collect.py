@@ -4,7 +4,7 @@ common in the metadata."""
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,15 +82,21 @@ def collect(config: Config, paper: str, scale: str, problem: str, algorithm: str
         except RepliboError as error:
             faults.append(str(error))
         else:
-            parts.append(_of_block(content, found, path))
+            parts.append(of_block(content, found, path))
     if faults:
         raise RepliboError("\n".join(faults))
     return together(parts)
 
 
-def _of_block(content: pa.Table, of: dict[str, Any], path: Path) -> pa.Table:
+def of_block(
+    content: pa.Table, of: dict[str, Any], path: Path, horizons: Collection[int] = ()
+) -> pa.Table:
     """One block as outputs read it: the columns ``problem`` and ``algorithm`` in front, and x of the
-    best queries only."""
+    best queries only.
+
+    Args:
+        horizons: also the best queries of the rounds up to each of these.
+    """
     import pyarrow as pa
 
     problem, algorithm = of["problem"], of["algorithm"]
@@ -104,7 +110,7 @@ def _of_block(content: pa.Table, of: dict[str, Any], path: Path) -> pa.Table:
         **{key: [of[key]] for key in ORIGIN},
         "files": {problem: str(path)},
     }
-    content = best_queries(content, facts.get("kept_queries", 1))
+    content = best_queries(content, facts.get("kept_queries", 1), horizons)
     for position, (column, name) in enumerate((("problem", problem), ("algorithm", algorithm))):
         words = pa.DictionaryArray.from_arrays(
             pa.array(np.zeros(len(content), dtype=np.int32)), pa.array([name])
@@ -158,18 +164,26 @@ def together(parts: Sequence[pa.Table]) -> pa.Table:
     return table.replace_schema_metadata({traces.METADATA_KEY: json.dumps(found)})
 
 
-def best_queries(content: pa.Table, kept: int) -> pa.Table:
+def best_queries(content: pa.Table, kept: int, horizons: Collection[int] = ()) -> pa.Table:
     """``content`` with x null in all rows but the ``kept`` of largest y of each run; ties go to the
-    earliest."""
+    earliest.
+
+    Args:
+        horizons: the best among the rounds up to each of these keep x too.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    seeds, t, y = (content.column(name).to_numpy() for name in ("seed", "t", "y"))
-    order = np.lexsort((t, -y, seeds))  # by seed, the best first
-    _, starts, sizes = np.unique(seeds[order], return_index=True, return_counts=True)
-    rank = np.arange(len(order)) - np.repeat(starts, sizes)
-    best = np.zeros(len(order), dtype=bool)
-    best[order[rank < kept]] = True
+    seeds, t, y = (
+        content.column(name).to_numpy(zero_copy_only=False) for name in ("seed", "t", "y")
+    )
+    best = np.zeros(len(seeds), dtype=bool)
+    for last in {int(t.max(initial=0)), *horizons}:
+        rows = np.flatnonzero(t <= last)
+        order = rows[np.lexsort((t[rows], -y[rows], seeds[rows]))]  # by seed, the best first
+        _, starts, sizes = np.unique(seeds[order], return_index=True, return_counts=True)
+        rank = np.arange(len(order)) - np.repeat(starts, sizes)
+        best[order[rank < kept]] = True
     x = content.column("x")
     nothing = pa.scalar(None, type=x.type)
     position = content.column_names.index("x")
@@ -189,17 +203,25 @@ SETTINGS = (
 )
 
 
+def difference(
+    found: dict[str, Any], expected: dict[str, Any], settings: Sequence[str] = SETTINGS
+) -> str:
+    """In which of the ``settings`` a run's identity is not the ``expected`` one; empty where in none."""
+    for key in settings:
+        # as JSON, which does not tell 1 from 1.0 where YAML does
+        if json.dumps(found.get(key)) != json.dumps(expected[key]):
+            return f"holds runs with {key} = {found.get(key)}, not {expected[key]}"
+    if "given_points" in found:
+        return "holds runs from initial points that were given by hand"
+    return ""
+
+
 def _foreign(
     found: dict[str, Any], entry: PaperEntry, paper: str, scale: str, problem: str, algorithm: str
 ) -> str:
     """Why a file does not hold the runs that its path says; empty where it does."""
-    expected = run_identity(entry, scale, problem, algorithm)
-    for key in SETTINGS:
-        # as JSON, which does not tell 1 from 1.0 where YAML does
-        if json.dumps(found["identity"].get(key)) != json.dumps(expected[key]):
-            return f"holds runs with {key} = {found['identity'].get(key)}, not {expected[key]}"
-    if "given_points" in found["identity"]:
-        return "holds runs from initial points that were given by hand"
+    if fault := difference(found["identity"], run_identity(entry, scale, problem, algorithm)):
+        return fault
     if (found["paper"], found["scale"]) != (paper, scale):
         return (
             f"must hold runs of {paper} at scale {scale}, got {found['paper']} at {found['scale']}"

@@ -52,9 +52,19 @@ def published_files(paper: str, pairs: Iterable[Pair]) -> list[str]:
     """The metadata of a paper's published traces, and the files that hold those of ``pairs``."""
     found = [paths.published_metadata(paper)]
     for problem, algorithm in pairs:
-        own = (f"{problem}.parquet", f"{problem}.{algorithm}.parquet")
-        found += [path for path in paths.published_traces(paper, problem) if path.name in own]
+        found += [
+            path
+            for path in paths.published_traces(paper, problem)
+            if holds(path.name, problem, algorithm)
+        ]
     return [str(path) for path in dict.fromkeys(found)]
+
+
+def holds(name: str, problem: str, algorithm: str) -> bool:
+    """Whether a published file may hold runs of this pair: ``PROBLEM.parquet``, or where that would be
+    too large, ``PROBLEM.ALGORITHM.parquet`` or ``PROBLEM.ALGORITHM.PART.parquet``."""
+    parts = name.removesuffix(".parquet").split(".")
+    return parts[0] == problem and (len(parts) == 1 or parts[1] == algorithm)
 
 
 def file(entry: PaperEntry, paper: str, scale: str, problem: str, algorithm: str) -> str:

@@ -171,6 +171,24 @@ def read(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     return content
 
 
+def metadata_of(path: Path) -> dict[str, Any]:
+    """The metadata of a file of traces, without reading (and checking) its rows.
+
+    Raises:
+        RepliboError: the file cannot be read or holds none.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        found: dict[str, Any] = json.loads(pq.read_schema(path).metadata[METADATA_KEY])
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+        raise RepliboError(
+            f"{path}: holds no traces written by replibo ({files.reason(error)})"
+        ) from None
+    return found
+
+
 def read_metadata(content: pa.Table) -> dict[str, Any]:
     """The metadata that `table` stored."""
     metadata: dict[str, Any] = json.loads(content.schema.metadata[METADATA_KEY])

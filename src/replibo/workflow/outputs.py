@@ -13,7 +13,6 @@ from replibo.config.claims import load as load_claims
 from replibo.config.models import Config, FigureEntry
 from replibo.errors import RepliboError, allowed
 from replibo.papers import lookup
-from replibo.run import pairs
 from replibo.run.pairs import Pair
 from replibo.workflow import targets
 from replibo.workflow.targets import OutputKind
@@ -140,19 +139,3 @@ def missing_costs(config: Config, found: Sequence[Verdict]) -> dict[tuple[str, s
                 more = f" and {unknown} of {len(seconds)} unknown" if unknown else ""
                 costs[verdict.name, own.name] = f"about {hours:.2g} core hours{more}"
     return costs
-
-
-def publish(config: Config, paper: str, scale: str, *, replace: bool) -> list[Path]:
-    """Keep a paper's traces, thinned, in ``published/``; returns the files."""
-    if config.variant:
-        raise RepliboError(
-            f"publish: must be runs of the config itself, got variant {config.variant!r}"
-        )
-    wanted = config.paper(paper).pairs(config.scale(scale))
-    target = paper if scale == "paper" else scale
-    pairs.require(pairs.files(config, paper, scale, wanted), target)
-    from replibo.results import publish as publishing
-    from replibo.run import collect
-
-    table = collect.together([collect.read_pair(config, paper, scale, *pair) for pair in wanted])
-    return publishing.publish(table, Path(paths.PUBLISHED, paper), replace=replace)

@@ -11,6 +11,7 @@ from typing import Literal
 
 from replibo.config.models import Config, seed_list
 from replibo.errors import RepliboError
+from replibo.run.progress import duration
 from replibo.workflow import terminal
 from replibo.workflow.estimate.plan import Job, Plan, makespan
 from replibo.workflow.estimate.profile import NOTHING, Seconds
@@ -164,13 +165,6 @@ def estimate(
         disk_bytes=sum(line.disk_bytes for line in lines.values()),
         slowness=slower,
     )
-
-
-def duration(seconds: float) -> str:
-    """``45 s``, ``12 min``, ``3.4 h``."""
-    if seconds < 99.5:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 99.5 * 60 else f"{seconds / 3600:.1f} h"
 
 
 COLUMNS = (

@@ -1,0 +1,116 @@
+"""The finished runs of one problem and algorithm in ``results/``, whatever blocks they were run in."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from replibo import paths
+from replibo.config.models import PaperEntry
+from replibo.errors import RepliboError
+from replibo.run import collect, commit, metadata, traces
+from replibo.run.identity import identity_digest, run_identity
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# What may differ from the config: fewer rounds, and whether the code is today's.
+SETTINGS = tuple(key for key in collect.SETTINGS if key != "horizon")
+
+
+@dataclass
+class Finished:
+    """Runs of one problem and algorithm, all made by the same code with the same settings.
+
+    Attributes:
+        identity: see `replibo.run.identity.run_identity`.
+        queries: of one run.
+        files: the file of each seed, with its metadata.
+    """
+
+    identity: dict[str, Any]
+    queries: int
+    files: dict[int, tuple[Path, dict[str, Any]]] = field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        """Of the identity."""
+        return identity_digest(self.identity)
+
+    @property
+    def horizon(self) -> int:
+        """T, the last round."""
+        return int(self.identity["horizon"])
+
+    def read(self, seeds: Collection[int], horizons: Collection[int] = ()) -> pa.Table:
+        """The runs of some of the seeds, as `replibo.run.collect.together` makes them.
+
+        Args:
+            horizons: see `replibo.run.collect.best_queries`.
+
+        Raises:
+            RepliboError: a file is damaged.
+        """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        wanted: dict[Path, tuple[dict[str, Any], list[int]]] = {}
+        for seed in sorted(seeds):
+            path, of = self.files[seed]
+            wanted.setdefault(path, (of, []))[1].append(seed)
+        parts = []
+        for path, (of, own) in wanted.items():
+            content = traces.read(path)
+            traces.check_block(path, content, [int(seed) for seed in of["digests"]], self.queries)
+            content = content.filter(pc.is_in(content["seed"], pa.array(own, pa.int32())))
+            of = {**of, "digests": {str(seed): of["digests"][str(seed)] for seed in own}}
+            parts.append(collect.of_block(content, of, path, horizons))
+        return collect.together(parts)
+
+
+def runs(
+    entry: PaperEntry, paper: str, scale: str, problem: str, algorithm: str
+) -> tuple[list[Finished], list[str]]:
+    """The finished runs of a pair by the code and settings that made them, the largest set first; and
+    why files were left out.
+
+    Runs of a shorter horizon than the config's are among them. Runs from changed files are taken where
+    the package's source, as committed, is the code that made them; this commit then is theirs.
+    """
+    expected = run_identity(entry, scale, problem, algorithm)
+    longest = entry.settings(scale, problem).horizon
+    assert longest is not None
+    pair = {"scale": scale, "paper": paper, "problem": problem, "algorithm": algorithm}
+    found: dict[str, Finished] = {}
+    left_out = []
+    for path in sorted(Path(paths.PAIR.format(**pair)).glob("seeds_*.parquet")):
+        try:
+            of = metadata.check(metadata.Block, traces.metadata_of(path), path)
+        except RepliboError as error:
+            left_out.append(str(error))
+            continue
+        own = of["identity"]
+        fault = collect.difference(own, expected, SETTINGS)
+        if not fault and own["horizon"] > longest:
+            fault = f"holds runs with horizon = {own['horizon']}, not {longest}"
+        if not fault and (of["commit"].endswith(commit.DIRTY) or of["commit"] == commit.UNKNOWN):
+            made_from = commit.of_package() if own["code"] == expected["code"] else commit.UNKNOWN
+            if of["commit"].endswith(commit.DIRTY) and made_from == commit.UNKNOWN:
+                fault = f"was run from changed files ({of['commit']})"
+            of = {**of, "commit": made_from}
+        if fault:
+            left_out.append(f"{path}: {fault}")
+            continue
+        # the horizon's first rounds may be initial points: see PaperEntry.queries
+        settings = entry.settings(scale, problem).model_copy(update={"horizon": own["horizon"]})
+        one = found.setdefault(identity_digest(own), Finished(own, entry.queries(settings)))
+        for seed in of["digests"]:
+            one.files.setdefault(int(seed), (path, of))
+    largest = sorted(
+        found.values(),
+        key=lambda one: (len(one.files) * one.queries, one.identity["code"] == expected["code"]),
+        reverse=True,
+    )
+    return largest, left_out

@@ -1,0 +1,81 @@
+"""How far a run has come, for its log: time, share, expected end."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+INTERVAL = 10.0
+"""Seconds from one line to the next, at least."""
+STEEPEST = 3.0  # a query's time against its number: an exact GP's factorisation
+
+
+class Forecast:
+    """What the rest of a run takes, from the pace of what this process has done of it.
+
+    A query's time is taken to grow as a power of its number; which one, the first half of the process's
+    queries and the second say.
+    """
+
+    def __init__(self) -> None:
+        self._points: list[tuple[int, float]] = []
+
+    def add(self, done: int, seconds: float) -> None:
+        """So many queries were done when so many seconds had gone."""
+        self._points.append((done, seconds))
+
+    def left(self, total: int) -> float | None:
+        """Seconds until ``total`` queries are done; None before the third query."""
+        if len(self._points) < 3:
+            return None
+        (first, start), (done, end) = self._points[0], self._points[-1]
+        middle, between = self._points[len(self._points) // 2]
+        low, high = 1.0, STEEPEST + 1
+        for _ in range(30):  # bisection: of steeper powers the first half has a smaller share
+            power = (low + high) / 2
+            share = (middle**power - first**power) / (done**power - first**power)
+            if share * (end - start) > between - start:
+                low = power
+            else:
+                high = power
+        rest = (total**power - done**power) / (done**power - first**power)
+        return rest * (end - start)
+
+
+def reporter(name: str) -> Callable[[int, int], None]:
+    """Reports progress on standard error (the rule's log), at most every ten seconds."""
+    started = last = time.monotonic()
+    forecast = Forecast()
+
+    def report(done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        forecast.add(done, now - started)
+        if done == total or now - last > INTERVAL:
+            last = now
+            left = None if done == total else forecast.left(total)
+            line = said(datetime.now(UTC), done / total, now - started, left)
+            with contextlib.suppress(OSError):  # a full disk, a reader that has gone
+                print(f"{line}: {name}: {done} of {total} queries", file=sys.stderr, flush=True)
+
+    return report
+
+
+def said(now: datetime, share: float, gone: float, left: float | None) -> str:
+    """``2026-01-02 10:00 UTC, 80 %, 12 min gone, 3 min left (10:03)``."""
+    line = f"{now:%Y-%m-%d %H:%M} UTC, {100 * share:.0f} %, {duration(gone)} gone"
+    if left is None:
+        return line
+    end = now + timedelta(seconds=left)
+    when = f"{end:%H:%M}" if end.date() == now.date() else f"{end:%Y-%m-%d %H:%M}"
+    return f"{line}, {duration(left)} left ({when})"
+
+
+def duration(seconds: float) -> str:
+    """``45 s``, ``12 min``, ``3.4 h``."""
+    if seconds < 99.5:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 99.5 * 60 else f"{seconds / 3600:.1f} h"

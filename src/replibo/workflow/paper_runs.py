@@ -1,0 +1,174 @@
+"""``python -m replibo.workflow.paper_runs``: carry the papers' own runs on, and publish what is finished.
+
+What is published whole is not run again, whatever code made it; ``snakemake all`` runs everything. Runs
+go on from their journals, so the command may be stopped at any time and given again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import itertools
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from replibo import paths, stopping
+from replibo.config import load
+from replibo.config.models import Config, seed_list
+from replibo.errors import RepliboError
+from replibo.results import merge
+from replibo.workflow import status
+
+# The cheapest verdicts first: of each stage a paper and patterns of its problems. What no pattern names
+# is the last stage.
+STAGES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("bbo", ("*",)),
+    ("go_ucb", ("*",)),
+    ("lb_gp_ucb", ("*",)),
+    ("neuralbo", ("*_2", "*_10", "*_10_*", "*_20")),
+    ("neuralbo", ("bbob_*",)),
+    ("neuralbo", ("sensitive_*",)),
+    ("neuralbo", ("retrieval*",)),
+    ("neuralbo", ("*_50", "*_100")),
+)
+SECONDS = 60.0
+"""Between two looks at what is finished."""
+
+
+def stages(config: Config, scale: str) -> list[list[tuple[str, str]]]:
+    """The (paper, problem) of each stage, each once."""
+    waiting = [(p, name) for p in config.papers for name in config.paper(p).problems_at(scale)]
+    made = []
+    for paper, patterns in STAGES:
+        own = [
+            one
+            for one in waiting
+            if one[0] == paper and any(fnmatch.fnmatch(one[1], p) for p in patterns)
+        ]
+        waiting = [one for one in waiting if one not in own]
+        made.append(own)
+    return [stage for stage in [*made, waiting] if stage]
+
+
+def missing(config: Config, scale: str, stage: Sequence[tuple[str, str]]) -> list[str]:
+    """The files of the blocks of which a seed is not finished, in the stage's order."""
+    files: list[str] = []
+    for one in status.survey(config, scale, list(dict.fromkeys(paper for paper, _ in stage))):
+        if (one.paper, one.problem) in stage:
+            todo = set(one.todo)
+            files += [
+                paths.block(scale, one.paper, one.problem, one.algorithm, block)
+                for block in config.paper(one.paper).blocks(scale, one.problem, one.algorithm)
+                if todo.intersection(seed_list(block))
+            ]
+    return files
+
+
+class Publisher:
+    """Publishes a paper whenever another problem's ``files`` are all there."""
+
+    def __init__(self, config: Config, scale: str, files: Sequence[str]) -> None:
+        self.config, self.scale = config, scale
+        self.waiting: dict[tuple[str, str], list[Path]] = {}
+        for path in map(Path, files):
+            _, _, paper, problem, *_ = path.parts
+            self.waiting.setdefault((paper, problem), []).append(path)
+        self.papers = list(dict.fromkeys(paper for paper, _ in self.waiting))
+
+    def look(self) -> None:
+        """Publish the papers of the problems finished since the last look."""
+        new = [one for one, files in self.waiting.items() if all(map(Path.exists, files))]
+        for one in new:
+            del self.waiting[one]
+        for paper in dict.fromkeys(paper for paper, _ in new):
+            self.publish(paper)
+
+    def publish(self, paper: str) -> None:
+        """Publish what is finished of a paper, and say what changed."""
+        try:
+            lines = merge.publish(self.config, paper, self.scale, replace=False)
+        except RepliboError as error:
+            print(f"replibo: {error}", file=sys.stderr)
+            return
+        for line in lines:
+            if ": as published" not in line:
+                print(f"{paper}: {line}", flush=True)
+
+
+def run_stage(publisher: Publisher, files: Sequence[str], cores: int, deadline: float) -> None:
+    """Run Snakemake on ``files`` until it ends or the deadline (`time.monotonic`) comes, publishing
+    meanwhile; a stop reaches all jobs, and their journals stay."""
+    command = [sys.executable, "-m", "snakemake", "--cores", str(cores), *files]
+    snakemake = subprocess.Popen(command, start_new_session=True)
+    try:
+        while time.monotonic() < deadline:
+            try:
+                snakemake.wait(min(SECONDS, max(deadline - time.monotonic(), 0.1)))
+                break
+            except subprocess.TimeoutExpired:
+                publisher.look()
+    finally:
+        if snakemake.poll() is None:
+            os.killpg(snakemake.pid, signal.SIGINT)
+            snakemake.wait()
+        for paper in publisher.papers:
+            publisher.publish(paper)
+
+
+def carry_on(
+    config: Config, scale: str, cores: int, *, minutes: float | None, at_once: bool
+) -> None:
+    """All stages, or one of everything where ``at_once``: for more cores than a stage's last runs use."""
+    deadline = time.monotonic() + 60 * minutes if minutes else float("inf")
+    wanted = stages(config, scale)
+    for stage in [list(itertools.chain(*wanted))] if at_once else wanted:
+        if time.monotonic() >= deadline:
+            return
+        if files := missing(config, scale, stage):
+            run_stage(Publisher(config, scale, files), files, cores, deadline)
+
+
+def take_out(scale: str, folder: Path) -> None:
+    """Copy the runs, the journals and what is published to ``folder``, as they lie here."""
+    for name in (f"results/{scale}", paths.PUBLISHED):
+        if Path(name).is_dir():
+            shutil.copytree(
+                name,
+                folder / name,
+                dirs_exist_ok=True,
+                ignore=shutil.ignore_patterns("*.csv", "*.md", "*.tex", "*.html", ".replibo-*"),
+            )
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="paper_runs", description=__doc__)
+    parser.add_argument("--cores", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--scale", default="paper")
+    parser.add_argument("--minutes", type=float, help="stop after so long; journals stay")
+    parser.add_argument("--at-once", action="store_true", help="no stages: for many cores")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="copy runs and journals there")
+    options = parser.parse_args()
+    config = load.load()
+    scale = config.scale(options.scale)
+    try:
+        carry_on(config, scale, options.cores, minutes=options.minutes, at_once=options.at_once)
+    finally:
+        if options.out:
+            take_out(scale, options.out)
+
+
+if __name__ == "__main__":
+    try:
+        with stopping.on_signals(stopping.unwind):
+            main()
+    except stopping.Stopped:
+        sys.exit(130)
+    except RepliboError as error:
+        sys.exit(f"replibo: {error}")

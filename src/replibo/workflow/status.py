@@ -1,0 +1,290 @@
+"""``replibo status``: what of a scale's runs is done, runs, failed and is left, and what that costs."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from replibo import paths
+from replibo.config.models import Config, seed_list
+from replibo.errors import RepliboError
+from replibo.run import collect, pairs, traces
+from replibo.run.identity import identity_digest, library_versions, run_identity
+from replibo.run.progress import duration
+from replibo.run.published import pairs_of
+from replibo.workflow import terminal
+from replibo.workflow.estimate import timings
+from replibo.workflow.estimate.plan import Job, makespan
+
+
+@dataclass
+class Standing:
+    """How far the runs of one problem and algorithm have come.
+
+    Attributes:
+        wanted: seeds.
+        finished: seeds whose runs are whole, here or published.
+        running: seeds that a process is at work on.
+        failed: seeds whose last try ended with an error.
+        left: seconds of CPU that each other seed takes; None where nothing like it was ever run.
+        done_seconds: of CPU, of what is finished and of what stands in journals.
+    """
+
+    paper: str
+    problem: str
+    algorithm: str
+    wanted: list[int]
+    finished: set[int]
+    running: set[int]
+    failed: set[int]
+    left: list[float] | None
+    done_seconds: float
+
+    @property
+    def todo(self) -> list[int]:
+        """The seeds that are not finished."""
+        return [seed for seed in self.wanted if seed not in self.finished]
+
+    @property
+    def state(self) -> str:
+        """``finished``, ``untouched``, or empty for all between."""
+        if not self.todo:
+            return "finished"
+        return (
+            "" if self.finished or self.running or self.failed or self.done_seconds else "untouched"
+        )
+
+
+def survey(config: Config, scale: str, papers: Sequence[str] = ()) -> list[Standing]:
+    """How far the runs of some papers (all where none is named) have come at a scale.
+
+    Published runs of the whole horizon count as finished, whatever code made them.
+
+    Raises:
+        RepliboError: no such scale or paper; damaged published metadata.
+    """
+    scale = config.scale(scale)
+    return [
+        _standing(config, paper, scale, *pair)
+        for paper in papers or config.papers
+        for pair in config.paper(paper).pairs(scale)
+    ]
+
+
+def _standing(config: Config, paper: str, scale: str, problem: str, algorithm: str) -> Standing:
+    entry = config.paper(paper)
+    settings = entry.settings(scale, problem)
+    wanted, queries = entry.seeds(scale, problem, algorithm), entry.queries(settings)
+    pair = {"scale": scale, "paper": paper, "problem": problem, "algorithm": algorithm}
+    own = run_identity(entry, scale, problem, algorithm)
+    finished = _published(paper, scale, f"{problem}/{algorithm}", queries, wanted)
+    here = False
+    folder = Path(paths.PAIR.format(**pair))
+    for path in folder.glob("seeds_*.parquet"):
+        identity, seeds = _made(path, path.stat().st_mtime_ns)
+        if identity == identity_digest(own):
+            here = True
+            finished |= seeds.intersection(wanted)
+    known = dict(timings.published(paper))
+    if here and f"{problem}/{algorithm}" not in known:
+        known |= _measured(folder)
+    one = timings.cost_of_job(known, problem, algorithm, queries, 1)
+    each = one.seconds.expected if one else None
+    running, left, done = set(), [], len(finished) * (each or 0.0)
+    versions = library_versions()
+    journal = identity_digest({**own, "paper": paper, "versions": versions})
+    block = Path(paths.block(**pair, block="0"))
+    journals = paths.journal_folder(block, scale, paper, problem, algorithm)
+    for seed in wanted:
+        if seed in finished:
+            continue
+        made, held = _journal(journals / f"seed_{seed}.jsonl", journal)
+        running |= {seed} if held else set()
+        begun = 0.0
+        if each is not None and made:
+            part = timings.cost_of_job(known, problem, algorithm, made, 1)
+            begun = min(part.seconds.expected, each) if part else 0.0
+        done += begun
+        left.append((each or 0.0) - begun)
+    failed: set[int] = set()
+    for name in entry.blocks(scale, problem, algorithm):
+        todo = set(seed_list(name)) - finished
+        log = Path("logs", *folder.parts[1:], f"seeds_{name}.log")
+        if todo and not todo & running and _failed(log):
+            failed |= todo
+    names = (paper, problem, algorithm)
+    return Standing(*names, wanted, finished, running, failed, left if one else None, done)
+
+
+def _published(paper: str, scale: str, key: str, queries: int, wanted: Sequence[int]) -> set[int]:
+    """The seeds of which whole runs are published."""
+    if not paths.published_metadata(paper).exists():
+        return set()
+    path = paths.published_metadata(paper)
+    found_scale, found = _of_metadata(paper, path.stat().st_mtime_ns, Path.cwd())
+    runs = found.get(key)
+    if runs is None or found_scale != scale or runs.queries != queries:
+        return set()
+    # Where seeds were not recorded, they are the first ones.
+    return set(wanted[: runs.runs]) if not runs.seeds else set(runs.seeds.intersection(wanted))
+
+
+@functools.lru_cache(maxsize=16)
+def _of_metadata(paper: str, changed: int, folder: Path) -> tuple[str, dict[str, Any]]:
+    metadata = pairs.published_metadata(paper)
+    return metadata["scale"], dict(pairs_of(metadata))
+
+
+@functools.cache
+def _made(path: Path, changed: int) -> tuple[str, frozenset[int]]:
+    """The identity of the runs in a file, and their seeds; nothing where it cannot be read."""
+    try:
+        metadata = traces.metadata_of(path)
+        return identity_digest(metadata["identity"]), frozenset(map(int, metadata["digests"]))
+    except (RepliboError, KeyError, ValueError):
+        return "", frozenset()
+
+
+def _measured(folder: Path) -> timings.Timings:
+    """The timings of one of a pair's files."""
+    for path in sorted(folder.glob("seeds_*.parquet")):
+        with contextlib.suppress(RepliboError, KeyError):
+            content = traces.read(path)
+            of = traces.read_metadata(content)
+            key = f"{of['problem']}/{of['algorithm']}"
+            found = {"timings": {key: collect.timings(content, of)}}
+            made = timings.timings(found, "runs here", here=True)
+            return {name: [timing] for name, timing in made.items()}
+    return {}
+
+
+def _journal(path: Path, identity: str) -> tuple[int, bool]:
+    """The queries in a journal (0 where it is another run's), and whether a process is at work on it."""
+    try:
+        with path.open("rb") as file:
+            head = json.loads(file.readline().split(b" ", 2)[2])
+            lines = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(2**20), b""))
+            running = _is_held(os.fstat(file.fileno()))
+    except (OSError, ValueError, IndexError):
+        return 0, False
+    return (lines if head.get("identity") == identity else 0), running
+
+
+def _is_held(journal: os.stat_result) -> bool:
+    """Whether a process holds a journal's lock, or (it may be on another machine) has written to it in
+    the last two minutes. The lock itself is not tried: a run that starts just then would refuse."""
+    if time.time() - journal.st_mtime < 120:
+        return True
+    with contextlib.suppress(OSError):
+        locks = Path("/proc/locks").read_text(encoding="ascii")
+        return f":{journal.st_ino} " in locks
+    return False
+
+
+def _failed(log: Path) -> bool:
+    """Whether a run's log ends with an error."""
+    try:
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return False
+    return any(line.startswith(("replibo: ", "Traceback ")) for line in lines[-50:]) and not (
+        lines[-1].endswith(" queries")
+    )
+
+
+COLUMNS = ("paper", "problem", "algorithm", "seeds", "finished", "running", "failed", "core h left")
+
+
+def rows(found: Iterable[Standing]) -> list[tuple[str, ...]]:
+    """One row a problem and algorithm, `COLUMNS`; of each problem those that are finished, and those
+    that nothing was begun of, share one."""
+    groups: dict[tuple[str, ...], list[Standing]] = {}
+    for one in found:
+        key = (one.paper, one.problem, one.state or one.algorithm)
+        groups.setdefault(key, []).append(one)
+    made = []
+    for (paper, problem, _), own in groups.items():
+        name = own[0].algorithm if len(own) == 1 else f"{len(own)} algorithms"
+        counts = (
+            sum(len(getattr(one, key)) for one in own)
+            for key in ("wanted", "finished", "running", "failed")
+        )
+        unknown = any(one.left is None and one.todo for one in own)
+        hours = sum(sum(one.left or ()) for one in own) / 3600
+        left = ("? " if unknown else "") + (f"{hours:.2f}" if hours or not unknown else "")
+        made.append((paper, problem, name, *(str(count or "") for count in counts), left.strip()))
+    return made
+
+
+def summary(found: Sequence[Standing], cores: int, now: datetime) -> str:
+    """How far all of it has come, by cost, and when it would end on ``cores`` cores."""
+    left = [seconds for one in found for seconds in one.left or ()]
+    done = sum(one.done_seconds for one in found)
+    unknown = sum(len(one.todo) for one in found if one.left is None)
+    whole = done + sum(left)
+    share = 100 * done / whole if whole else 100.0
+    text = f"{share:.0f} % by cost: {done / 3600:.1f} of {whole / 3600:.1f} core hours"
+    finished = sum(len(one.finished) for one in found)
+    text += f", {finished} of {sum(len(one.wanted) for one in found)} runs.\n"
+    if left:
+        jobs: dict[Job, list[Job]] = {}
+        seconds: dict[Job, float] = {}
+        for number, cost in enumerate(left):
+            job = Job("run", "", "", (str(number),))
+            jobs[job], seconds[job] = [], cost
+        wall = makespan(jobs, seconds, cores)
+        end = now + timedelta(seconds=wall)
+        text += (
+            f"{sum(left) / 3600:.1f} core hours are left: {duration(wall)} on {cores} free cores, "
+            f"until {end:%Y-%m-%d %H:%M} UTC."
+        )
+    if unknown:
+        text += f"\n{unknown} runs are not in these hours: nothing like them was ever run (?)."
+    return text.strip()
+
+
+def text(found: Sequence[Standing], cores: int) -> str:
+    """The survey as it is printed: a table, and how far all of it has come."""
+    table = terminal.table(COLUMNS, rows(found), COLUMNS[3:])
+    return f"{table}\n\n{summary(found, cores, datetime.now(UTC))}"
+
+
+def watch(config: Config, scale: str, papers: Sequence[str], cores: int) -> None:
+    """Show the survey, with a bar, and again every half minute, until it is interrupted."""
+    from rich.console import Console, Group
+    from rich.live import Live
+    from rich.progress_bar import ProgressBar
+    from rich.text import Text
+
+    def drawn() -> Group:
+        found = survey(config, scale, papers)
+        done = sum(one.done_seconds for one in found)
+        left = sum(sum(one.left or ()) for one in found)
+        bar = ProgressBar(total=done + left or 1.0, completed=done, width=terminal.WIDTH - 20)
+        return Group(Text(text(found, cores)), bar)
+
+    console = Console(width=terminal.WIDTH)
+    with Live(drawn(), console=console, auto_refresh=False, vertical_overflow="visible") as live:
+        while True:
+            time.sleep(30)
+            live.update(drawn(), refresh=True)
+
+
+def as_csv(found: Sequence[Standing]) -> str:
+    """Every problem and algorithm, for other programs."""
+    names = ("paper", "problem", "algorithm", "wanted", "finished", "running", "failed")
+    made = []
+    for one in found:
+        counts = (len(own) for own in (one.wanted, one.finished, one.running, one.failed))
+        left = None if one.left is None else sum(one.left) / 3600
+        pair = (one.paper, one.problem, one.algorithm)
+        made.append((*pair, *counts, one.done_seconds / 3600, left))
+    return terminal.as_csv((*names, "core_hours_done", "core_hours_left"), made)

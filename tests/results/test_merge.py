@@ -1,0 +1,258 @@
+"""What is published of a paper: the largest finished set of runs of each pair, never mixed, never less."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from replibo import cli, paths
+from replibo.config import load
+from replibo.results.runs import Runs, read
+from replibo.run import commit, pairs, traces
+from replibo.run.published import pairs_of, parsed, text_of
+
+OVERLAY = """
+go_ucb:
+  scales:
+    smoke:
+      only: [f1]
+      problems:
+        f1: {{algorithms: [random_search, exploration_first], horizon: {horizon}, seeds: "{seeds}", seeds_per_job: 1}}
+"""
+
+
+class Project:
+    """A project folder with two cheap algorithms on one problem."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder, self.capsys = folder, capsys
+        self.configure(horizon=8, seeds="0-1")
+
+    def configure(self, horizon: int, seeds: str) -> None:
+        self.overlay = self.folder / "overlay.yaml"
+        self.overlay.write_text(OVERLAY.format(horizon=horizon, seeds=seeds))
+
+    def do(self, *command: str, status: int = 0) -> list[str]:
+        arguments = [*command, "--scale", "smoke", "--config", str(self.overlay)]
+        assert cli.main(arguments) == status
+        said = self.capsys.readouterr()
+        return (said.err if status else said.out).splitlines()
+
+    def run(self, *seeds: str, algorithm: str = "random_search") -> None:
+        for block in seeds:
+            output = paths.block("smoke", "go_ucb", "f1", algorithm, block)
+            names = ["go_ucb", "f1", algorithm, "--seeds", block, "--output", output]
+            self.do("run", *names)
+
+    def publish(self, *more: str) -> list[str]:
+        return self.do("publish", "go_ucb", *more)
+
+    def metadata(self) -> dict[str, Any]:
+        return pairs.published_metadata("go_ucb")
+
+    def runs(self, *wanted: str) -> Runs:
+        config = load.load(overlays=[self.overlay])
+        return read(config, "go_ucb", "published", [("f1", name) for name in wanted], "x")
+
+
+RANDOM = ("f1", "random_search")
+
+
+@pytest.fixture
+def project(
+    root: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Project:
+    (tmp_path / "config").symlink_to(root / "config")
+    monkeypatch.chdir(tmp_path)
+    return Project(tmp_path, capsys)
+
+
+def test_seeds_join_and_larger_sets_take_the_place_of_smaller_ones(project: Project) -> None:
+    project.run("0")
+    assert project.publish()[0] == "f1/random_search: new: 1 seeds, T = 8"
+    first = project.runs("random_search").f(*RANDOM)
+    project.run("1")
+    project.run("0", algorithm="exploration_first")
+    lines = project.publish()
+    assert lines[:2] == [
+        "f1/random_search: joined by seeds 1: now 2 seeds",
+        "f1/exploration_first: new: 1 seeds, T = 8",
+    ]
+    f = project.runs("random_search").f(*RANDOM)
+    assert f.shape == (2, 8) and (f[0] == first[0]).all()
+    timing = project.metadata()["timings"]["f1/random_search"]
+    assert (timing["runs"], timing["queries"], timing["jobs"]) == (2, 16, 2)
+
+    # a reduced run gives way to one of more queries
+    project.configure(horizon=20, seeds="0-1")
+    project.run("0")
+    assert (
+        project.publish()[0] == "f1/random_search: 1 seeds, T = 20 in place of 2 seeds, T = 8; "
+        "not mixed with 1 seeds, T = 8 made otherwise"
+    )
+    assert project.runs("random_search").f(*RANDOM).shape == (1, 20)
+
+
+def test_runs_of_different_length_are_compared_at_the_shorter_one(project: Project) -> None:
+    project.run("0-1")
+    project.run("0-1", algorithm="exploration_first")
+    project.publish()
+    project.configure(horizon=20, seeds="0-1")
+    project.run("0", "1")
+    project.publish()
+    alone, both = project.runs("random_search"), project.runs("random_search", "exploration_first")
+    assert (alone.horizon("f1"), both.horizon("f1")) == (20, 8)
+    assert both.f(*RANDOM).tolist() == alone.f(*RANDOM)[:, :8].tolist()
+    # x of the best query, by the runs' own files
+    for horizon, runs in ((20, alone), (8, both)):
+        best = runs.best_queries(*RANDOM)[:, 0]
+        for seed, x in enumerate(best):
+            file = paths.block("smoke", *("go_ucb", *RANDOM), str(seed))
+            (trace,) = traces.split(traces.read(Path(file)))
+            assert x.tolist() == trace.x[int(np.argmax(trace.y[:horizon]))]
+    rows = project.metadata()["rows"]
+    assert rows == 2 * 20 + 2 * 8
+
+
+def test_less_never_takes_the_place_of_more(project: Project) -> None:
+    project.run("0-1")
+    project.publish()
+    before = {path.name: path.read_bytes() for path in Path("published/go_ucb").iterdir()}
+    for path in Path("results").rglob("*.parquet"):
+        path.unlink()
+    assert project.publish() == ["f1/random_search: as published: nothing is finished here"]
+    project.configure(horizon=7, seeds="0-1")
+    project.run("0-1")
+    (line,) = project.publish()
+    assert line == (
+        "f1/random_search: as published: 2 seeds, T = 8, more than 2 seeds, T = 7 made otherwise here; "
+        "allowed: --replace"
+    )
+    assert before == {path.name: path.read_bytes() for path in Path("published/go_ucb").iterdir()}
+    assert "2 seeds, T = 7 in place of 2 seeds, T = 8" in project.publish("--replace")[0]
+    assert project.runs("random_search").horizon("f1") == 7
+
+
+def test_runs_of_two_codes_are_not_mixed(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    from replibo.run import code
+
+    project.run("0")
+    digest = code.digest
+    monkeypatch.setattr(code, "digest", lambda *names, **more: digest(*names, **more)[::-1])
+    project.run("1")
+    (line, *_) = project.publish()
+    assert (
+        line
+        == "f1/random_search: new: 1 seeds, T = 8; not mixed with 1 seeds, T = 8 made otherwise"
+    )
+    (own,) = pairs_of(project.metadata()).values()
+    assert own.seeds == {1}  # of equal sets the one by today's code
+    monkeypatch.undo()
+
+
+def test_a_dirty_commit_never_enters(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commit, "described", lambda: "abc-dirty")
+    monkeypatch.setattr(commit, "of_package", lambda: commit.UNKNOWN)
+    project.run("0")
+    path = paths.block("smoke", "go_ucb", *RANDOM, "0")
+    (line,) = project.do("publish", "go_ucb", status=2)
+    assert line.startswith("replibo: published/go_ucb: nothing is finished at scale smoke")
+    project.run("0", algorithm="exploration_first")
+    monkeypatch.setattr(commit, "described", lambda: "def")
+    project.run("1")
+    assert project.publish()[0] == f"left out: {path}: was run from changed files (abc-dirty)"
+    assert project.metadata()["commit"] == ["def"]
+    # the code that made them stands at a commit now
+    monkeypatch.setattr(commit, "of_package", lambda: "012")
+    project.publish()
+    assert project.metadata()["commit"] == ["012", "def"]
+    assert pairs_of(project.metadata())["f1/random_search"].commit == ("def", "012")
+
+
+def test_the_commit_of_the_package_is_that_of_its_source_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def git(*arguments: str) -> None:
+        names = ("-c", "user.name=a", "-c", "user.email=a@b")
+        subprocess.run(["git", *names, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(commit, "PACKAGE", tmp_path / "src")
+    assert commit.described() == commit.of_package() == commit.UNKNOWN
+    git("init")
+    (tmp_path / "src").mkdir()
+    for name in ("src/a.py", "notes"):
+        (tmp_path / name).write_text("1")
+    git("add", ".")
+    git("commit", "-m", "x")
+    assert commit.described() == commit.of_package() != commit.UNKNOWN
+    (tmp_path / "notes").write_text("2")
+    assert commit.described() == commit.of_package() + commit.DIRTY
+    (tmp_path / "src/a.py").write_text("2")
+    assert commit.of_package() == commit.UNKNOWN
+
+
+def test_what_was_published_before_seeds_were_recorded_stays_until_more_is_there(
+    project: Project,
+) -> None:
+    project.run("0-1")
+    project.publish()
+    path = paths.published_metadata("go_ucb")
+    old = json.loads(path.read_text())
+    del old["pairs"]
+    old |= {"commit": ["abc-dirty"], "changed_config": True}
+    from replibo.run.metadata import checksum
+
+    path.write_text(json.dumps({**old, "checksum": checksum(old)}))
+    assert project.runs("random_search").metadata["changed_config"]
+    project.run("0", algorithm="exploration_first")
+    project.publish()
+    found = pairs_of(project.metadata())
+    assert not found["f1/exploration_first"].changed_config
+    assert found["f1/random_search"].code  # of equal size: the recorded ones
+    assert not project.runs("random_search").metadata["changed_config"]
+
+
+def test_another_scale_is_refused(project: Project) -> None:
+    project.run("0")
+    project.publish()
+    arguments = ["publish", "go_ucb", "--scale", "quick", "--config", str(project.overlay)]
+    assert cli.main(arguments) == 2
+    assert project.capsys.readouterr().err == (
+        "replibo: published/go_ucb: runs of scale smoke are published, got quick; allowed: --replace\n"
+    )
+
+
+def test_another_problem_of_the_same_name_is_not_mixed(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from replibo.problems.base import Problem
+
+    monkeypatch.setattr(Problem, "recorded", lambda self: {"weights": [1.0]})
+    project.run("0-1")
+    project.publish()
+    for path in Path("results").rglob("*.parquet"):
+        path.unlink()
+    monkeypatch.setattr(Problem, "recorded", lambda self: {"weights": [2.0]})
+    project.run("0", algorithm="exploration_first")
+    assert project.publish()[-1] == (
+        "f1: as published after all: its record is another than that of the runs here; "
+        "allowed: --replace"
+    )
+    assert list(project.metadata()["timings"]) == ["f1/random_search"]
+    assert "f1/random_search: dropped, run with another record" in project.publish("--replace")
+    assert list(project.metadata()["timings"]) == ["f1/exploration_first"]
+    assert project.metadata()["rows"] == 8
+
+
+def test_seeds_as_text() -> None:
+    assert text_of({0, 1, 2, 5, 7, 8}) == "0-2,5,7-8"
+    assert parsed("0-2,5,7-8") == {0, 1, 2, 5, 7, 8} and parsed(text_of(())) == frozenset()

@@ -1,0 +1,164 @@
+"""The package as a library: minimise, ask and tell, read what is published; and the page that shows it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import replibo
+from replibo.algorithms.base import Algorithm, History, Proposal
+from replibo.errors import RepliboError
+from replibo.results import publish
+from replibo.run import pairs
+
+ROOT = Path(__file__).parents[1]
+BOX = [(-5.0, 10.0), (0.0, 15.0)]
+
+
+def bowl(x: Any) -> float:
+    return float((x[0] - 2) ** 2 + (x[1] - 3) ** 2)
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    heavy = "'torch', 'numpy', 'pandas', 'rich'"
+    code = f"import sys, replibo; print([name for name in ({heavy}) if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_the_examples_of_the_page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """In their order, in one interpreter, outside the clone."""
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs/library.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {"__name__": "page"}
+    examples = re.findall(r"^```python\n(.*?)^```$", page, flags=re.S | re.M)
+    exec(examples[0], names)
+    assert names["found"].y < 2  # the minimum of Branin's function is 0.398, its mean 54
+    for example in examples[1:]:
+        exec(example, names)
+    assert names["optimizer"].X.shape == (8, 2)
+    assert len(names["found"].Y) == 46
+    assert set(names["last"].problem) == {
+        f"f{i}{s}" for i in "12" for s in ("", "_low_noise", "_high_noise")
+    }
+
+
+def test_lb_gp_ucb_finds_the_bottom_of_a_bowl() -> None:
+    found = replibo.minimize(bowl, BOX, n_iter=15)
+    assert found.y == found.Y.min() == bowl(found.x) < 0.1
+    assert found.X.shape == (21, 2)
+    assert (found.X >= [-5, 0]).all() and (found.X <= [10, 15]).all()
+    again = replibo.minimize(bowl, BOX, n_iter=15)
+    assert (again.X == found.X).all()
+    other = replibo.minimize(bowl, BOX, n_iter=0, seed=1)
+    assert (found.X[:6] != other.X).all()
+
+
+def test_a_progress_bar_is_shown_where_it_is_wanted(capsys: pytest.CaptureFixture[str]) -> None:
+    replibo.minimize(bowl, BOX, "random_search", n_iter=3)
+    assert capsys.readouterr().out == ""
+    replibo.minimize(bowl, BOX, "random_search", n_iter=3, progress=True)
+    assert "minimizing" in capsys.readouterr().out
+
+
+def test_an_optimiser_goes_on_from_what_it_is_told() -> None:
+    first = replibo.Optimizer(BOX, "gp_ts", seed=3)
+    for _ in range(6):
+        x = first.ask()
+        assert (first.ask() == x).all()
+        first.tell(x, bowl(x))
+    second = replibo.Optimizer(BOX, "gp_ts", seed=3)
+    for x, y in zip(first.X, first.y, strict=True):
+        second.tell(np.clip(x, [-5, 0], [10, 15]), y)
+    assert first.ask() == pytest.approx(second.ask(), abs=1e-6)
+
+
+@given(st.lists(st.tuples(st.floats(-1e3, 1e3), st.floats(0.1, 1e3)), min_size=1, max_size=4))
+def test_points_are_asked_and_told_in_native_coordinates(sides: list[tuple[float, float]]) -> None:
+    box = np.array([(lower, lower + width) for lower, width in sides])
+    optimizer = replibo.Optimizer(box, "random_search")
+    for n in range(len(sides) + 3):
+        x = optimizer.ask()
+        assert ((x >= box[:, 0]) & (x <= box[:, 1])).all()
+        optimizer.tell(x, float(n))
+    assert optimizer.X[-1] == pytest.approx(x, rel=1e-9, abs=1e-9)
+    assert optimizer.y.tolist() == list(range(len(sides) + 3))
+
+
+class NoSuper(Algorithm):
+    def __init__(self, space: Any, streams: Any) -> None:
+        self.step = 1.0
+
+    def ask(self, history: History, t: int) -> Proposal:
+        return Proposal(np.zeros(self.space.dim))
+
+
+class ShortSuper(NoSuper):
+    def __init__(self, space: Any, streams: Any) -> None:
+        Algorithm.__init__(self, space)  # type: ignore[call-arg]
+
+
+class LateSuper(NoSuper):
+    def __init__(self, space: Any, streams: Any) -> None:
+        self.step = 1.0 / self.space.dim
+        Algorithm.__init__(self, space, streams)
+
+
+@pytest.mark.parametrize("cls", [NoSuper, ShortSuper, LateSuper])
+def test_a_wrong_super_is_one_line(cls: type[Algorithm]) -> None:
+    with pytest.raises(RepliboError) as caught:
+        replibo.minimize(bowl, BOX, cls)
+    assert str(caught.value) == (
+        f"{cls.__name__}: __init__ must call super().__init__(space, streams) first"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ({"bounds": [(1, 0)]}, "bounds: must be finite and lower < upper, got"),
+        ({"bounds": [1, 2]}, "bounds: must be one pair (lower, upper) a dimension, got [1, 2]"),
+        ({"algorithm": "nothing"}, "type: must be a_gp_ucb.AGpUcb,"),
+        ({"n_initial": 0}, "n_initial: must be at least 1, got 0"),
+        ({"step": 1}, "RandomSearch: step is unknown; must be nothing"),
+        ({"n_iter": -1}, "n_iter: must be at least 0, got -1"),
+    ],
+)
+def test_bad_arguments_are_one_line(arguments: dict[str, Any], line: str) -> None:
+    with pytest.raises(RepliboError) as caught:
+        replibo.minimize(
+            **{"function": bowl, "bounds": BOX, "algorithm": "random_search", **arguments}
+        )
+    assert str(caught.value).startswith(line)
+
+
+def test_bad_answers_are_one_line() -> None:
+    optimizer = replibo.Optimizer(BOX, "random_search")
+    with pytest.raises(RepliboError, match="y: must be finite, got nan"):
+        optimizer.tell([0, 0], float("nan"))
+    with pytest.raises(RepliboError, match="x: must be a point between"):
+        optimizer.tell([0, 99], 1.0)
+    with pytest.raises(RepliboError, match="nothing is published"):
+        replibo.published("nothing")
+
+
+def test_published_traces_as_a_data_frame(root: Path) -> None:
+    runs = replibo.published("bbo")
+    metadata = pairs.published_metadata("bbo")
+    assert len(runs) == metadata["rows"]
+    assert set(publish.KEPT) <= set(runs.columns)
+    own = runs[(runs.problem == "n_100") & (runs.algorithm == "gp_ei")]
+    assert len(own) == metadata["timings"]["n_100/gp_ei"]["queries"]
+
+
+def test_there_is_nothing_else_in_the_package() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        replibo.nothing  # noqa: B018

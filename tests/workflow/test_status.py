@@ -1,0 +1,227 @@
+"""What is finished, runs, failed and is left; and the command that carries the papers' own runs on."""
+
+from __future__ import annotations
+
+import csv
+import fcntl
+import io
+import os
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import yaml
+
+from replibo import cli, paths
+from replibo.config import load
+from replibo.workflow import paper_runs, status
+
+from .conftest import Project, make_project
+
+OVERLAY = """
+go_ucb:
+  scales:
+    smoke:
+      only: [f1]
+      problems:
+        f1: {algorithms: [random_search, exploration_first], seeds: 0-2}
+      algorithms: {random_search: {seeds_per_job: 1}}
+"""
+PAIR = ("go_ucb", "f1", "random_search")
+
+
+@pytest.fixture
+def folder(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "config").symlink_to(root / "config")
+    (tmp_path / "one.yaml").write_text(OVERLAY)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def do(*arguments: str) -> None:
+    assert cli.main([*arguments, "--scale", "smoke", "--config", "one.yaml"]) == 0
+
+
+def run(seed: int) -> None:
+    output = paths.block("smoke", *PAIR, str(seed))
+    do("run", *PAIR, "--seeds", str(seed), "--output", output)
+
+
+def survey() -> dict[str, status.Standing]:
+    config = load.load(overlays=[Path("one.yaml")])
+    return {one.algorithm: one for one in status.survey(config, "smoke", ["go_ucb"])}
+
+
+def test_finished_here_or_published_running_failed_and_left(folder: Path) -> None:
+    assert survey()["random_search"].state == "untouched"
+    assert survey()["random_search"].left is None  # never run
+    run(0)
+    one = survey()["random_search"]
+    assert (one.finished, one.todo, one.running, one.failed) == ({0}, [1, 2], set(), set())
+    assert one.left is not None and len(one.left) == 2 and min(one.left) > 0
+    assert one.done_seconds == pytest.approx(one.left[0])
+    do("publish", "go_ucb")
+    Path(paths.block("smoke", *PAIR, "0")).unlink()
+    assert survey()["random_search"].finished == {0}
+
+    log = Path("logs/smoke/go_ucb/f1/random_search/seeds_1.log")
+    log.parent.mkdir(parents=True)
+    log.write_text("replibo: the disk is full\n")
+    assert survey()["random_search"].failed == {1}
+    run(1)
+    run(2)
+    one = survey()["random_search"]
+    assert one.state == "finished" and not one.failed and one.left == []
+    assert survey()["exploration_first"].state == "untouched"
+
+
+def test_a_journal_says_how_far_a_run_has_come(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from replibo.run.journal import Journal
+
+    run(0)
+    output = Path(paths.block("smoke", *PAIR, "1"))
+    kept: list[str] = []
+    write = Journal.append
+
+    def append(self: Journal, record: object) -> None:
+        write(self, record)
+        kept.append(self.path.read_text())
+
+    monkeypatch.setattr(Journal, "append", append)
+    run(1)
+    output.unlink()
+    whole = survey()["random_search"].left
+    assert whole is not None
+    path = paths.journal_folder(output, "smoke", *PAIR) / "seed_1.jsonl"
+    path.parent.mkdir()
+    path.write_text(kept[2])
+    one = survey()["random_search"]
+    assert one.running == {1}  # it was written to just now
+    assert one.left is not None and one.left[0] < whole[0] and one.left[1] == whole[1]
+    old = time.time() - 3600
+    os.utime(path, (old, old))
+    assert survey()["random_search"].running == set()
+    with path.open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert survey()["random_search"].running == {1}
+    # a journal of another code says nothing
+    path.write_text(kept[2].replace('"identity":"', '"identity":"0'))
+    os.utime(path, (old, old))
+    assert survey()["random_search"].left == whole
+
+
+def test_runs_of_another_length_are_not_finished(folder: Path) -> None:
+    run(0)
+    text = Path("one.yaml").read_text()
+    Path("one.yaml").write_text(text.replace("seeds: 0-2", "seeds: 0-2, horizon: 30"))
+    assert survey()["random_search"].finished == set()
+
+
+def standing(algorithm: str, finished: int, left: list[float] | None) -> status.Standing:
+    wanted = list(range(finished + (3 if left is None else len(left))))
+    done = set(wanted[:finished])
+    names = ("a_paper", "a_problem", algorithm)
+    return status.Standing(*names, wanted, done, set(), set(), left, 3600.0 * finished)
+
+
+def test_hours_and_the_end_on_so_many_cores() -> None:
+    found = [standing("a", 2, [3600.0] * 5), standing("b", 0, [7200.0])]
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    # list scheduling: seven hours on two cores take at least 3.5
+    text = status.summary(found, 2, now)
+    assert text.startswith(
+        "22 % by cost: 2.0 of 9.0 core hours, 2 of 8 runs.\n7.0 core hours are left: "
+    )
+    assert "4.0 h on 2 free cores, until 2026-01-01 04:00 UTC" in text
+    assert "2.0 h on 99 free cores" in status.summary(found, 99, now)
+    assert "3 runs are not in these hours" in status.summary([standing("c", 0, None)], 1, now)
+
+
+def test_what_is_alike_shares_a_row() -> None:
+    found = [standing(name, 1, []) for name in "abc"] + [standing("d", 1, [36.0])]
+    assert status.rows(found) == [
+        ("a_paper", "a_problem", "3 algorithms", "3", "3", "", "", "0.00"),
+        ("a_paper", "a_problem", "d", "2", "1", "", "", "0.01"),
+    ]
+
+
+@pytest.mark.parametrize("paper", ["neuralbo", "lb_gp_ucb"])
+def test_the_survey_fits_a_screen(
+    root: Path, paper: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    assert cli.main(["status", paper, "--cores", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 100 and "by cost" in "".join(lines)
+    assert cli.main(["status", paper, "--csv"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert len(rows) == len(load.load().paper(paper).pairs("paper"))
+    assert cli.main(["status", paper, "--cores", "0"]) == 2
+    assert capsys.readouterr().err == "replibo: --cores: must be a number >= 1, got 0\n"
+
+
+def test_every_problem_is_in_one_stage(root: Path) -> None:
+    config = load.load()
+    found = [one for stage in paper_runs.stages(config, "paper") for one in stage]
+    assert sorted(found) == sorted(
+        (paper, name)
+        for paper in config.papers
+        for name in config.paper(paper).problems_at("paper")
+    )
+    order = [name for _, name in found]
+    for first, second in (
+        ("n_100", "ackley_10"),
+        ("ackley_20", "bbob_2d"),
+        ("bbob_10d", "sensitive_samples"),
+        ("sensitive_samples", "ackley_50"),
+        ("ackley_100", "robot_pushing"),
+    ):
+        assert order.index(first) < order.index(second)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A copy of the project with a single small problem at smoke scale, and nothing published."""
+    made = make_project(tmp_path_factory.mktemp("queue"))
+    for path in (made.path / "published").rglob("*"):
+        if path.is_file():
+            path.unlink()
+    made.edit("config/config.yaml", "  - bbo\n  - neuralbo\n  - lb_gp_ucb\n", "")
+    path = made.path / "config/go_ucb.yaml"
+    entries = yaml.safe_load(path.read_text(encoding="utf-8"))
+    own = {"algorithms": ["random_search", "exploration_first"], "seeds": "0-2"}
+    entries["go_ucb"]["scales"]["smoke"] |= {"only": ["f1"], "problems": {"f1": own}}
+    sizes = {name: {"seeds_per_job": 1} for name in own["algorithms"]}
+    entries["go_ucb"]["scales"]["smoke"]["algorithms"] = sizes
+    path.write_text(yaml.safe_dump(entries), encoding="utf-8")
+    return made
+
+
+def test_the_queue_runs_what_is_missing_and_publishes_it(small: Project, tmp_path: Path) -> None:
+    command = (
+        sys.executable,
+        "-m",
+        "replibo.workflow.paper_runs",
+        "--scale",
+        "smoke",
+        "--cores",
+        "2",
+    )
+    out = tmp_path / "out"
+    done = small.run(*command, "--out", str(out))
+    assert "go_ucb: f1/random_search: new: 3 seeds" in done.stdout
+    published = small.path / "published/go_ucb/metadata.json"
+    before = published.read_bytes()
+    # on another machine, with what was copied out: nothing is left to do
+    assert (out / "published/go_ucb/metadata.json").read_bytes() == before
+    assert len(list(out.rglob("seeds_*.parquet"))) == 6
+    # published whole: not run again, though the results are gone
+    for path in (small.path / "results").rglob("*.parquet"):
+        path.unlink()
+    again = small.run(*command, "--at-once")
+    assert "snakemake" not in (again.stdout + again.stderr).lower()
+    assert published.read_bytes() == before
