@@ -27,6 +27,7 @@ SHOWN = (
     "go_ucb/figure_1.png",
     "go_ucb/figure_1_variants.png",
     "neuralbo/figure_1.png",
+    "neuralbo/figure_1_centre.png",
     "neuralbo/figure_1_readings_standardised.png",
     "neuralbo/figure_2.png",
     "neuralbo/figure_3.png",
