@@ -1,0 +1,71 @@
+"""The GPU against the CPU, in float64; left out where torch finds no GPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from replibo.algorithms.base import Space
+from replibo.algorithms.gp_ei import GpEi
+from replibo.algorithms.gp_ts import GpTs
+from replibo.algorithms.gp_ucb import GpUcb
+from replibo.streams import RunStreams
+from replibo.surrogates.bounds import BOUNDING
+from replibo.surrogates.tangent_kernel import DualVariance, PrimalVariance, TangentKernel
+from replibo.surrogates.two_layer_network import TwoLayerNetwork, draw_weights, train_sgd
+
+OTHER = "cuda"
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch finds no GPU")
+
+
+@pytest.mark.parametrize("method", [GpUcb, GpEi, GpTs])
+def test_the_first_queries_of_a_gaussian_process_are_the_same(hill, method) -> None:
+    streams = RunStreams("paper", "problem", "gp", 0)
+    history = hill.initial(5, 6, streams)
+    algorithms = [method(Space(5), streams, device=device) for device in ("cpu", OTHER)]
+    for t in range(1, 21):
+        own, other = (algorithm.ask(history, t) for algorithm in algorithms)
+        np.testing.assert_array_equal(own.x, other.x)
+        for name in ("mean", "sd"):
+            assert own.diagnostics[name] == pytest.approx(
+                other.diagnostics[name], rel=1e-6, abs=1e-8
+            )
+        history.append(own.x, hill.objective(own.x))
+
+
+@pytest.mark.parametrize("form", [DualVariance, PrimalVariance])
+def test_variances_of_the_tangent_kernel_are_the_same_to_1e_8(form) -> None:
+    rng = np.random.default_rng(0)
+    weights = draw_weights(rng, 6, 50, "section_7")
+    forms = [form(TangentKernel(*weights, device=device), 0.01) for device in ("cpu", OTHER)]
+    X, Z = rng.uniform(-1, 1, (4 * BOUNDING, 6)), rng.uniform(-1, 1, (40, 6))
+    for x in X:
+        for one in forms:
+            one.append(x)
+    for ask in ("variance", "covariance", "upper_bound"):
+        own, other = (getattr(one, ask)(Z) for one in forms)
+        if own is None:
+            assert other is None
+        else:
+            np.testing.assert_allclose(own, other, rtol=0, atol=1e-8)
+
+
+def test_a_training_is_the_same() -> None:
+    rng = np.random.default_rng(1)
+    weights = draw_weights(rng, 6, 50, "section_7")
+    X, y = rng.uniform(-1, 1, (200, 6)) / np.sqrt(6), rng.standard_normal(200)
+    own, other = (
+        train_sgd(
+            TwoLayerNetwork(*weights, precision="float64", device=device),
+            X,
+            y,
+            rng=np.random.default_rng(2),
+            learning_rate=0.001,
+            epochs=20,
+            batch_size=50,
+            regularizer=0.01,
+        ).network.predict(X)
+        for device in ("cpu", OTHER)
+    )
+    np.testing.assert_allclose(own, other, rtol=0, atol=1e-8)
