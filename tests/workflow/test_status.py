@@ -144,8 +144,8 @@ def test_hours_and_the_end_on_so_many_cores() -> None:
 def test_what_is_alike_shares_a_row() -> None:
     found = [standing(name, 1, []) for name in "abc"] + [standing("d", 1, [36.0])]
     assert status.rows(found) == [
-        ("a_paper", "a_problem", "3 algorithms", "3", "3", "", "", "0.00"),
-        ("a_paper", "a_problem", "d", "2", "1", "", "", "0.01"),
+        ("a_problem", "3", "3", "", "", "0.00", "3 algorithms"),
+        ("a_problem", "2", "1", "", "", "0.01", "d"),
     ]
 
 
@@ -157,6 +157,8 @@ def test_the_survey_fits_a_screen(
     assert cli.main(["status", paper, "--cores", "2"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 100 and "by cost" in "".join(lines)
+    assert lines[0] == paper and lines[1].split() == " ".join(status.COLUMNS).split()
+    assert not any("…" in line for line in lines)
     assert cli.main(["status", paper, "--csv"]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert len(rows) == len(load.load().paper(paper).pairs("paper"))

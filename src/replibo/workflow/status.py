@@ -200,18 +200,19 @@ def _failed(log: Path) -> bool:
     )
 
 
-COLUMNS = ("paper", "problem", "algorithm", "seeds", "finished", "running", "failed", "core h left")
+NUMBERS = ("seeds", "done", "runs", "failed", "h left")
+COLUMNS = ("problem", *NUMBERS, "algorithm")
 
 
 def rows(found: Iterable[Standing]) -> list[tuple[str, ...]]:
-    """One row a problem and algorithm, `COLUMNS`; of each problem those that are finished, and those
-    that nothing was begun of, share one."""
+    """One row a problem and algorithm of a paper, `COLUMNS`; of each problem those that are finished,
+    and those that nothing was begun of, share one."""
     groups: dict[tuple[str, ...], list[Standing]] = {}
     for one in found:
-        key = (one.paper, one.problem, one.state or one.algorithm)
+        key = (one.problem, one.state or one.algorithm)
         groups.setdefault(key, []).append(one)
     made = []
-    for (paper, problem, _), own in groups.items():
+    for (problem, _), own in groups.items():
         name = own[0].algorithm if len(own) == 1 else f"{len(own)} algorithms"
         counts = (
             sum(len(getattr(one, key)) for one in own)
@@ -220,7 +221,7 @@ def rows(found: Iterable[Standing]) -> list[tuple[str, ...]]:
         unknown = any(one.left is None and one.todo for one in own)
         hours = sum(sum(one.left or ()) for one in own) / 3600
         left = ("? " if unknown else "") + (f"{hours:.2f}" if hours or not unknown else "")
-        made.append((paper, problem, name, *(str(count or "") for count in counts), left.strip()))
+        made.append((problem, *(str(count or "") for count in counts), left.strip(), name))
     return made
 
 
@@ -252,9 +253,12 @@ def summary(found: Sequence[Standing], cores: int, now: datetime) -> str:
 
 
 def text(found: Sequence[Standing], cores: int) -> str:
-    """The survey as it is printed: a table, and how far all of it has come."""
-    table = terminal.table(COLUMNS, rows(found), COLUMNS[3:])
-    return f"{table}\n\n{summary(found, cores, datetime.now(UTC))}"
+    """The survey as it is printed: a table for each paper, and how far all of it has come."""
+    parts = []
+    for paper in dict.fromkeys(one.paper for one in found):
+        own = [one for one in found if one.paper == paper]
+        parts.append(f"{paper}\n{terminal.table(COLUMNS, rows(own), NUMBERS)}")
+    return "\n\n".join([*parts, summary(found, cores, datetime.now(UTC))])
 
 
 def watch(config: Config, scale: str, papers: Sequence[str], cores: int) -> None:
