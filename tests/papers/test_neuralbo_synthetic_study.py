@@ -663,19 +663,20 @@ def test_the_share_of_diverged_rounds() -> None:
 
 
 def claim(measure: str, problems: list[str], **options: Any) -> Claim:
-    return Claim(
-        short="s",
-        where="w",
-        statement="s",
-        paper_value="v",
-        measure=f"claims.{measure}",
-        options={"problems": problems, **options},
-        problems=problems,
-        algorithms=list(SEVEN),
-        seeds=10,
-        horizon=HORIZON,
-        rule="r",
-    )
+    settings = {
+        "short": "s",
+        "where": "w",
+        "statement": "s",
+        "paper_value": "v",
+        "measure": f"claims.{measure}",
+        "options": {"problems": problems, **options},
+        "problems": problems,
+        "algorithms": list(SEVEN),
+        "seeds": 10,
+        "horizon": HORIZON,
+        "rule": "r",
+    }
+    return Claim.model_validate(settings)
 
 
 def outcomes(comparisons: list[Comparison]) -> dict[str, str]:
@@ -797,8 +798,12 @@ def test_the_verdicts() -> None:
 
 def test_missing_runs_are_no_verdict() -> None:
     runs = made_runs({"levy_10": {"neural_bo": around(0.0), "gp_ts": around(1.0)}})
-    with pytest.raises(MissingRunsError, match="no runs of neural_greedy on levy_10, gp_ucb on"):
-        measures.pattern_of_table_2(runs, problems=["levy_10"])
+    with pytest.raises(MissingRunsError, match="no runs of neural_bo on levy_20"):
+        measures.pattern_of_table_2(runs, problems=["levy_20"])
+    # a baseline that was not run is an open cell
+    found = outcomes(measures.pattern_of_table_2(runs, problems=["levy_10"]))
+    assert found["supported"].startswith("1 of 6 cells supported: Levy, 10-D: GP-TS T")
+    assert found["open"].startswith("5 of 6 cells open: Levy, 10-D: NeuralGreedy T (no test)")
     with pytest.raises(MissingRunsError, match="no runs of gp_ts on levy_20"):
         measures.normally_distributed(runs, problems=["levy_20"], algorithms=["gp_ts"])
 
