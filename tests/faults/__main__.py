@@ -7,6 +7,9 @@ repeats it. Writes below a temporary folder, and the table where ``--report`` an
 from __future__ import annotations
 
 import argparse
+import itertools
+import multiprocessing
+import os
 import platform
 import random
 import shutil
@@ -15,6 +18,7 @@ import tempfile
 import time
 import traceback
 from pathlib import Path
+from typing import Any
 
 import bench
 import kinds
@@ -39,7 +43,7 @@ def shared_out(count: int) -> dict[str, int]:
 
 def inject(name: str, number: int, seed: int, folder: Path, material: tuple[object, ...]) -> str:
     """Inject one fault; why it was not survived, or nothing."""
-    own = folder / "case"
+    own = folder / f"case-{os.getpid()}"
     own.mkdir()
     shutil.copytree(folder / "material" / "config", own / "config")
     rng = random.Random(f"{seed} {name} {number}")
@@ -55,6 +59,11 @@ def inject(name: str, number: int, seed: int, folder: Path, material: tuple[obje
             child.send(bench.signal.SIGKILL)
         shutil.rmtree(own, ignore_errors=True)
     return ""
+
+
+def injected(task: Any) -> str:
+    """`inject` with a tuple of its arguments."""
+    return inject(*task)
 
 
 def table(rows: list[tuple[str, int, int]]) -> str:
@@ -77,28 +86,34 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="tests/faults", description=__doc__)
     parser.add_argument("--count", type=int, default=1000, help="number of faults")
     parser.add_argument("--seed", type=int, default=1, help="of moments, places and bytes")
-    parser.add_argument("--only", help="only kinds that begin so")
+    parser.add_argument("--cores", type=int, default=1, help="faults at the same time")
+    parser.add_argument("--only", default="", help="only kinds that begin so")
     parser.add_argument("--number", type=int, help="only this one of each kind")
     parser.add_argument("--report", type=Path, help="Markdown file for the table")
     parser.add_argument("--readme", type=Path, help="page for a table of the groups of kinds")
     options = parser.parse_args()
     start = time.monotonic()
-    rows, faults = [], []
+    rows: list[tuple[str, int, int]] = []
     with tempfile.TemporaryDirectory(prefix="replibo-faults-") as name:
         folder = Path(name)
         (folder / "material").mkdir()
         material = bench.prepared(folder / "material")
-        for kind, count in shared_out(options.count).items():
-            if options.only and not kind.startswith(options.only):
-                continue
-            numbers = range(count) if options.number is None else [options.number]
-            found = [(n, inject(kind, n, options.seed, folder, material)) for n in numbers]
-            bad = [(n, text) for n, text in found if text]
-            rows.append((kind, len(found), len(found) - len(bad)))
-            faults += bad
-            print(f"{kind}: {len(found)} injected, {len(bad)} not survived", file=sys.stderr)
-            for n, text in bad:
-                print(f"  --only '{kind}' --number {n}: {text}", file=sys.stderr, flush=True)
+        tasks = [
+            (kind, number, options.seed, folder, material)
+            for kind, count in shared_out(options.count).items()
+            for number in (range(count) if options.number is None else [options.number])
+            if kind.startswith(options.only)
+        ]
+        # Children of this process, which has imported everything and computes nothing.
+        with multiprocessing.get_context("fork").Pool(options.cores) as pool:
+            found = zip(tasks, pool.imap(injected, tasks), strict=True)
+            for kind, group in itertools.groupby(found, key=lambda pair: pair[0][0]):
+                told = [(number, text) for (_, number, *_), text in group]
+                bad = [(number, text) for number, text in told if text]
+                rows.append((kind, len(told), len(told) - len(bad)))
+                print(f"{kind}: {len(told)} injected, {len(bad)} not survived", file=sys.stderr)
+                for number, text in bad:
+                    print(f"  --only '{kind}' --number {number}: {text}", file=sys.stderr)
     print(table(rows))
     seconds = time.monotonic() - start
     print(f"{seconds:.0f} s, seed {options.seed}, Python {platform.python_version()}")
@@ -113,7 +128,7 @@ def main() -> int:
         _, _, after = rest.partition(END)
         shown = f"{before}{START}\n{table(by_group(rows))}\n{END}{after}"
         options.readme.write_text(shown)
-    return 1 if faults else 0
+    return 1 if any(injected != survived for _, injected, survived in rows) else 0
 
 
 if __name__ == "__main__":

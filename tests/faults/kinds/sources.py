@@ -175,7 +175,9 @@ def _(case: Case) -> None:
             "http://127.0.0.1:1",
         ]
     )  # fmt: skip
-    must_be_missed(case, fetch(case, known, mirror), "wanted: no source", "mirror: must be")
+    must_be_missed(
+        case, fetch(case, known, mirror), "wanted: no source", "mirror: must be", "no line break"
+    )
     (case.folder / "mirror").mkdir()
     put(case.folder / "mirror" / known.path_in_mirror, "a link to a file")
     (case.folder / "mirror" / known.path_in_mirror).write_bytes(content)

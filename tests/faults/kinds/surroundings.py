@@ -160,7 +160,7 @@ def _(case: Case) -> None:
 def _(case: Case) -> None:
     rng = case.rng
     algorithm, block = drawn(case)
-    good = rng.choice(["a/b/c/d.parquet", "ü b/ε 数.parquet", "-x/'\".parquet",
+    good = rng.choice(["a/b/c/d.parquet", "ü b/ε 数.parquet", "./-x/'\".parquet",
                        "./././a.parquet", "\udcff/a.parquet", "a/../b.parquet", "x" * 240 + ".parquet"])  # fmt: skip
     bad = rng.choice(["x" * 250 + ".parquet", "x/" * 2100 + "a", "file/a.parquet", "loop/a.parquet",
                       "dangling/a", "", ".", "..", "/", "/proc/a.parquet", "config", "pipe/a", "a\nb.parquet"])  # fmt: skip
