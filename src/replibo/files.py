@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -81,6 +82,7 @@ def written_whole(path: Path, *, folder: bool = False) -> Iterator[Path]:
         RepliboError: ``path`` cannot be written, or the disk is full.
     """
     check_writable(path, folder=folder)
+    private = ""
     try:
         with tempfile.TemporaryDirectory(
             prefix=".replibo-", dir=path.parent, ignore_cleanup_errors=True
@@ -95,6 +97,8 @@ def written_whole(path: Path, *, folder: bool = False) -> Iterator[Path]:
             made.replace(path)
     except OSError as error:
         raise unwritable(path, error) from None
+    finally:
+        shutil.rmtree(private, ignore_errors=True)  # a signal while it was removed
 
 
 def read_bytes(path: Path, limit: int | None = None) -> bytes:
