@@ -77,19 +77,21 @@ def regret_panels(runs: Runs, entry: FigureEntry, *, regret: Regret = "average")
             t, values = phase_two_regret(runs, problem, algorithm, regret)
             interval = intervals.wald_interval(values, CONFIDENCE)
             style = plotting.line_style(runs.entry.algorithms[algorithm])
-            if algorithm not in with_bars:
-                ax.plot(t, interval.mean, **style, clip_on=False)
-                continue
-            # The bars of the methods stand side by side, not on top of each other.
-            shift = 0.4 * (i / max(1, len(with_bars) - 1) - 0.5)
-            bars = [np.fmin(interval.half_width, interval.mean), interval.half_width]
+            bars = shift = None
+            if algorithm in with_bars:
+                bars = [np.fmin(interval.half_width, interval.mean), interval.half_width]
+                # The bars of the methods stand side by side, not on top of each other.
+                shift = 0.4 * (i / max(1, len(with_bars) - 1) - 0.5)
+            # Above the axis, on which a method without regret lies; all of one kind, so that the legend
+            # keeps their order.
             ax.errorbar(
-                t + shift,
+                t + (shift or 0),
                 interval.mean,
                 yerr=bars,
                 capsize=1.5,
                 elinewidth=0.8,
                 clip_on=False,
+                zorder=3,
                 **style,
             )
         ax.set_title(runs.entry.problems[problem].label)
