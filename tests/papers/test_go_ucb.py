@@ -201,3 +201,31 @@ def test_no_spread_left_is_less_than_some():
     assert spread_shrinks(first, last) == pytest.approx(scipy.stats.t.sf(t, 10))
     assert spread_shrinks(first, np.ones(12)) == 0
     assert np.isnan(spread_shrinks(first, first)) and np.isnan(spread_shrinks(first[:2], last[:2]))
+
+
+def test_the_returned_point_is_that_of_largest_y():
+    runs = made_runs({("f1", "go_ucb"): np.array([[1.0, 1.5, 0.5, 1.9, 1.2, 0.3]])})
+    y = pa.array([None, 1.7, 0.2, 1.6, None, 0.1], type=pa.float64())
+    runs = Runs(runs.entry, runs.metadata, runs.table.append_column("y", y))
+    np.testing.assert_allclose(paper.returned_regret(runs, "f1", "go_ucb"), [OPTIMUM - 1.5])
+    (row,) = records(paper.returned(runs, FIGURE))
+    assert row["regret of x̂"] == pytest.approx(0.5) and row["± (regret of x̂)"] is None
+
+
+def test_the_exponent_of_a_power_of_t():
+    """R_T = 3 √T on problems whose T are 4 and 100, times a factor of the seed: the slope is 1/2."""
+    factor = np.array([0.5, 1.0, 1.5])[:, None]
+    f = {
+        ("f1", "go_ucb"): OPTIMUM - factor * np.full((3, 4), 3 / np.sqrt(4)),
+        ("f2", "go_ucb"): OPTIMUM - factor * np.full((3, 100), 3 / np.sqrt(100)),
+    }
+    runs = made_runs(f)
+    problems = {**runs.metadata["problems"]}
+    for problem, T in (("f1", 4), ("f2", 100)):
+        problems[problem] = {**problems[problem], "horizon": T}
+    runs = Runs(runs.entry, {**runs.metadata, "problems": problems}, runs.table)
+    np.testing.assert_allclose(paper.total_regret(runs, "f1", "go_ucb"), 6 * factor[:, 0])
+    slope = paper.scaling_slope(runs, ["f1", "f2"], "go_ucb")
+    np.testing.assert_allclose([slope.mean, slope.low, slope.high], 0.5, atol=1e-12)
+    (ax,) = paper.scaling(runs, FIGURE).axes
+    assert "0.50" in ax.get_legend_handles_labels()[1][0]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, ClassVar
+from types import ModuleType
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -13,7 +14,9 @@ from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.settings import Finite, Natural, NonNegative, Positive, SettingError
 from replibo.streams import RunStreams
-from replibo.surrogates import parametric
+from replibo.surrogates import parametric, two_bumps
+
+FAMILIES: dict[str, ModuleType] = {"network": parametric, "two_bumps": two_bumps}
 
 
 class GoUcb(Algorithm):
@@ -28,6 +31,8 @@ class GoUcb(Algorithm):
     The runs of a block are fitted together (`ask_block`); each comes out as if it were alone.
 
     Args:
+        family: the functions f̂(x; w): "network", the paper's (eq. 13); "two_bumps", one with two modes
+            (`replibo.surrogates.two_bumps`), whose parameters the diagnostics give in its order.
         U: the constant of the bonus; the paper takes 10.
         learning_rate, gradient_steps: of the gradient descent; the paper gives 500 steps and no rate.
         grid_points: points of the equidistant grid, both ends included, over which x is maximised.
@@ -36,10 +41,10 @@ class GoUcb(Algorithm):
     """
 
     diagnostics: ClassVar[dict[str, str]] = {
-        "w1": "ŵ_t, first layer's weight",
-        "b1": "ŵ_t, first layer's bias",
-        "w2": "ŵ_t, second layer's weight",
-        "b2": "ŵ_t, second layer's bias",
+        "w1": "ŵ_t, first layer's weight (of two bumps: a1)",
+        "b1": "ŵ_t, first layer's bias (c1)",
+        "w2": "ŵ_t, second layer's weight (a2)",
+        "b2": "ŵ_t, second layer's bias (c2)",
         "bonus": "the bonus at x_t, without the constant U/t (units of y)",
     }
 
@@ -48,6 +53,7 @@ class GoUcb(Algorithm):
         space: Space,
         streams: RunStreams,
         *,
+        family: Literal["network", "two_bumps"] = "network",
         U: NonNegative = 10.0,
         learning_rate: Positive = 0.1,
         gradient_steps: Natural = 500,
@@ -59,6 +65,7 @@ class GoUcb(Algorithm):
             raise RepliboError("GO-UCB has one input: the problem must be 1-D and continuous")
         if len(model_domain) != 2 or not model_domain[0] < model_domain[1]:
             raise SettingError("model_domain", f"must be [LOWER, UPPER], got {list(model_domain)}")
+        self.family = FAMILIES[family]
         self.U = U
         self.learning_rate = learning_rate
         self.gradient_steps = gradient_steps
@@ -79,7 +86,7 @@ class GoUcb(Algorithm):
 
     def bonus(self, w: Array, history: History, t: int) -> Array:
         """σ ‖∇_w f̂(x; ŵ_t)‖ √(U/t) on the grid, shape ``m`` (section 4)."""
-        norm = np.sqrt(np.sum(parametric.gradient(w, self.model_grid) ** 2, axis=0))[:, 0]
+        norm = np.sqrt(np.sum(self.family.gradient(w, self.model_grid) ** 2, axis=0))[:, 0]
         return self.space.noise_std * norm * np.sqrt(self.U / t)
 
     # The algorithm:
@@ -110,7 +117,7 @@ class GoUcb(Algorithm):
         assert w is not None
         with np.errstate(all="ignore"):  # a diverged ŵ is seen in what comes of it
             bonus = self.bonus(w, history, t)
-            ucb = parametric.predict(w, self.model_grid)[:, 0] + bonus + self.U / t
+            ucb = self.family.predict(w, self.model_grid)[:, 0] + bonus + self.U / t
         if not (np.all(np.isfinite(w)) and np.all(np.isfinite(ucb))):
             raise RepliboError(
                 f"GO-UCB, seed {self.streams.seed}, round {t}: gradient descent diverged at "
@@ -139,7 +146,7 @@ def _estimate(runs: Sequence[GoUcb], histories: Sequence[History]) -> None:
                 rng = run.streams.algorithm_at(hist.n_initial)
                 run._w = rng.uniform(-1.0, 1.0, size=(parametric.N_PARAMETERS, 1))
         first = group[0][0]
-        w = parametric.gradient_descent(
+        w = first.family.gradient_descent(
             np.concatenate([run._w for run, _ in group], axis=1),
             np.stack([run.to_model(hist.X[:size, 0]) for run, hist in group], axis=1),
             np.stack([hist.y[:size] for _, hist in group], axis=1),

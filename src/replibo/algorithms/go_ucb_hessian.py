@@ -11,7 +11,6 @@ from replibo.algorithms.go_ucb import GoUcb
 from replibo.problems.base import Array
 from replibo.settings import NonNegative, Positive
 from replibo.streams import RunStreams
-from replibo.surrogates import parametric
 
 
 class GoUcbHessian(GoUcb):
@@ -46,9 +45,9 @@ class GoUcbHessian(GoUcb):
     def bonus(self, w: Array, history: History, t: int) -> Array:
         """B_U(t) ‖∇f̂(x; ŵ_t)‖_{Ĥ⁻¹} + C B_U(t)² / (2 √B_L) on the grid, shape ``m`` (eq. 99)."""
         x, y = self.to_model(history.X), history.y[:, None]
-        eigenvalues, vectors = np.linalg.eigh(parametric.loss_hessian(w, x, y)[:, :, 0])
+        eigenvalues, vectors = np.linalg.eigh(self.family.loss_hessian(w, x, y)[:, :, 0])
         eigenvalues = np.maximum(eigenvalues, self.B_L)
-        rotated = vectors.T @ parametric.gradient(w, self.model_grid)[:, :, 0]
+        rotated = vectors.T @ self.family.gradient(w, self.model_grid)[:, :, 0]
         norm = np.sqrt(np.sum(rotated**2 / eigenvalues[:, None], axis=0))
         B_U = self.B_U * self.space.noise_std * np.sqrt(self.U / t)
         return B_U * norm + self.C * B_U**2 / (2.0 * np.sqrt(self.B_L))

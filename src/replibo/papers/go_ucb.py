@@ -153,6 +153,95 @@ def final_regret(runs: Runs, entry: FigureEntry, *, algorithm: str = "go_ucb") -
     return Table.of(rows, f"{entry.caption} {runs.note(problems, entry.algorithms)}", formats)
 
 
+# Beyond the paper: the returned point, the scaling with T
+
+
+def returned_regret(runs: Runs, problem: str, algorithm: str) -> Array:
+    """f* - f(x̂), one number per seed: x̂ is the query with the largest y, the earliest of equal ones
+    (Algorithm 1, output)."""
+    f, y = runs.f(problem, algorithm), runs.diagnostic(problem, algorithm, "y")
+    best = np.nanargmax(y, axis=1)  # published traces keep y of the best queries only
+    values: Array = runs.optimal_value(problem) - f[np.arange(len(f)), best]
+    return values
+
+
+def returned(runs: Runs, entry: FigureEntry) -> Table:
+    """The regret of x̂ and the average regret of Phase II, with 98 % intervals."""
+    rows = []
+    problems = runs.problems(entry.problems)
+    for problem in problems:
+        for name in runs.algorithms(problem, entry.algorithms):
+            row: dict[str, object] = {
+                "problem": runs.entry.problems[problem].label,
+                "algorithm": label_of(runs, name),
+                "seeds": len(runs.seeds(problem, name)),
+            }
+            for what, function in (
+                ("regret of x̂", returned_regret),
+                ("average regret", final_average_regret),
+            ):
+                interval = intervals.wald_interval(function(runs, problem, name), CONFIDENCE)
+                row |= {what: float(interval.mean), f"± ({what})": float(interval.half_width)}
+            rows.append(row)
+    names = [name for what in ("regret of x̂", "average regret") for name in (what, f"± ({what})")]
+    caption = f"{entry.caption} ±: half of the 98 % Wald interval."
+    note = runs.note(problems, entry.algorithms)
+    return Table.of(rows, f"{caption} {note}", dict.fromkeys(names, ".4f"))
+
+
+def scaling_slope(runs: Runs, problems: Sequence[str], algorithm: str) -> intervals.Interval:
+    """The exponent p of R_T ~ T^p: least squares on the logarithms of the mean cumulative regrets of the
+    ``problems``, which differ in T; 95 % by the jackknife over the seeds."""
+    T = [runs.horizon(problem) for problem in problems]
+    values = np.stack([total_regret(runs, problem, algorithm) for problem in problems], axis=1)
+
+    def slope(samples: Array) -> Array:
+        return np.asarray(np.polyfit(np.log(T), np.log(samples.mean(axis=0)), 1)[0])
+
+    return intervals.jackknife_interval(values, slope, 0.95)
+
+
+def total_regret(runs: Runs, problem: str, algorithm: str) -> Array:
+    """R_T of a whole run, Phase I included, one number per seed."""
+    f, best = runs.f(problem, algorithm), runs.optimal_value(problem)
+    return regret.cumulative_regret(f, best)[:, -1]
+
+
+def scaling(runs: Runs, entry: FigureEntry) -> Figure:
+    """R_T against T on logarithmic axes, with the fitted exponent of each algorithm.
+
+    Theorem 12 says Õ(√T) of GO-UCB with n = √T, Lemma 15 Õ(T^(2/3)) of exploration-first with n =
+    T^(2/3): the problems of each algorithm are those of its own n.
+    """
+    figure, axes = plotting.panels(1, 1, height=3.0)
+    ax = axes[0, 0]
+    for name in entry.algorithms or runs.entry.algorithms:
+        own = [p for p in runs.problems(entry.problems) if runs.has(p, name)]
+        if len(own) < 2:
+            continue
+        own.sort(key=runs.horizon)
+        T = [runs.horizon(problem) for problem in own]
+        values = [total_regret(runs, problem, name) for problem in own]
+        bars = [1.96 * float(np.nan_to_num(statistics.standard_error(v))) for v in values]
+        p = scaling_slope(runs, own, name)
+        style = plotting.line_style(runs.entry.algorithms[name])
+        style["label"] += f": $T^{{{float(p.mean):.2f}}}$ [{float(p.low):.2f}, {float(p.high):.2f}]"
+        ax.errorbar(T, [v.mean() for v in values], yerr=bars, capsize=2, **style)
+    if not ax.lines:
+        raise RepliboError("no algorithm was run on two problems that differ in T")
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlabel("$T$")
+    ax.set_ylabel("cumulative regret $R_T$")
+    caption = (
+        f"{entry.caption} Mean over the seeds, bars: 95 % intervals; in the legend the exponent of the "
+        "line fitted on these axes, with its 95 % interval. The theorems have n = √T and exponent 1/2 "
+        "(GO-UCB), n = T^(2/3) and exponent 2/3 (exploration-first), as upper bounds. "
+        f"{runs.note(runs.problems(entry.problems), entry.algorithms)}"
+    )
+    return plotting.finish(figure, caption)
+
+
 # Measures of the claims
 
 

@@ -1,4 +1,4 @@
-"""The two functions of the GO-UCB paper (Liu and Wang 2022, eq. 12)."""
+"""The two functions of the GO-UCB paper (Liu and Wang 2022, eq. 12), and one with two modes."""
 
 from __future__ import annotations
 
@@ -32,3 +32,29 @@ class F2(_OnTwoPi):
     def evaluate_true(self, X: Array) -> Array:
         x: Array = X[:, 0]
         return np.sin(x / 4.0)
+
+
+class TwoBumps(Problem):
+    """f(x) = 0.7 e^(-(x + 0.5)²/2s²) + e^(-(x - 0.45)²/2s²) on [-1, 1], s = 0.15. Not in the paper.
+
+    Two modes, the maximum inside, and a family that holds f (`replibo.surrogates.two_bumps`): with few
+    points the lower bump may be the only one that a fit has seen, so that exploration is worth its price.
+    The maximum is the higher bump's, which the lower one shifts by less than 1e-8.
+    """
+
+    HEIGHTS, CENTRES, WIDTH = (0.7, 1.0), (-0.5, 0.45), 0.15
+
+    def __init__(self, *, noise_std: NonNegative = 0.05) -> None:
+        self.dim = 1
+        self.bounds = np.array([[-1.0], [1.0]])
+        self.noise_std = noise_std
+        near = np.linspace(self.CENTRES[1] - 1e-4, self.CENTRES[1] + 1e-4, 20_001)
+        self.optimal_value = float(self.evaluate_true(near[:, None]).max())
+
+    def evaluate_true(self, X: Array) -> Array:
+        x: Array = X[:, 0]
+        bumps = [
+            height * np.exp(-0.5 * ((x - centre) / self.WIDTH) ** 2)
+            for height, centre in zip(self.HEIGHTS, self.CENTRES, strict=True)
+        ]
+        return np.sum(bumps, axis=0)
