@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -171,7 +171,7 @@ def returned(runs: Runs, entry: FigureEntry) -> Table:
     problems = runs.problems(entry.problems)
     for problem in problems:
         for name in runs.algorithms(problem, entry.algorithms):
-            row: dict[str, object] = {
+            row: dict[str, Any] = {
                 "problem": runs.entry.problems[problem].label,
                 "algorithm": label_of(runs, name),
                 "seeds": len(runs.seeds(problem, name)),
@@ -204,7 +204,8 @@ def scaling_slope(runs: Runs, problems: Sequence[str], algorithm: str) -> interv
 def total_regret(runs: Runs, problem: str, algorithm: str) -> Array:
     """R_T of a whole run, Phase I included, one number per seed."""
     f, best = runs.f(problem, algorithm), runs.optimal_value(problem)
-    return regret.cumulative_regret(f, best)[:, -1]
+    values: Array = regret.cumulative_regret(f, best)[:, -1]
+    return values
 
 
 def scaling(runs: Runs, entry: FigureEntry) -> Figure:

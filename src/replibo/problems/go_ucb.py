@@ -57,4 +57,5 @@ class TwoBumps(Problem):
             height * np.exp(-0.5 * ((x - centre) / self.WIDTH) ** 2)
             for height, centre in zip(self.HEIGHTS, self.CENTRES, strict=True)
         ]
-        return np.sum(bumps, axis=0)
+        f: Array = np.sum(bumps, axis=0)
+        return f

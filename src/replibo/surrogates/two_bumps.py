@@ -40,7 +40,8 @@ def loss_hessian(w: Array, x: Array, y: Array) -> Array:
         second[i, i + 1] = second[i + 1, i] = scale * (x - c) * g[i]
         second[i + 1, i + 1] = a * scale * (scale * (x - c) ** 2 - 1.0) * g[i]
     terms = 2.0 * (g[:, None] * g[None, :] + residual * second)
-    return terms.mean(axis=2)
+    mean: Array = terms.mean(axis=2)
+    return mean
 
 
 def gradient_descent(w: Array, x: Array, y: Array, *, steps: int, learning_rate: float) -> Array:
@@ -58,4 +59,5 @@ def gradient_descent(w: Array, x: Array, y: Array, *, steps: int, learning_rate:
 
 
 def _bump(distance: Array) -> Array:
-    return np.exp(distance * distance * (-0.5 / WIDTH**2))
+    bump: Array = np.exp(distance * distance * (-0.5 / WIDTH**2))
+    return bump
