@@ -51,14 +51,13 @@ def lines(found: Sequence[Verdict]) -> Iterator[str]:
     """One line for each claim, at most `WIDTH` characters."""
     for paper in dict.fromkeys(verdict.paper for verdict in found):
         own = [verdict for verdict in found if verdict.paper == paper]
+        said = [f"{v.overall}, {v.holding}/{len(v.judged)}" if v.judged else "not run" for v in own]
         width = max(len(verdict.name) for verdict in own)
+        room = WIDTH - max(map(len, said)) - width - 4
         yield f"{paper} (holds in k of n readings that were run)"
-        for verdict in own:
-            count = f"{verdict.holding}/{len(verdict.judged)}"
-            said = f"{verdict.overall}, {count}" if verdict.judged else "not run"
-            room = WIDTH - len(said) - width - 4
+        for verdict, words in zip(own, said, strict=True):
             short = textwrap.shorten(verdict.claim.short, room, placeholder="…")
-            yield f"  {verdict.name:<{width}} {short:<{room}} {said}"
+            yield f"  {verdict.name:<{width}} {short:<{room}} {words}"
 
 
 def whole(verdict: Verdict, costs: Costs) -> Iterator[str]:
