@@ -100,8 +100,10 @@ def test_the_figure_has_the_means_and_98_percent_bars(kind):
         if kind == "average":
             values = np.cumsum(values, axis=1) / np.arange(1, 5)
         np.testing.assert_allclose(line.get_ydata(), values.mean(axis=0))
-        length = np.array([end[1, 1] - end[0, 1] for end in segments.get_segments()])
-        np.testing.assert_allclose(length / 2, 2.3263478740408408 * scipy.stats.sem(values))
+        low, high = np.array([end[:, 1] for end in segments.get_segments()]).T
+        half = 2.3263478740408408 * scipy.stats.sem(values)
+        np.testing.assert_allclose(high, values.mean(axis=0) + half)
+        np.testing.assert_allclose(low, np.maximum(values.mean(axis=0) - half, 0), atol=1e-12)
 
 
 def test_the_table_against_scipy(tmp_path):
