@@ -58,12 +58,12 @@ def drawn_file(case: Case, *urls: str) -> tuple[DataFile, bytes, bytes]:
     return (known, gzip.compress(content), gzip.compress(wrong)) if content is DIGITS else (known, content, wrong)  # fmt: skip
 
 
-def prepared(known: DataFile, seconds: float = 0.3) -> Callable[[], None]:
+def prepared(known: DataFile, seconds: float = 1.0) -> Callable[[], None]:
     """Make a process know one file only, wait for little, and never fill the disk."""
 
     def prepare() -> None:
         manifest.load_manifest = lambda: {known.name: known}  # type: ignore[assignment]
-        fetching.TIMEOUT, fetching.TIME_LIMIT = seconds, 4 * seconds
+        fetching.TIMEOUT, fetching.TIME_LIMIT = seconds, 10 * seconds
         time.sleep = lambda _: None
         os.environ |= {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
         os.environ.pop(fetching.MIRROR_VARIABLE, None)
