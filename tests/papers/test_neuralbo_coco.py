@@ -296,7 +296,7 @@ def test_the_numbers_of_the_claim():
     assert [c.outcome for c in found] == ["supported", "contradicted"] * 2
     assert found[0].ours == (
         "2-D: NEURAL_BO 0.588, GP_UCB 0.000, difference +0.588 [+0.588, +0.588] "
-        "(24 of 24 functions, 1 of 15 instances each)"
+        "(24 of 24 functions, 1 of 15 instances each), p 0.0020"
     )
     assert found[3].ours == (
         "3-D: NEURAL_BO 0.588, RANDOM_SEARCH 1.000, difference -0.412 [-0.412, -0.412]"
