@@ -34,6 +34,14 @@ def test_two_queries_say_nothing_of_the_rest() -> None:
     assert forecast.left(10) is None
 
 
+def test_the_first_queries_of_many_say_nothing_of_the_rest() -> None:
+    forecast = progress.Forecast()
+    for n in range(1, 100):
+        forecast.add(n, 1.01**n)
+    assert forecast.left(1000) is None
+    assert forecast.left(900) is not None
+
+
 def test_the_words() -> None:
     now = datetime(2026, 1, 2, 23, 50, tzinfo=UTC)
     assert progress.said(now, 0.8, 720, 240) == (

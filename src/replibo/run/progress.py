@@ -28,8 +28,12 @@ class Forecast:
         self._points.append((done, seconds))
 
     def left(self, total: int) -> float | None:
-        """Seconds until ``total`` queries are done; None before the third query."""
+        """Seconds until ``total`` queries are done; None as long as too little is done to say: fewer than
+        three queries, or less than a tenth of what this process has to do."""
         if len(self._points) < 3:
+            return None
+        first, last = self._points[0][0], self._points[-1][0]
+        if last - first < (total - first) / 10:
             return None
         (first, start), (done, end) = self._points[0], self._points[-1]
         middle, between = self._points[len(self._points) // 2]
