@@ -37,13 +37,13 @@ def require(runs: Runs, problem: str, *algorithms: str) -> None:
 
 
 def runs_of_type(
-    runs: Runs, entry: FigureEntry, problem_type: str, task: str
+    runs: Runs, entry: FigureEntry, task: str, *problem_types: str
 ) -> dict[str, list[str]]:
-    """The problems of one type that an output shows, with the algorithms that were run on each.
+    """The problems of some types that an output shows, with the algorithms that were run on each.
 
     Args:
-        problem_type: as in the config, e.g. ``coco.Bbob``.
         task: what the problems are called in the message.
+        problem_types: as in the config, e.g. ``coco.Bbob``.
 
     Raises:
         RepliboError: there are none.
@@ -51,7 +51,7 @@ def runs_of_type(
     found = {
         problem: algorithms
         for problem in runs.problems(entry.problems)
-        if runs.entry.problems[problem].type == problem_type
+        if runs.entry.problems[problem].type in problem_types
         and (algorithms := runs.algorithms(problem, entry.algorithms))
     }
     if not found:

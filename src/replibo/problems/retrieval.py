@@ -2,18 +2,19 @@
 document of a corpus that matches an unknown target document best.
 
 A document is a bag of words, "a word frequency vector" over 500 terms; the match is the hierarchical F1
-score (Kiritchenko, Matwin and Famili 2005) of the categories of document and target. The corpus are
-Amazon's product reviews, whose categories have three levels. What is read into the paper stands at the
-arguments.
+score (Kiritchenko, Matwin and Famili 2005) of the categories of document and target. The paper's corpus
+are Amazon's product reviews, whose categories have three levels; `replibo.problems.docstrings` searches
+another. What is read into the paper stands at the arguments.
 """
 
 from __future__ import annotations
 
 import copy
+from abc import abstractmethod
 from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -47,32 +48,39 @@ def hierarchical_f1(found: Category, target: Category) -> float:
     return 2 * common / (len(sets[0]) + len(sets[1]))
 
 
-class Retrieval(Problem):
-    """The hierarchical F1 score of a document with an unknown target document.
+class Corpus(NamedTuple):
+    """Texts and categories of ``n`` documents, and what is recorded of them besides their number."""
+
+    texts: list[str]
+    categories: list[Category]
+    facts: dict[str, Any]
+
+
+class DocumentSearch(Problem):
+    """The hierarchical F1 score of a document with an unknown target document, of some `corpus`.
 
     A finite pool: of documents with the same bag of words the first, and without the target. A native
     point is the bag of words, ``d`` = `terms` counts or weights: one for each of the words that are most
     frequent in the corpus (ties go to the alphabetically first), in alphabetical order.
     There is no noise: the feedback is the score itself.
 
-    The target is drawn once and for all runs (the paper: "a specified target document"), uniformly among
-    the documents whose category has another document in the pool, so that the best score is 1.
+    The target is drawn uniformly among the documents whose category has another document in the pool,
+    so that the best score is 1.
 
     Args:
         terms: size of the vocabulary.
         weights: ``counts`` (as printed: "the number of occurrences") or ``tfidf`` (as released), both as
             scikit-learn makes them.
         stop_words: ``none`` are removed (the paper does not speak of any), or scikit-learn's ``english``.
-        target: ``fixed``, or ``per_seed``: each seed of a run has one of its own, and its own pool.
-        data: where the file of the reviews lies, by its name in the manifest; None takes a generated
-            corpus as a stand-in.
+        target: ``fixed``: once and for all runs (the paper: "a specified target document"), or
+            ``per_seed``: each seed of a run has one of its own, and its own pool.
 
     Attributes:
         scores: ``m``, the score of each of `candidates`.
 
     Raises:
-        RepliboError: the file is damaged, the corpus is smaller than the
-            vocabulary, or no category has two documents.
+        RepliboError: the corpus cannot be read, is smaller than the vocabulary, or no category of it
+            has two documents.
     """
 
     optimal_value = 1.0
@@ -84,30 +92,34 @@ class Retrieval(Problem):
         weights: Literal["counts", "tfidf"] = "counts",
         stop_words: Literal["none", "english"] = "none",
         target: Literal["fixed", "per_seed"] = "fixed",
-        data: Mapping[str, Path] | None = None,
     ) -> None:
-        reviews = generate_stand_in() if data is None else read_reviews(data)
-        if data is None:
-            self.stand_in = (
-                f"{len(reviews.texts)} generated documents of {len(set(reviews.categories))} categories "
-                "on three levels stand in for the Amazon reviews."
-            )
-        bags = _bags_of_words(reviews.texts, terms, weights, stop_words)
+        texts, categories, self._facts = self.corpus()
+        bags = _bags_of_words(texts, terms, weights, stop_words)
         first = _first_places(bags)
         # All that follows is of the different documents only, and so are its rows.
         self._documents = np.array(list(first.values()))
         self._row_of = {key: row for row, key in enumerate(first)}
         self._bags = bags[self._documents]
-        self._paths = sorted(set(reviews.categories))
+        self._paths = sorted(set(categories))
         code = {path: i for i, path in enumerate(self._paths)}
-        self._category = np.array([code[reviews.categories[i]] for i in self._documents])
-        self._counts = {"rows": reviews.rows, "documents": len(reviews.texts)}
+        self._category = np.array([code[categories[i]] for i in self._documents])
+        self._facts |= {
+            "documents": len(texts),
+            "pool": len(first) - 1,
+            "categories": [
+                len({path[: i + 1] for path in self._paths}) for i in range(len(self._paths[0]))
+            ],
+        }
         self.dim = terms
         lower, upper = (getattr(self._bags, name)(axis=0).toarray()[0] for name in ("min", "max"))
         # A term that is as frequent in every document still has a range.
         self.bounds = np.array([lower, np.where(upper > lower, upper, lower + 1.0)])
         self._target_per_seed = target == "per_seed"
         self._take_target("target")
+
+    @abstractmethod
+    def corpus(self) -> Corpus:
+        """What is searched, read once."""
 
     def _take_target(self, *stream: object) -> None:
         """Draw the target from the stream of that name, and leave it out of the pool."""
@@ -142,21 +154,45 @@ class Retrieval(Problem):
         return np.asarray(self._scores[rows])
 
     def recorded(self) -> dict[str, Any]:
-        """Sizes of file, corpus and pool, the number of categories on each level, the target's category
-        and its place in the corpus, and how many documents of the pool have which score; nothing of
-        a family whose seeds have targets of their own."""
+        """The corpus's own facts, the sizes of corpus and pool, the number of categories on each level;
+        where all seeds have one target, its category, its place in the corpus, and how many documents of
+        the pool have which score."""
         if self._target_per_seed:
-            return {}
+            return self._facts
         scores, counts = np.unique(self.scores, return_counts=True)
-        paths = self._paths
         return {
-            **self._counts,
-            "pool": len(self.scores),
-            "categories": [len({path[: i + 1] for path in paths}) for i in range(len(paths[0]))],
+            **self._facts,
             "target": int(self._documents[self.target]),
-            "target_category": list(paths[self._category[self.target]]),
+            "target_category": list(self._paths[self._category[self.target]]),
             "scores": [[float(s), int(n)] for s, n in zip(scores, counts, strict=True)],
         }
+
+
+class Retrieval(DocumentSearch):
+    """The hierarchical F1 score of an Amazon product review with an unknown target review.
+
+    Args:
+        data: where the file of the reviews lies, by its name in the manifest; None takes a generated
+            corpus as a stand-in.
+        settings: of `DocumentSearch`.
+
+    Raises:
+        RepliboError: the file is damaged, or as `DocumentSearch` says.
+    """
+
+    def __init__(self, *, data: Mapping[str, Path] | None = None, **settings: Any) -> None:
+        self._data = data
+        super().__init__(**settings)
+
+    def corpus(self) -> Corpus:
+        """The reviews of known category, or generated ones."""
+        reviews = generate_stand_in() if self._data is None else read_reviews(self._data)
+        if self._data is None:
+            self.stand_in = (
+                f"{len(reviews.texts)} generated documents of {len(set(reviews.categories))} categories "
+                "on three levels stand in for the Amazon reviews."
+            )
+        return Corpus(reviews.texts, reviews.categories, {"rows": reviews.rows})
 
 
 def _bags_of_words(texts: list[str], terms: Count, weights: str, stop_words: str) -> csr_matrix:

@@ -136,11 +136,16 @@ class Scene:
 
 
 def _drive(hand: Hand, body: Any) -> None:
-    """Torque and force of a controller that is proportional to what lacks in velocity."""
-    gain = body.mass * _GAIN
-    body.ApplyTorque(gain * (hand.torque - body.angularVelocity), True)
-    vx, vy = body.linearVelocity
-    body.ApplyForce((gain * (hand.vx - vx), gain * (hand.vy - vy)), body.worldCenter, True)
+    """Torque and force of a controller that is proportional to what lacks in velocity.
+
+    The force is computed by Box2D's vectors, in single precision, as in Wang and Jegelka's code; the
+    torque in double precision. The order of the factors is theirs, too.
+    """
+    from Box2D import b2Vec2
+
+    body.ApplyTorque(body.mass * (hand.torque - body.angularVelocity) * _GAIN, True)
+    lacking = b2Vec2(hand.vx, hand.vy) - body.linearVelocity
+    body.ApplyForce(body.mass * lacking * _GAIN, body.position, True)
 
 
 def reward(x: Array) -> float:
@@ -155,7 +160,9 @@ def reward(x: Array) -> float:
 
 def reward_at(box: Sequence[float], circle: Sequence[float]) -> float:
     """The reward with the centres of the objects at ``box`` and ``circle`` (x and y of each)."""
-    return BOUND - (math.dist(box, BOX_GOAL) + math.dist(circle, CIRCLE_GOAL))
+    # By norm, and one after the other, as Wang and Jegelka's code: equal to the last bit.
+    of_box, of_circle = np.subtract(BOX_GOAL, box), np.subtract(CIRCLE_GOAL, circle)
+    return float(BOUND - np.linalg.norm(of_box) - np.linalg.norm(of_circle))
 
 
 def trajectory(x: Array) -> Array:

@@ -143,7 +143,7 @@ def shown(runs: Runs, entry: FigureEntry) -> dict[str, list[str]]:
     Raises:
         RepliboError: there are none.
     """
-    return runs_of_type(runs, entry, "coco.Bbob", "on the bbob suite")
+    return runs_of_type(runs, entry, "on the bbob suite", "coco.Bbob")
 
 
 def _covered(runs: Runs, seeds: dict[str, Array]) -> str:

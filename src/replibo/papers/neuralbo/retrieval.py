@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CONFIDENCE = 0.95
+AMAZON, DOCSTRINGS = "retrieval.Retrieval", "docstrings.Docstrings"
 
 
 def shown(runs: Runs, entry: FigureEntry) -> dict[str, list[str]]:
@@ -43,7 +44,7 @@ def shown(runs: Runs, entry: FigureEntry) -> dict[str, list[str]]:
     Raises:
         RepliboError: there are none.
     """
-    return runs_of_type(runs, entry, "retrieval.Retrieval", "of the retrieval task")
+    return runs_of_type(runs, entry, "of the retrieval task", AMAZON, DOCSTRINGS)
 
 
 def described(runs: Runs, problem: str) -> str:

@@ -61,7 +61,7 @@ def shown(runs: Runs, entry: FigureEntry) -> dict[str, list[str]]:
     Raises:
         RepliboError: there are none.
     """
-    return runs_of_type(runs, entry, "robot_pushing.RobotPushing", "of robot pushing")
+    return runs_of_type(runs, entry, "of robot pushing", "robot_pushing.RobotPushing")
 
 
 def median_interval(problem: str, *samples: Array) -> Interval:

@@ -133,7 +133,7 @@ def shown(runs: Runs, entry: FigureEntry) -> dict[str, list[str]]:
     Raises:
         RepliboError: there are none.
     """
-    return runs_of_type(runs, entry, "sensitive_samples.SensitiveSamples", "on sensitive samples")
+    return runs_of_type(runs, entry, "on sensitive samples", "sensitive_samples.SensitiveSamples")
 
 
 def classifier_of(runs: Runs, problem: str) -> DigitClassifier:
