@@ -80,7 +80,9 @@ def test_the_digest_is_of_texts_and_categories(installed: Path) -> None:
 
 
 def test_a_package_that_is_not_installed() -> None:
-    with pytest.raises(RepliboError, match=r"^packages: must be installed packages, got 'no-such'$"):
+    with pytest.raises(
+        RepliboError, match=r"^packages: must be installed packages, got 'no-such'$"
+    ):
         read_docstrings(["no-such"])
 
 

@@ -32,7 +32,7 @@ ENTRY = made_paper(
     "initial",
 )
 FIGURE = FigureEntry(caption="The caption.", function="f")
-SEEDS = list(range(24))
+SEEDS = list(range(48))  # two instances of each function
 
 
 def made_runs(gaps, seeds=SEEDS, scale="paper"):
@@ -55,7 +55,7 @@ def made_runs(gaps, seeds=SEEDS, scale="paper"):
     return Runs(ENTRY, {"scale": scale, "problems": problems}, pa.concat_tables(parts))
 
 
-def steps(share, n=24, evaluations=40):
+def steps(share, n=48, evaluations=40):
     """Gaps of which the ``share`` largest targets are reached from evaluation 10 on, none before."""
     gap = np.full((n, evaluations), 1e5)
     count = np.broadcast_to(np.round(np.asarray(share) * 51).astype(int), n)
@@ -113,19 +113,27 @@ def test_shares_reached_by_counting(gap):
 
 
 def test_the_bootstrap_interval():
-    values = np.random.default_rng(0).normal(2.0, 3.0, size=(400, 2))
-    interval = paper.bootstrap_interval(values, "bbob_2d")
+    seeds = np.arange(360)  # 24 functions, whose means are far apart
+    functions = np.array([member(seed)[0] for seed in seeds])
+    noise = np.random.default_rng(0).normal(2.0, 3.0, size=(360, 2))
+    values = noise + 50.0 * functions[:, None]
+    interval = paper.bootstrap_interval(values, "bbob_2d", seeds)
     np.testing.assert_allclose(interval.mean, values.mean(axis=0))
-    half = 1.96 * values.std(axis=0) / 20  # of a mean of 400, by the normal distribution
+    # of a stratified mean, by the normal distribution: the functions' own means add nothing
+    within = [values[functions == one].var(axis=0) / 15 for one in range(1, 25)]
+    half = 1.96 * np.sqrt(np.sum(within, axis=0)) / 24
     np.testing.assert_allclose(interval.high - interval.mean, half, rtol=0.1)
     np.testing.assert_allclose(interval.mean - interval.low, half, rtol=0.1)
-    again = paper.bootstrap_interval(values[:, 0], "bbob_2d")  # same resamples, column by column
+    # the same resamples, column by column
+    again = paper.bootstrap_interval(values[:, 0], "bbob_2d", seeds)
     assert (again.low, again.high) == pytest.approx((interval.low[0], interval.high[0]), rel=1e-12)
-    assert paper.bootstrap_interval(values[:, 0], "bbob_3d").low != again.low
-    same = paper.bootstrap_interval(np.full(5, 0.25), "bbob_2d")
+    assert paper.bootstrap_interval(values[:, 0], "bbob_3d", seeds).low != again.low
+    same = paper.bootstrap_interval(np.full(48, 0.25), "bbob_2d", seeds[:48])
     np.testing.assert_allclose([same.low, same.mean, same.high], 0.25, rtol=1e-12)
-    one = paper.bootstrap_interval(np.array([0.25]), "bbob_2d")
-    assert one.mean == 0.25 and np.isnan(one.low) and np.isnan(one.high)
+    # a function of one instance: no interval, rather than one of no width
+    for n in (1, 5, 24, 47):
+        one = paper.bootstrap_interval(values[:n, 0], "bbob_2d", seeds[:n])
+        assert one.mean == values[:n, 0].mean() and np.isnan(one.low) and np.isnan(one.high)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +156,7 @@ def test_coverage(seeds, text):
 def test_the_curves_of_the_figure():
     rng = np.random.default_rng(0)
     gaps = {
-        (problem, name): 10 ** rng.uniform(-3, 4, size=(24, 20 * dim + 7))
+        (problem, name): 10 ** rng.uniform(-3, 4, size=(48, 20 * dim + 7))
         for problem, dim in DIMS.items()
         for name in ALGORITHMS
     }
@@ -170,11 +178,11 @@ def test_the_curves_of_the_figure():
     caption = plotting.caption_of(figure).replace("\n", " ")
     for words in (
         "The caption. Share of",
-        "95 % percentile intervals of a bootstrap over the (function, instance) pairs",
-        "24 of 24 functions, 1 of 15 instances each",
+        "95 % percentile intervals of a bootstrap over the instances of each function",
+        "24 of 24 functions, 2 of 15 instances each",
         "up to 20 D evaluations",
-        "24 seeds. Smaller than",
-        "24 of 360 seeds",
+        "48 seeds. Smaller than",
+        "48 of 360 seeds",
     ):
         assert words in caption
     plt.close(figure)
@@ -208,7 +216,7 @@ def test_what_was_not_run_is_not_drawn(tmp_path):
 def test_only_the_pairs_that_all_methods_ran_are_compared():
     runs = made_runs(
         {
-            ("bbob_2d", "neural_bo"): (steps([0.2] * 5 + [1.0] * 19), SEEDS),
+            ("bbob_2d", "neural_bo"): (steps([0.2] * 5 + [1.0] * 43), SEEDS),
             ("bbob_2d", "gp_ucb"): (steps(0.6, n=5), SEEDS[:5]),
         }
     )
@@ -220,7 +228,7 @@ def test_only_the_pairs_that_all_methods_ran_are_compared():
     assert figure.axes[0].get_lines()[0].get_ydata()[-1] == pytest.approx(10 / 51)
     plt.close(figure)
     alone = paper.coco_final(runs, FIGURE.model_copy(update={"algorithms": ["neural_bo"]}))
-    assert tuples(alone)[0][2:5] == (24, 40, pytest.approx((5 * 10 + 19 * 51) / 24 / 51))
+    assert tuples(alone)[0][2:5] == (48, 40, pytest.approx((5 * 10 + 43 * 51) / 48 / 51))
 
     apart = made_runs(
         {
@@ -243,19 +251,19 @@ def test_the_table(tmp_path):
         {
             ("bbob_2d", "neural_bo"): steps(share),
             ("bbob_5d", "gp_ucb"): (over, [0, 24, 48]),
-            ("bbob_2d", "gp_ucb"): over[[0] * 24],
+            ("bbob_2d", "gp_ucb"): over[[0] * 48],
         }
     )
     table = paper.coco_final(runs, FIGURE)
     assert table.frame.columns.is_unique
     first, second, third = tuples(table)
-    assert first[:4] == ("2-D", "NEURAL_BO", 24, 40)
+    assert first[:4] == ("2-D", "NEURAL_BO", 48, 40)
     reached = np.round(np.array([1.0, 0.8, 0.4, 0.2, 0.0]) * 51) / 51
     np.testing.assert_allclose(first[7:], reached)
     sizes = np.bincount(groups)
-    assert first[4] == pytest.approx(reached @ sizes / 24)
-    assert first[5] < first[4] < first[6]
-    assert second[:5] == ("2-D", "GP_UCB", 24, 40, pytest.approx(11 / 51))
+    assert first[4] == pytest.approx(reached @ sizes / 48)
+    assert first[5] == pytest.approx(first[4]) == first[6]  # nothing varies within a function
+    assert second[:5] == ("2-D", "GP_UCB", 48, 40, pytest.approx(11 / 51))
     assert third[:5] == ("5-D", "GP_UCB", 3, 45, 1.0)  # 45 are fewer than 20 D
     assert third[7:] == (1.0, None, None, None, None)  # f1 alone
     tables.save(table, [tmp_path / f"coco_final.{suffix}" for suffix in ("csv", "md", "tex")])
@@ -271,7 +279,7 @@ def compare(gaps, baselines=("gp_ucb",), problems=("bbob_2d",)):
 
 
 def test_the_three_outcomes():
-    spread = np.linspace(0.1, 0.9, 24)
+    spread = np.linspace(0.1, 0.9, 48)
     own = ("bbob_2d", "neural_bo")
     for shift, outcome in ((-0.1, "supported"), (0.1, "contradicted"), (0.0, "open")):
         # paired: a small difference shows though the functions differ much
@@ -296,7 +304,7 @@ def test_the_numbers_of_the_claim():
     assert [c.outcome for c in found] == ["supported", "contradicted"] * 2
     assert found[0].ours == (
         "2-D: NEURAL_BO 0.588, GP_UCB 0.000, difference +0.588 [+0.588, +0.588] "
-        "(24 of 24 functions, 1 of 15 instances each), p 0.0020"
+        "(24 of 24 functions, 2 of 15 instances each), p 0.0020"
     )
     assert found[3].ours == (
         "3-D: NEURAL_BO 0.588, RANDOM_SEARCH 1.000, difference -0.412 [-0.412, -0.412]"
@@ -306,15 +314,15 @@ def test_the_numbers_of_the_claim():
 def test_only_common_seeds_are_paired_and_the_coverage_is_said():
     found = compare(
         {
-            ("bbob_2d", "neural_bo"): (steps([0.2, 0.2, 1.0, 1.0], n=4), [0, 1, 2, 3]),
-            ("bbob_2d", "gp_ucb"): (steps([0.6, 0.6, 0.0], n=3), [0, 1, 9]),
-            ("bbob_2d", "random_search"): (steps([0.6, 0.6], n=2), [2, 3]),
+            ("bbob_2d", "neural_bo"): (steps([0.2, 0.2, 1.0, 1.0], n=4), [0, 24, 1, 25]),
+            ("bbob_2d", "gp_ucb"): (steps([0.6, 0.6, 0.0], n=3), [0, 24, 9]),
+            ("bbob_2d", "random_search"): (steps([0.6, 0.6], n=2), [1, 25]),
         },
         baselines=("gp_ucb", "random_search"),
     )
     assert [c.outcome for c in found] == ["contradicted", "supported"]
-    assert "2 of 24 functions (f1, f6), 1 of 15 instances each" in found[0].ours
-    assert "2 of 24 functions (f11, f16)" in found[1].ours
+    assert "1 of 24 functions (f1), 2 of 15 instances each" in found[0].ours
+    assert "1 of 24 functions (f6), 2 of 15" in found[1].ours
 
 
 def test_a_baseline_that_was_not_run_is_open_and_named():
@@ -329,14 +337,17 @@ def test_a_baseline_that_was_not_run_is_open_and_named():
     assert found[0].ours.endswith("was not run")
 
 
+def test_one_instance_of_a_function_leaves_it_open():
+    """However large the difference: nothing tells its spread."""
+    other = {("bbob_2d", "gp_ucb"): (steps(0.0, n=25), list(range(25)))}
+    (found,) = compare({("bbob_2d", "neural_bo"): steps(1.0), **other})
+    assert found.outcome == "open" and "[+nan, +nan]" in found.ours
+
+
 @pytest.mark.parametrize(
     ("other", "message"),
     [
         ({}, "no baseline was run on bbob_2d"),
-        (
-            {("bbob_2d", "gp_ucb"): (steps(0.5, n=1), [3])},
-            "a single .function, instance. in common",
-        ),
         (
             {("bbob_2d", "gp_ucb"): (steps(0.5, n=2), [90, 91])},
             "no .function, instance. was run by",

@@ -5,12 +5,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from replibo.config import load
 from replibo.config.models import COLORS, FigureEntry
 from replibo.errors import RepliboError
 from replibo.papers.neuralbo import memory as paper
 from replibo.results import plotting, tables
 from replibo.results.comparisons import MissingRunsError, judge
-from replibo.results.runs import Runs
+from replibo.results.runs import Runs, read
+from replibo.run import pairs
 
 from .conftest import made_paper, tuples
 
@@ -88,16 +90,21 @@ ALL = {
 SHOWN = ["GP_UCB", "NEURAL_BO", "NEURAL_BO_PRINTED", "NEURAL_GREEDY"]
 
 
+def measured(ax):
+    """The lines of what was run."""
+    return [line for line in ax.get_lines() if line.get_label() != "_calculated"]
+
+
 def test_the_lines_of_the_figure(tmp_path):
     figure = paper.figure_6(made_runs(ALL), FIGURE)
     held, peaks = figure.axes
     assert (held.get_ylabel(), peaks.get_ylabel()) == ("MiB", "")  # said once
     for ax in figure.axes:
-        assert [line.get_label() for line in ax.get_lines()] == SHOWN
-        for line, name in zip(ax.get_lines(), ALGORITHMS, strict=False):
+        assert [line.get_label() for line in measured(ax)] == SHOWN
+        for line, name in zip(measured(ax), ALGORITHMS, strict=False):
             assert line.get_color() == COLORS[ALGORITHMS[name]]
     assert held.get_yscale() == "log" and peaks.get_yscale() == "linear"
-    gp, dual, printed, greedy = held.get_lines()
+    gp, dual, printed, greedy = measured(held)
     # the last of 300 iterations is chosen from 314 observations
     assert gp.get_xdata().tolist() == list(range(1, 301))
     assert gp.get_ydata()[[0, -1]] == pytest.approx(np.array([8 * 15**2, 8 * 314**2]) / 2**20)
@@ -110,6 +117,11 @@ def test_the_lines_of_the_figure(tmp_path):
     assert peaks.get_lines()[0].get_ydata()[-1] == 300 + 314 + 5
     band = peaks.collections[0].get_paths()[0].get_extents()
     assert (band.ymin, band.ymax) == (315, 624)
+    # what is constant goes on to 6,000 evaluations; made numbers follow no formula, and end
+    later = [line for line in held.get_lines() if line not in measured(held)]
+    assert [line.get_color() for line in later] == [printed.get_color(), greedy.get_color()]
+    assert later[0].get_xdata()[[0, -1]].tolist() == [100, 6000 - 15]
+    assert set(later[0].get_ydata()) == {512e6 / 2**20}
     caption = plotting.caption_of(figure).replace("\n", " ")
     for words in (
         "The caption. Held: all tensors",
@@ -134,7 +146,7 @@ def test_one_seed_one_query_and_no_measured_peak(tmp_path):
     plotting.save(figure, [tmp_path / "figure_6.png"])
     plt.close(figure)
     (row,) = tuples(paper.memory(runs, FIGURE))
-    assert row[2:] == (1, *[8 * 15**2 / 2**20] * 3, 1.0, None, None, None)
+    assert row[2:] == (1, *[8 * 15**2 / 2**20] * 3, 1.0, *[None] * 5)
     tables.save(
         paper.memory(runs, FIGURE), [tmp_path / f"memory.{s}" for s in ("md", "tex", "csv")]
     )
@@ -175,8 +187,28 @@ def test_the_table():
     assert 0 < dual[7] < 2
     assert printed[6] == greedy[6] == 1.0
     assert printed[7] == 0.0 and table.shown()["exponent"][2] == "0.00"
-    assert gp[8:] == (320.0, 619.0)
+    assert gp[8:] == (320.0, 619.0, None, None)
+    assert printed[10:] == (512e6 / 2**20,) * 2
     assert table.shown()["last / first"][0] == "438.2"
+
+
+def test_the_calculated_bytes_are_those_of_every_published_query():
+    """Otherwise there are none; what they are at 6,000 observations by hand."""
+    config = load.load()
+    problems = ["robot_pushing", "robot_memory"]
+    wanted = pairs.at(config, "neuralbo", "published", problems)
+    runs = read(config, "neuralbo", "published", wanted, "")
+    at = np.array([6000.0])
+    mib = {
+        name: paper.calculated(runs, name, own, at)[0] / 2**20
+        for _, name in wanted
+        if (own := paper.memory_of(runs, name, problems)) is not None
+    }
+    # 500 hidden units, 14 inputs (15 with a constant one): p = 8,000 with the constant input
+    assert mib["neural_bo_printed"] == pytest.approx((8 * 8000**2 + 96_000) / 2**20)
+    dual = [name for name in mib if name in ("neural_bo", "neural_bo_standardised")]
+    assert dual and all(mib[name] == pytest.approx(384, abs=1) for name in dual)
+    assert 8 * 6000**2 / 2**20 < mib["gp_ucb"] < 8 * 6300**2 / 2**20
 
 
 # The claim

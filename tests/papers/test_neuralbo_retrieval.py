@@ -29,6 +29,7 @@ ENTRY = made_paper(
     {
         "retrieval": {"type": "retrieval.Retrieval", "label": "Amazon reviews"},
         "retrieval_tfidf": {"type": "retrieval.Retrieval", "label": "Amazon reviews, tf-idf"},
+        "docstrings": {"type": "docstrings.Docstrings", "label": "Docstrings"},
         "ackley_10": {"type": "synthetic.Synthetic", "label": "Ackley, 10-D"},
     },
     ALGORITHMS,
@@ -136,8 +137,9 @@ def test_the_curves_of_the_figure(tmp_path):
     for words in (
         "The caption. Largest hierarchical F1 score so far",
         "shaded: ± one standard deviation, cut off at 0 and 1",
-        f"Amazon reviews, tf-idf: {FACTS['pool']:,} documents, 4, 16, 64 categories on the levels",
-        f"{FACTS['scores'][-1][1]} documents (1.35%) of the target's own",
+        "Amazon reviews, tf-idf: 2,000 documents, 4, 16, 64 categories on the levels",
+        f"the pool are the {FACTS['pool']:,} with different bags of words, without the target",
+        f"{FACTS['scores'][-1][1]} of them (1.35%) of the target's own category.",
         "10 seeds. Smaller than",
         STAND_IN,
     ):
@@ -170,6 +172,46 @@ def test_without_runs_a_line_says_so():
         paper.figure_4(runs, FigureEntry(caption="c", function="f", algorithms=["dngo"]))
 
 
+def test_the_papers_counts_stand_beside_ours():
+    """A file of the right shape that is not the paper's says so."""
+    scores = {("retrieval", "neural_bo"): some()}
+    printed = {**FACTS, "rows": 40_000, "documents": 37_738, "categories": [6, 64, 464]}
+    same = paper.described(made_runs(scores, recorded=printed), "retrieval")
+    assert same.endswith("These are the paper's 37,738 of 40,000 and 6, 64, 464.")
+    for key, value in {"rows": 39_999, "documents": 37_737, "categories": [6, 64, 463]}.items():
+        other = paper.described(made_runs(scores, recorded={**printed, key: value}), "retrieval")
+        assert "WARNING: not the paper's 37,738 of 40,000 and 6, 64, 464; another corpus." in other
+    generated = paper.described(made_runs(scores, stand_in=STAND_IN), "retrieval")
+    assert "paper" not in generated
+
+
+def test_the_corpus_of_docstrings_is_named():
+    facts = {
+        "versions": {"numpy": "2.4.6", "scipy": "1.17.1"},
+        "digest": "0123456789abcdef" * 4,
+        "documents": 4000,
+        "pool": 3900,
+        "categories": [2, 30, 400],
+    }
+    runs = made_runs({("docstrings", "neural_bo"): some()}, recorded=facts)
+    assert paper.described(runs, "docstrings") == (
+        "Docstrings: 4,000 documents, 2, 30, 400 categories on the levels from 1 on; the pool are the "
+        "3,900 with different bags of words, without the target; each seed has a target of its own. "
+        "Docstrings of numpy 2.4.6, scipy 1.17.1 (SHA-256 0123456789abcdef…)."
+    )
+    assert list(paper.shown(runs, FIGURE)) == ["docstrings"]
+
+
+@settings(deadline=None, max_examples=50)
+@given(arrays(float, (4, 7), elements=st.sampled_from([0.0, 2 / 3, 1.0])))
+def test_queries_to_the_best_by_counting(f):
+    expected = [
+        next((t for t, value in enumerate(row) if value == 1.0), np.inf) for row in f.tolist()
+    ]
+    found = paper.queries_to_best(np.maximum.accumulate(f, axis=1))
+    np.testing.assert_array_equal(found, expected)
+
+
 # The table
 
 
@@ -188,15 +230,16 @@ def test_the_table(tmp_path):
     assert first[6:8] == pytest.approx((interval.low, interval.high))
     wilson = scipy.stats.binomtest(6, 10).proportion_ci(0.95, method="wilson")
     assert first[8:11] == pytest.approx((0.6, wilson.low, wilson.high))
-    assert first[11] == 0.5
+    assert first[11:] == (HORIZON, 0.5)  # six of ten at the last query
+    assert second[11] is None
     assert second[4:9] == pytest.approx((2 / 3, 0.0, 2 / 3, 2 / 3, 0.0), abs=1e-12)
     assert third[2:9] == (1, HORIZON, 1.0, None, None, None, 1.0)
     assert table.shown()["largest F1, mean"].tolist() == ["0.767", "0.667", "1.000"]
-    assert table.shown().iloc[0, 8:].tolist() == ["60%", "31%", "83%", "0.5"]
+    assert table.shown().iloc[0, 8:].tolist() == ["60%", "31%", "83%", "8", "0.5"]
     assert "1 to 10 seeds" in table.caption and "documents" in table.caption
     tables.save(table, [tmp_path / f"retrieval_final.{suffix}" for suffix in ("csv", "md", "tex")])
     untimed = paper.retrieval_final(made_runs(scores, timings=False), FIGURE)
-    assert tuples(untimed)[0][11] is None
+    assert tuples(untimed)[0][12] is None
 
 
 @settings(deadline=None, max_examples=50)

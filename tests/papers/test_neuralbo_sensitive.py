@@ -282,6 +282,24 @@ def test_the_table():
     assert reference["algorithm"] == "200 images at random" and 0 < reference["N_S = 1"] < 1
 
 
+def test_the_objective_reached_and_its_difference():
+    runs = made_runs(everything())
+    table = paper.objective(runs, FIGURE, algorithm="neural_bo")
+    own = {row["algorithm"]: row for row in records(table) if row["problem"] == "Log-probabilities"}
+    reached = {name: runs.f("sensitive", name).max(axis=1) for name in runs.algorithms("sensitive")}
+    assert own.keys() == {name.upper() for name in reached} and len(own) > 1
+    for name, values in reached.items():
+        row = own[name.upper()]
+        assert row["objective, mean"] == pytest.approx(values.mean())
+        if name == "neural_bo":
+            assert row["difference, mean"] is None
+        elif len(values) == len(reached["neural_bo"]):
+            test = stats.ttest_rel(values, reached["neural_bo"]).confidence_interval(0.95)
+            assert row["difference, low"] == pytest.approx(test.low, nan_ok=True)
+            assert row["difference, high"] == pytest.approx(test.high, nan_ok=True)
+    assert "Difference to NEURAL_BO" in table.caption
+
+
 # The claim
 
 

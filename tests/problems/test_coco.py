@@ -10,6 +10,7 @@ from replibo.config import registry
 from replibo.errors import RepliboError
 from replibo.problems import coco
 from replibo.problems.coco import Bbob, member
+from replibo.streams import RunStreams
 
 SEED_OF = {member(seed): seed for seed in range(360)}
 
@@ -99,6 +100,22 @@ def test_the_family_is_the_member_of_seed_0_and_stays_it():
     np.testing.assert_array_equal(family.evaluate_true(np.asfortranarray(X)), before)
 
 
+def test_the_offset_is_seen_where_it_is_kept():
+    import cocoex
+
+    x = np.random.default_rng(0).uniform(-5, 5, size=3)
+    streams = RunStreams("neuralbo", "bbob_3d", "neural_bo", 0)
+    kept, removed = Bbob(dim=3, offset="kept"), Bbob(dim=3)
+    for seed in (0, 5, 77):
+        ours, usual = kept.of_seed(seed), removed.of_seed(seed)
+        theirs = cocoex.BareProblem("bbob", ours.function, 3, ours.instance)
+        seen = ours.observe(x, streams, 0)
+        assert seen.f == usual.observe(x, streams, 0).f == usual.observe(x, streams, 0).y
+        assert seen.y == pytest.approx(-theirs(x), rel=1e-12, abs=1e-9)
+        assert abs(seen.y - seen.f) == pytest.approx(abs(theirs.best_value()), rel=1e-9)
+    assert abs(kept.of_seed(0).f_opt) > 1  # there is an offset
+
+
 ALL_MEMBERS = """
 import hashlib
 import numpy as np
@@ -121,6 +138,6 @@ def test_two_processes_in_one_folder_agree_and_write_no_file(tmp_path):
 
 
 def test_the_config_knows_it_and_cocoex_is_imported_late():
-    assert registry.parameters("problems", "coco.Bbob") == ("dim",)
+    assert registry.parameters("problems", "coco.Bbob") == ("dim", "offset")
     code = "import sys, replibo.problems.coco; sys.exit('cocoex' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

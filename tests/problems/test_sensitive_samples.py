@@ -41,7 +41,7 @@ from replibo.problems.sensitive_samples import (
 )
 from replibo.streams import RunStreams, generator
 
-OUTPUTS = ("log_softmax", "softmax")
+OUTPUTS = ("log_softmax", "softmax", "logits")
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,14 @@ continuous optimizers in a black-box setting", 2021).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from replibo.errors import RepliboError
-from replibo.problems.base import Array, Problem
+from replibo.problems.base import Array, Observation, Problem
 from replibo.settings import SettingError
+from replibo.streams import RunStreams
 
 if TYPE_CHECKING:
     from cocoex import BareProblem
@@ -62,6 +63,9 @@ class Bbob(Problem):
 
     Args:
         dim: d; one of `DIMENSIONS`, those of the suite.
+        offset: the constant f_opt that COCO adds to each member, from -1,000 to 1,000: ``removed`` from y
+            (which is f), or ``kept`` (y = -f_bbob, f as above), as in COCO's own experiments. No method
+            that standardises y sees a difference; one that takes y as it is does.
 
     Attributes:
         function: 1 … 24; of the object itself, before `of_seed`, that of seed 0.
@@ -72,17 +76,17 @@ class Bbob(Problem):
 
     optimizers: Array
 
-    def __init__(self, *, dim: int) -> None:
+    def __init__(self, *, dim: int, offset: Literal["removed", "kept"] = "removed") -> None:
         if dim not in DIMENSIONS:
             raise SettingError("dim", f"must be 2, 3, 5, 10, 20 or 40, got {dim}")
-        self.dim = dim
+        self.dim, self.offset = dim, offset
         self.bounds = np.array([[-5.0] * self.dim, [5.0] * self.dim])
         self.optimal_value = 0.0
         self._take(*member(0))
 
     def of_seed(self, seed: int) -> Bbob:
         """The member of ``seed``: its function and instance (`member`)."""
-        made = Bbob(dim=self.dim)
+        made = Bbob(dim=self.dim, offset=self.offset)
         made._take(*member(seed))
         return made
 
@@ -98,3 +102,8 @@ class Bbob(Problem):
         """f_opt - f_bbob, shape ``n``, at the native points ``X``, ``n x d``."""
         f: Array = self._bare(np.ascontiguousarray(X, dtype=np.float64))
         return self.f_opt - f
+
+    def observe(self, x: Array, streams: RunStreams, query: int) -> Observation:
+        """f without noise; y is f, or -f_bbob with ``offset="kept"``."""
+        seen = super().observe(x, streams, query)
+        return seen if self.offset == "removed" else Observation(y=seen.f - self.f_opt, f=seen.f)

@@ -182,8 +182,9 @@ class SensitiveSamples(Problem):
     the same result; so all runs optimise the same function, and a sample of one is a sample for all.
 
     Args:
-        outputs: f, the ten ``log_softmax`` outputs of the network (log-probabilities), or their
-            ``softmax`` (probabilities, He et al.'s own f).
+        outputs: f, the ten ``log_softmax`` outputs of the network (log-probabilities), their
+            ``softmax`` (probabilities), or the ``logits``. He et al.'s released code differentiates
+            log-probabilities (their sum, by the last layer); an earlier version of it the largest logit.
         upscaling: how 7 x 7 pixels become 28 x 28: ``bilinear`` or ``nearest``.
         epochs: of the classifier's training, 60,000 images each.
         data: where the files of MNIST lie, by their names in the manifest; None takes scikit-learn's

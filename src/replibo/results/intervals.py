@@ -132,9 +132,14 @@ def jackknife_interval(
 
 
 def bootstrap_mean_interval(
-    values: Array, confidence: float, resamples: int, rng: np.random.Generator
+    values: Array,
+    confidence: float,
+    resamples: int,
+    rng: np.random.Generator,
+    strata: Array | None = None,
 ) -> Interval:
-    """The mean over the first axis with its percentile bootstrap interval; NaN where n = 1.
+    """The mean over the first axis with its percentile bootstrap interval; NaN where n = 1, or a stratum
+    has one value, whose spread nothing tells.
 
     The resamples are drawn as counts, so that they cost a matrix product; `scipy.stats.bootstrap`
     would gather ``resamples x n x …`` numbers.
@@ -144,11 +149,16 @@ def bootstrap_mean_interval(
         confidence: in (0, 1).
         resamples: how many.
         rng: the same state for all methods that are to be resampled together.
+        strata: ``n``, which of the values are drawn in place of each other; None: all.
     """
     n, mean = len(values), values.mean(axis=0)
-    if n == 1:
-        return Interval.around(mean, math.nan, 1, confidence)
-    counts = rng.multinomial(n, np.full(n, 1 / n), size=resamples)
+    _, stratum = np.unique(np.zeros(n) if strata is None else strata, return_inverse=True)
+    sizes = np.bincount(stratum)
+    if sizes.min() == 1:
+        return Interval.around(mean, math.nan, n, confidence)
+    counts = np.empty((resamples, n))
+    for own, size in enumerate(sizes):
+        counts[:, stratum == own] = rng.multinomial(size, np.full(size, 1 / size), size=resamples)
     means = counts @ values.reshape(n, -1) / n
     low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
     shape = np.shape(mean)

@@ -44,8 +44,9 @@ CONFIDENCE = 0.95
 RESAMPLES = 2000
 
 BOOTSTRAP = (
-    "95 % percentile intervals of a bootstrap over the (function, instance) pairs "
-    f"({RESAMPLES} resamples, the same for all methods), which takes them for a sample of such pairs"
+    "95 % percentile intervals of a bootstrap over the instances of each function "
+    f"({RESAMPLES} resamples, the same for all methods): the functions are the suite's, its instances a "
+    "sample; none where a function has one instance"
 )
 
 
@@ -75,21 +76,24 @@ def shares_reached(f: Array, optimal_value: float) -> Array:
     return np.asarray(np.mean(reached[:, :, None] <= evaluations, axis=1))
 
 
-def bootstrap_interval(values: Array, problem: str) -> Interval:
-    """The mean over the runs with its 95 % percentile bootstrap interval.
+def bootstrap_interval(values: Array, problem: str, seeds: Array) -> Interval:
+    """The mean over the runs with its 95 % percentile bootstrap interval, stratified: of each function's
+    instances as many are drawn as there are.
 
-    The resamples depend on ``problem`` and the number of runs alone, so that methods which ran the
-    same pairs are resampled together.
+    The resamples depend on ``problem`` and the seeds alone, so that methods which ran the same pairs are
+    resampled together.
 
     Args:
         values: ``n x …``, one row for each (function, instance) pair.
         problem: its name in the config, which names the random stream.
+        seeds: ``n``, which pairs they are (`member`).
 
     Returns:
-        An `Interval`; ``low`` and ``high`` are NaN where n = 1.
+        An `Interval`; ``low`` and ``high`` are NaN where a function has one instance.
     """
     rng = generator("neuralbo", problem, "bootstrap", len(values))
-    return bootstrap_mean_interval(values, CONFIDENCE, RESAMPLES, rng)
+    functions = np.array([member(int(seed))[0] for seed in seeds])
+    return bootstrap_mean_interval(values, CONFIDENCE, RESAMPLES, rng, functions)
 
 
 def _common(runs: Runs, problem: str, algorithms: Sequence[str]) -> tuple[Array, list[Array]]:
@@ -170,7 +174,7 @@ def figure_2(runs: Runs, entry: FigureEntry) -> Figure:
         covered[problem], shares = common_shares(runs, problem, algorithms)
         for name, values in shares.items():
             x = np.log10(np.arange(1, values.shape[1] + 1) / dim)
-            interval = bootstrap_interval(values, problem)
+            interval = bootstrap_interval(values, problem, covered[problem])
             look = runs.entry.algorithms[name]
             ends = (interval.low, interval.high) if name in with_band else None
             plotting.curve(ax, x, interval.mean, look, ends, step=True)
@@ -203,7 +207,7 @@ def coco_final(runs: Runs, entry: FigureEntry) -> Table:
         functions = np.array([member(int(seed))[0] for seed in seeds])
         for name, values in shares.items():
             final = values[:, -1]
-            interval = bootstrap_interval(final, problem)
+            interval = bootstrap_interval(final, problem, seeds)
             row = {
                 "problem": runs.entry.problems[problem].label,
                 "algorithm": label_of(runs, name),
@@ -237,12 +241,12 @@ def highest_ecdf_at_budget(
 
     For each problem (a dimension) and baseline, the shares are subtracted run by run, on the
     (function, instance) pairs that both ran, and the mean difference gets a 95 % bootstrap interval
-    over the pairs. Supported: it lies above 0; contradicted: below 0; open: it holds 0, or the
-    baseline was not run.
+    over each function's instances. Supported: it lies above 0; contradicted: below 0; open: it holds
+    0, there is none since a function has one instance, or the baseline was not run.
 
     Raises:
-        MissingRunsError: ``algorithm`` was not run, or no baseline was, or two of them have fewer than
-            two pairs in common.
+        MissingRunsError: ``algorithm`` was not run, or no baseline was, or two of them have no pair in
+            common.
     """
     comparisons: list[Undecided | Comparison] = []
     said = ""
@@ -255,12 +259,7 @@ def highest_ecdf_at_budget(
                 comparisons.append(Comparison("open", text))
                 continue
             seeds, (own, other) = _common(runs, problem, (algorithm, baseline))
-            if len(seeds) < 2:
-                raise MissingRunsError(
-                    f"{problem}: {algorithm} and {baseline} have a single (function, instance) in "
-                    "common, which gives no interval"
-                )
-            interval = bootstrap_interval(own[:, -1] - other[:, -1], problem)
+            interval = bootstrap_interval(own[:, -1] - other[:, -1], problem, seeds)
             text = (
                 f"{label}: {label_of(runs, algorithm)} {own[:, -1].mean():.3f}, "
                 f"{label_of(runs, baseline)} {other[:, -1].mean():.3f}, {shown_difference(interval)}"

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replibo.config.models import COLORS, FigureEntry
+from replibo.algorithms.parts.refit import RefitSchedule
+from replibo.config.models import COLORS, AlgorithmEntry, FigureEntry
 from replibo.errors import RepliboError
 from replibo.papers.common import label_of, outcome
 from replibo.problems.base import Array
@@ -24,6 +25,7 @@ from replibo.results import plotting
 from replibo.results.comparisons import Comparison, MissingRunsError
 from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table
+from replibo.surrogates.tangent_kernel import FIRST_CAPACITY, MORE_ROWS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,6 +33,10 @@ if TYPE_CHECKING:
 TASK = "robot_pushing.RobotPushing"
 HELD, PEAK = "surrogate_bytes", "peak_mib"
 MIB = 2**20
+EVALUATIONS = 6000
+"""Of the paper's robot task."""
+AT = (2000, EVALUATIONS)
+"""Observations at which the table calculates."""
 
 EXPLAINED = (
     "Held: all tensors that the surrogate keeps from query to query, room for observations to come and "
@@ -40,6 +46,10 @@ EXPLAINED = (
     "process has held until then, interpreter, PyTorch and the problem included (on a GPU: PyTorch's "
     "tensors), measured; where one process makes several runs, of them all, and of a resumed run that of "
     "its last process."
+)
+CALCULATED = (
+    f"Thin lines: calculated from the sizes of these tensors up to {EVALUATIONS:,} evaluations, which "
+    "were not run; only of methods whose calculated bytes are the held ones at every query that was."
 )
 
 
@@ -102,6 +112,41 @@ def memory_of(runs: Runs, algorithm: str, problems: Sequence[str]) -> Memory | N
     return max(found, key=lambda memory: len(memory.held), default=None)
 
 
+def calculated(runs: Runs, name: str, own: Memory, observations: Array) -> Array | None:
+    """The bytes that a surrogate will hold at some numbers of observations; None where no formula gives
+    what was held at each of the run's own.
+
+    A Gaussian process: factor, inputs, y and the solved y, with room until the next fit. NeuralBO's
+    σ in dual form: the factor, two buffers of a row for each candidate and the features of every
+    observation, in buffers that double up to 1,024 rows and then grow by as many; kernel and network.
+    What was the same at every query stays so.
+    """
+    entry, dim = runs.entry.algorithms[name], runs.dim(own.problem)
+    initial = runs.initial_points(own.problem)
+    if len(own.held) > 1 and np.all(own.held == own.held[0]):
+        return np.full(len(observations), own.held[0])
+    known, wanted = (_formula(entry, dim, initial, n) for n in (own.observations, observations))
+    return wanted if known is not None and np.array_equal(known, own.held) else None
+
+
+def _formula(entry: AlgorithmEntry, dim: int, initial: int, n: Array) -> Array | None:
+    settings = entry.parameters
+    if entry.type in ("gp_ucb.GpUcb", "gp_ts.GpTs", "gp_ei.GpEi"):
+        schedule = RefitSchedule(settings.get("refit_growth", 0.05))
+        rows = np.array([schedule.after(schedule.in_force(int(k), initial)) - 1 for k in n])
+        return np.asarray(8.0 * (rows**2 + rows * (dim + 1) + n))
+    if entry.type == "neural_bo.NeuralBO":
+        d = dim + settings.get("constant_input", False)
+        width, candidates = settings.get("width", 500), settings.get("candidates", 512)
+        sizes = [FIRST_CAPACITY]
+        while sizes[-1] < n.max():
+            sizes.append(sizes[-1] + min(sizes[-1], MORE_ROWS))
+        rows = np.array(sizes)[np.searchsorted(sizes, n)]
+        of_rows = 8.0 * (rows**2 + rows * (d + 2 * width + 2 * candidates))
+        return np.asarray(of_rows + (8 + 4) * width * (d + 1))  # the network in single precision
+    return None
+
+
 def shown(runs: Runs, entry: FigureEntry) -> dict[str, Memory]:
     """The algorithms that a figure or table shows.
 
@@ -128,12 +173,17 @@ def figure_6(runs: Runs, entry: FigureEntry) -> Figure:
     """Figure 6: memory against iterations; held by the surrogate (log scale), and the process's peak."""
     memories = shown(runs, entry)
     figure, axes = plotting.panels(1, 2)
+    figure.set_size_inches(9.0, 5.0)
     held, peaks = axes.flat
     for name, memory in memories.items():
         look = runs.entry.algorithms[name]
         # a run of one query is a point
         single: dict[str, Any] = {"marker": "o"} if len(memory.rounds) == 1 else {}
         held.plot(memory.rounds, memory.held / MIB, **plotting.line_style(look) | single)
+        more = np.arange(memory.observations[-1], EVALUATIONS)
+        if len(more) and (later := calculated(runs, name, memory, more)) is not None:
+            t = more - memory.observations[-1] + memory.rounds[-1]
+            held.plot(t, later / MIB, lw=0.6, color=COLORS[look.color], label="_calculated")
         if np.isnan(memory.peak).all():
             continue
         peaks.plot(
@@ -152,8 +202,8 @@ def figure_6(runs: Runs, entry: FigureEntry) -> Figure:
         ax.set_ylabel("MiB")
     caption = (
         f"{entry.caption} {EXPLAINED} Lines of the peak: the median of the seeds; bands: from the "
-        f"smallest to the largest{plotting.bands_of({'': list(memories)})}. A line ends "
-        f"where the runs do. {_note(runs, memories)}"
+        f"smallest to the largest{plotting.bands_of({'': list(memories)})}. A thick line "
+        f"ends where the runs do. {CALCULATED} {_note(runs, memories)}"
     )
     return plotting.finish(figure, caption)
 
@@ -164,6 +214,7 @@ def memory(runs: Runs, entry: FigureEntry) -> Table:
     rows = []
     for name, own in memories.items():
         held, peak = own.held / MIB, np.median(own.peak, axis=0)
+        later = calculated(runs, name, own, np.array(AT))
         rows.append(
             {
                 "algorithm": label_of(runs, name),
@@ -176,12 +227,17 @@ def memory(runs: Runs, entry: FigureEntry) -> Table:
                 "exponent": own.exponent,
                 "peak at the first, MiB": float(peak[0]),
                 "peak at the last, MiB": float(peak[-1]),
+                **{
+                    f"calculated at {n:,}, MiB": None if later is None else float(later[i]) / MIB
+                    for i, n in enumerate(AT)
+                },
             }
         )
     formats: dict[str, Format] = {
         "held at the first, MiB": ".4g",
         "held in the middle, MiB": ".4g",
         "held at the last, MiB": ".4g",
+        **{f"calculated at {n:,}, MiB": ".4g" for n in AT},
         "last / first": ".4g",
         "exponent": ".2f",
         "peak at the first, MiB": ".0f",
@@ -190,7 +246,8 @@ def memory(runs: Runs, entry: FigureEntry) -> Table:
     caption = (
         f"{entry.caption} {EXPLAINED} The peak is the median of the seeds. Exponent: e of held ~ n^e "
         "with n observations, by least squares of the logarithms over all queries; the steps are "
-        f"those of buffers. {_note(runs, memories)}"
+        f"those of buffers. Calculated: from the sizes of the tensors at so many observations, which "
+        f"were not run. {_note(runs, memories)}"
     )
     return Table.of(rows, caption, formats)
 

@@ -46,7 +46,7 @@ from replibo.problems.base import Array
 from replibo.problems.networks.digit_classifier import normalised
 from replibo.results import plotting
 from replibo.results.comparisons import Comparison, MissingRunsError, Undecided, decided
-from replibo.results.intervals import jackknife_interval, student_interval
+from replibo.results.intervals import Interval, jackknife_interval, student_interval
 from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table
 
@@ -200,6 +200,50 @@ def detection(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> T
     formats: dict[str, Format] = dict.fromkeys(of_rates, ".3f")
     formats |= dict.fromkeys(of_objective, ".4g") | {"CPU s a query": ".3g"}
     return Table.of([dict(zip(columns, row, strict=True)) for row in rows], caption, formats)
+
+
+def objective(runs: Runs, entry: FigureEntry, *, algorithm: str) -> Table:
+    """The largest norm of the Jacobian that each method reached, and its difference to ``algorithm``'s.
+
+    Args:
+        algorithm: what the others are compared with, in pairs of a seed.
+    """
+    rows = []
+    problems = shown(runs, entry)
+    for problem, names in problems.items():
+        for name in names:
+            reached = runs.f(problem, name).max(axis=1)
+            value = student_interval(reached, CONFIDENCE)
+            row = {
+                "problem": runs.entry.problems[problem].label,
+                "algorithm": label_of(runs, name),
+                "runs": len(reached),
+                "T": runs.horizon(problem),
+                **_ends("objective", value),
+            }
+            if name != algorithm and algorithm in names:
+                own, other = (
+                    f.max(axis=1) for f in runs.f_of_common_seeds(problem, (name, algorithm))
+                )
+                row |= _ends("difference", student_interval(own - other, CONFIDENCE))
+            rows.append(row)
+    caption = (
+        f"{entry.caption} Largest norm of the classifier's Jacobian in a run: mean over the runs with "
+        f"Student's 95 % interval. Difference to {label_of(runs, algorithm)}, in pairs of the same seed, "
+        "with Student's 95 % interval; these are not widened for the number of methods. The objective "
+        "says nothing of detection: with log-probabilities it is largest where tampering is hardly seen. "
+        f"{runs.note(list(problems), entry.algorithms)}"
+    )
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    return Table.of(rows, caption, dict.fromkeys(columns[4:], ".4g"), columns)
+
+
+def _ends(name: str, interval: Interval) -> dict[str, float]:
+    """Mean and ends of an interval, as a table has them."""
+    ends = (interval.mean, interval.low, interval.high)
+    return {
+        f"{name}{end}": float(x) for end, x in zip((", mean", ", low", ", high"), ends, strict=True)
+    }
 
 
 # Measure of the claim

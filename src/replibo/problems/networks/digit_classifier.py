@@ -29,7 +29,7 @@ PIXEL_MEAN, PIXEL_STD = 0.1307, 0.3081
 IMAGES_AN_EPOCH = 60_000
 BATCH, LEARNING_RATE, ADAM_BETAS, ADAM_EPSILON = 64, 1e-3, (0.9, 0.999), 1e-8
 
-Outputs = Literal["log_softmax", "softmax"]
+Outputs = Literal["log_softmax", "softmax", "logits"]
 
 
 def normalised(pixels: NDArray[np.uint8]) -> Array:
@@ -104,14 +104,16 @@ class DigitClassifier:
             ‖∂f/∂θ‖² = ‖G‖² (‖h‖² + 1) + ‖G·W2·D‖² (‖x‖² + 1).
 
         With p the softmax of z, G = I - 1pᵀ for log-probabilities and diag(p) - ppᵀ for
-        probabilities.
+        probabilities; for the logits themselves G = I.
         """
         hidden, logits = self.forward(images)
         p = softmax(logits)
         if outputs == "log_softmax":
             G = np.eye(CLASSES) - p[:, None, :]
-        else:
+        elif outputs == "softmax":
             G = p[:, :, None] * (np.eye(CLASSES) - p[:, None, :])
+        else:
+            G = np.broadcast_to(np.eye(CLASSES), (len(p), CLASSES, CLASSES))
         GW2D = (G @ self.W2) * (hidden > 0)[:, None, :]
         h = np.maximum(hidden, 0.0)
         output_layer = np.sum(G**2, axis=(1, 2)) * (np.sum(h**2, axis=1) + 1)
