@@ -307,7 +307,8 @@ def test_the_numbers_of_the_claim():
         "(24 of 24 functions, 2 of 15 instances each), p 0.0020"
     )
     assert found[3].ours == (
-        "3-D: NEURAL_BO 0.588, RANDOM_SEARCH 1.000, difference -0.412 [-0.412, -0.412]"
+        "3-D: NEURAL_BO 0.588, RANDOM_SEARCH 1.000, difference -0.412 [-0.412, -0.412], "
+        "p of the opposite 0.0020"
     )
 
 
