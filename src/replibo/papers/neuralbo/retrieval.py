@@ -9,7 +9,7 @@ of each query, so that methods are compared in pairs of the same seed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.95
 AMAZON, DOCSTRINGS = "retrieval.Retrieval", "docstrings.Docstrings"
-PRINTED = {"rows": 40_000, "documents": 37_738, "categories": [6, 64, 464]}
+PRINTED: dict[str, Any] = {"rows": 40_000, "documents": 37_738, "categories": [6, 64, 464]}
 """The paper's corpus: reviews, those of known category, classes of each level."""
 
 
