@@ -37,8 +37,9 @@ test: $(VENV)/installed ## style, types, lint, tests, the whole workflow at smok
 
 COUNT ?= 1000
 SEED ?= 1
-faults: $(VENV)/installed ## inject COUNT faults (SEED: where and when), compare all digests; table: docs/results/faults.md
-	$(BIN)/python tests/faults --count $(COUNT) --seed $(SEED) --report docs/results/faults.md
+faults: $(VENV)/installed ## inject COUNT faults (SEED: where and when), compare all digests; tables: docs/results/faults.md, README.md
+	$(BIN)/python tests/faults --count $(COUNT) --seed $(SEED) --cores $(CORES) \
+	  --report docs/results/faults.md --readme README.md
 
 slurm-test: $(VENV)/installed ## the workflow on a real SLURM of one node, which it installs (Debian, root) and stops again
 	$(BIN)/python -m pytest -m slurm tests/slurm
