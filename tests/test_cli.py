@@ -80,7 +80,7 @@ REFUSED = {
     ),
     "algorithm": (
         ("run", "go_ucb", "f1", "sgd", "--seeds", "0"),
-        "no algorithm called 'sgd'; allowed: expl",
+        "no algorithm called 'sgd'; allowed: bumps_expl",
     ),
     "scale": (
         (*RUN[:-1], "huge", "--seeds", "0"),
@@ -217,8 +217,8 @@ def test_estimate_counts_jobs_runs_and_queries(
     row = next(
         line for line in capsys.readouterr().out.splitlines() if line.startswith("go_ucb,gp_ei,")
     )
-    # 6 problems x 100 seeds x 20 queries, in blocks of 25 seeds
-    assert row.split(",")[2:5] == ["24", "600", "12000"]
+    # 100 seeds in blocks of 25: 20 queries on each of 6 problems, 40 on `two_bumps`
+    assert row.split(",")[2:5] == ["28", "700", "16000"]
 
 
 def test_initial_points_from_a_file(

@@ -426,7 +426,7 @@ def test_a_fault_in_the_claims_file_is_said(
         (
             "figures",
             "nope",
-            "must be final_regret or regret_panels of replibo.papers.go_ucb, got 'nope'",
+            "must be final_regret, regret_panels, returned or scaling of replibo.papers.go_ucb, got 'nope'",
         ),
         ("figures", "Runs", "got 'Runs'"),  # a class, imported
         ("figures", "allowed", "got 'allowed'"),  # a function, imported

@@ -458,7 +458,14 @@ def test_a_wrong_setting_is_one_line_before_the_run_begins(
 
 def test_the_variants_take_the_settings_of_go_ucb() -> None:
     base = set(registry.parameters("algorithms", "go_ucb.GoUcb"))
-    assert base == {"U", "learning_rate", "gradient_steps", "grid_points", "model_domain"}
+    assert base == {
+        "U",
+        "family",
+        "learning_rate",
+        "gradient_steps",
+        "grid_points",
+        "model_domain",
+    }
     for name, own in (
         ("exploration_first.ExplorationFirst", {"bonus_of_phase_one"}),
         ("go_ucb_hessian.GoUcbHessian", {"B_U", "B_L", "C"}),

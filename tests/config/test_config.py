@@ -95,10 +95,10 @@ def test_an_algorithm_has_one_look_in_all_papers_and_no_two_of_a_figure_share_it
             problems = entry.problems if figure.problems is None else figure.problems
             ran = [a for p in problems for a in entry.settings("paper", p).algorithms or []]
             shown = [entry.algorithms[a] for a in dict.fromkeys(figure.algorithms or ran)]
-            own = [(a.color, a.line) for a in shown]
+            own = [(a.color, a.line, a.marker) for a in shown]
             assert len(own) == len(set(own)), name
         for name, algorithm in entry.algorithms.items():
-            look = (algorithm.color, algorithm.line)
+            look = (algorithm.color, algorithm.line, algorithm.marker)
             assert looks.setdefault(name, look) == look
 
 
@@ -123,7 +123,7 @@ FAULTS = {
     "go_ucb: {defaults: {horizon: 1000000000000}}": "less than or equal to 1000000",
     "go_ucb: {defaults: {seeds: -1}}": "must be a number or FIRST-LAST.*got '?-1'?",
     "go_ucb: {defaults: {seeds: true}}": "must be a number or FIRST-LAST.*got True",
-    "go_ucb: {defaults: {algorithms: [nope]}}": "no algorithm is called 'nope'; allowed: explor",
+    "go_ucb: {defaults: {algorithms: [nope]}}": "no algorithm is called 'nope'; allowed: bumps_explor",
     "go_ucb: {scales: {huge: {}}}": r"scales\.huge: must be .*smoke.*got \"huge\"",
     "go_ucb: {scales: {quick: {only: [f9]}}}": r"scales\.quick\.only: no problem is called 'f9'",
     "go_ucb: {scales: {quick: {data: fake}}}": r"scales\.quick\.data: must be 'real' or 'stand_in', got \"fake\"",
@@ -152,7 +152,7 @@ PARAMETERS = {
     "{algorithms: {go_ucb: {parameters: {model_domain: 3}}}}": "algorithms.go_ucb.parameters."
     "model_domain: must be a list, got 3",
     "{algorithms: {go_ucb: {parameters: {V: 3}}}}": "algorithms.go_ucb.parameters."
-    "V: is unknown; must be U, gradient_steps",
+    "V: is unknown; must be U, family, gradient_steps",
     "{problems: {f1: {type: go_ucb.F9}}}": "problems.f1.type: must be berkenkamp.Berkenkamp",
     "{problems: {f1: {parameters: {noise_std: -1}}}}": "problems.f1.parameters."
     "noise_std: must be greater than or equal to 0, got -1",

@@ -97,7 +97,7 @@ def test_one_figure_needs_its_own_runs_and_nothing_else(
     own = own_blocks(load.load(ROOT / "config"), "figures", paper, figure, scale)
     assert {item for item in planned if "/seeds_" in item} == own and len(own) == runs
     figures = {item for item in planned if item.startswith("figures/")}
-    assert figures == {f"figures/{scale}/{paper}/{figure}.{s}" for s in ("pdf", "png")}
+    assert figures == {f"figures/{scale}/{paper}/{figure}.{s}" for s in ("pdf", "png", "txt")}
 
 
 def own_blocks(config: Config, kind: str, paper: str, name: str, scale: str) -> set[str]:

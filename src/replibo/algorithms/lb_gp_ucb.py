@@ -327,7 +327,8 @@ class LbGpUcb(Algorithm):
         """β of Theorem 4.1 for the query asked when ``n`` observations were there."""
         if self.beta is not None:
             return self.beta
-        gain = self._information_gain(u.length_scale, history, n)
+        # Without noise σ_N √γ → 0, though γ, of a GP with σ_N² = 0, is unbounded.
+        gain = self._information_gain(u.length_scale, history, n) if self.noise_std else 0.0
         return theoretical_beta(self._norm_bound(u, theta0), self.noise_std, self.delta, gain)
 
     def _information_gain(self, length_scale: float, history: History, n: int) -> float:

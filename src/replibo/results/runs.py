@@ -240,10 +240,10 @@ class Runs:
             {len(self.seeds(p, a)) for p in problems for a in self.algorithms(p, algorithms)} or {0}
         )
         seeds = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-        words = [f"{seeds} seed{'' if seeds == '1' else 's'}."]
+        words = [f"{seeds} seed{'' if seeds == '1' else 's'}." if counts[-1] else "Not run."]
         if reasons := self.reductions(problems, algorithms):
             words.append(f"Smaller than the paper's runs: {', '.join(reasons)}.")
-        else:
+        elif counts[-1]:
             words.append("The paper's size.")
         words += sorted({self.stand_in(p) for p in problems} - {""})
         words += [self.left_out] if self.left_out else []
