@@ -162,7 +162,7 @@ def test_the_data_target_fetches_every_file(project: Project) -> None:
         ),
         (
             ["results/quick/go_ucb/f1/nope/seeds_0-4.parquet"],
-            "go_ucb has no algorithm called 'nope'; allowed: exploration_first",
+            "go_ucb has no algorithm called 'nope'; allowed: bumps_exploration_first",
         ),
         (
             ["results/quick/go_ucb/nope/go_ucb/seeds_0-4.parquet"],
