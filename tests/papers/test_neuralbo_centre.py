@@ -102,7 +102,7 @@ def test_a_function_and_its_sister_are_shown_to_the_same_round():
     figure = centre.figure_1_centre(runs, entry("figure_1_centre"))
     assert [ax.get_xlim() for ax in figure.axes] == [(0.0, 6.0)] * 2
     frame = centre.centre_final(runs, entry("centre_final", "tables")).frame
-    row = frame.set_index(["problem", "algorithm"]).loc["Ackley (10)", "GP-TS"]
+    row = frame.set_index(["problem", "algorithm"]).loc["Ackley, 10-D", "GP-TS"]
     # 15 rows from 8 down to 5: at t = 6, the ninth, 8 - 3·8/14, and seed 1 is 2 above
     at_6 = 5.0 + 3.0 * 6 / 14 + 1.0
     assert list(row) == pytest.approx([2, 6, at_6, np.sqrt(2.0), 0.35])
