@@ -20,9 +20,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 def commands() -> list[list[str]]:
-    """The arguments of each snakemake command in the fenced blocks of the page."""
+    """The arguments of each snakemake command in the fenced blocks of the page, those of YAML among them."""
     text = (ROOT / "docs/slurm.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```\n(.*?)^```$", text, flags=re.S | re.M)
+    blocks = re.findall(r"^```\w*\n(.*?)^```$", text, flags=re.S | re.M)
     lines = "".join(blocks).replace("\\\n", " ").splitlines()
     found = [re.search(r"snakemake (--profile [^>]*)", line) for line in lines]
     return [shlex.split(match[1], comments=True) for match in found if match]
