@@ -44,25 +44,26 @@ localrules:
     data,
 
 
+# Inputs are functions, so that only those of the wanted targets are listed.
 rule all:
     default_target: True
     input:
-        targets.outputs(CONFIG, "paper"),
+        lambda wildcards: outputs_of_scale("paper"),
 
 
 rule quick:
     input:
-        targets.outputs(CONFIG, "quick"),
+        lambda wildcards: outputs_of_scale("quick"),
 
 
 rule smoke:
     input:
-        targets.outputs(CONFIG, "smoke"),
+        lambda wildcards: outputs_of_scale("smoke"),
 
 
 rule published:
     input:
-        targets.outputs(CONFIG, "published"),
+        lambda wildcards: outputs_of_scale("published"),
 
 
 # A paper's runs, figures and tables at paper scale: snakemake --cores 2 go_ucb
@@ -72,7 +73,7 @@ for paper in CONFIG.papers:
         name:
             paper
         input:
-            targets.of_paper(CONFIG, paper, "paper"),
+            lambda wildcards, paper=paper: outputs_of_paper(paper),
         localrule: True
 
 

@@ -31,6 +31,16 @@ wildcard_constraints:
 
 
 @one_line
+def outputs_of_scale(scale):
+    return targets.outputs(CONFIG, scale)
+
+
+@one_line
+def outputs_of_paper(paper):
+    return targets.of_paper(CONFIG, paper, "paper")
+
+
+@one_line
 def data_of_run(wildcards):
     targets.check_block(CONFIG, **dict(wildcards.items()))
     return targets.data_files(

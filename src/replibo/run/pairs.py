@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
@@ -108,8 +109,14 @@ def published_metadata(paper: str) -> dict[str, Any]:
     path = paths.published_metadata(paper)
     if not path.exists():
         raise RepliboError(f"{path.parent}: nothing is published there")
+    return _metadata(path, read_bytes(path))
+
+
+@functools.lru_cache(maxsize=8)
+def _metadata(path: Path, content: bytes) -> dict[str, Any]:
+    """The metadata that a file of this content holds; a dry run asks for them hundreds of times."""
     try:
-        found: Any = json.loads(read_bytes(path))
+        found: Any = json.loads(content)
     except ValueError as error:
         raise RepliboError(f"{path}: not JSON ({error})") from None
     if not isinstance(found, dict) or found.get("checksum") != metadata.checksum(found):
