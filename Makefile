@@ -44,7 +44,7 @@ faults: $(VENV)/installed ## inject COUNT faults (SEED: where and when), compare
 slurm-test: $(VENV)/installed ## the workflow on a real SLURM of one node, which it installs (Debian, root) and stops again
 	$(BIN)/python -m pytest -m slurm tests/slurm
 
-page: $(VENV)/installed ## the results page of the published runs: results/published/page/index.html
+page: api ## the results page of the published runs, with the reference: results/published/page/index.html
 	$(BIN)/snakemake --cores $(CORES) results/published/page/index.html
 
 # docs/paper_scale.md explains it. MINUTES: stop after so long. AT_ONCE=1: no order, for many cores. OUT: a
@@ -65,7 +65,7 @@ schema: $(VENV)/installed ## the config's JSON schema, from the typed models
 	$(BIN)/python -m replibo.config.schema workflow/schemas/config.schema.json
 
 api: $(VENV)/installed ## reference of all functions and classes, from the docstrings: results/api/index.html
-	$(BIN)/pdoc --docformat google --math -o results/api replibo '!replibo.__main__'
+	$(BIN)/pdoc --docformat google --no-show-source -o results/api replibo '!replibo.__main__'
 
 format: $(VENV)/installed ## format Python and Snakemake files
 	$(BIN)/ruff format .

@@ -94,6 +94,9 @@ def test_the_report_is_one_file_with_the_claims_first(smoke: Project) -> None:
 
 def test_the_results_page_is_a_folder_of_its_own(smoke: Project, tmp_path: Path) -> None:
     """Moved to another place, every link resolves and nothing comes from elsewhere."""
+    reference = smoke.path / "results/api/index.html"
+    reference.parent.mkdir(parents=True)
+    reference.write_text("<p>what make api wrote</p>", encoding="utf-8")
     smoke.snakemake("--cores", "2", "results/smoke/page/index.html")
     page = tmp_path / "site" / "index.html"
     shutil.copytree(smoke.path / "results/smoke/page", page.parent)
@@ -102,6 +105,11 @@ def test_the_results_page_is_a_folder_of_its_own(smoke: Project, tmp_path: Path)
     names = [name for paper in config().papers for name in claims.load(config(), paper)]
     assert re.findall(r'<article id="(\w+)"', html) == names
     assert html.index("Verdict map") < html.index("<article")
+    # each reading leads to its row (that the anchors are there is checked above), the page to the reference
+    judged = [c for paper in config().papers for c in claims.load(config(), paper).values()]
+    rows = sum(len(own.readings) + len(own.controls) - 1 for own in judged)
+    assert len(re.findall(r'href="readings.html#\w+\.', html)) == rows
+    assert 'href="api/index.html"' in html
     # the stand-ins say so, beside their figures
     assert "stand in for" in html and "smoke scale" in html
     if CHROMIUM is None:

@@ -18,7 +18,7 @@ from typing import Any
 
 from replibo import files, paths
 from replibo.config import claims
-from replibo.config.claims import PRINTED, Claim
+from replibo.config.claims import Claim
 from replibo.config.models import Config
 from replibo.run import pairs
 from replibo.workflow import targets
@@ -40,6 +40,11 @@ KINDS = {
 HERE = Path(__file__).parent
 READINGS = Path("READINGS.md")
 FAULTS = Path("docs", "results", "faults.md")
+API = Path("results", "api")
+"""The reference of functions and classes, where ``make api`` writes it."""
+NAMED = re.compile(r"\b(?:reading|control)s? (?:<code>\w+</code>(?:, | and )?)+", re.IGNORECASE)
+"""What a row of READINGS.md says of the readings and controls that it stands for."""
+
 
 DOCUMENT = """<!doctype html>
 <html lang="en">
@@ -93,6 +98,7 @@ def write(config: Config, scale: str, index: Path) -> None:
         counts=[(word, counted[word]) for word in KINDS if counted[word]],
         map=_copied(Path(_ending(paths.verdicts(scale), ".png")), folder),
         faults=_html(FAULTS.read_text(encoding="utf-8")),
+        api=_reference(folder),
     )
     _readings(folder / "readings.html", style)
     with files.written_whole(index) as temporary:
@@ -194,7 +200,7 @@ def _claim(
 ) -> dict[str, Any]:
     judged = [
         {
-            "name": "as printed" if row["reading"] == PRINTED else row["reading"],
+            "name": row["reading"],
             "source": row["source"],
             "replaces": row["replaces"],
             "verdict": row["verdict"],
@@ -306,12 +312,33 @@ def _html(markdown: str) -> str:
     return MarkdownIt("commonmark").enable("table").render(markdown)
 
 
+def _reference(folder: Path) -> str | None:
+    """Copy the reference, where it was made; returns the link to it."""
+    if not (API / "index.html").is_file():
+        return None
+    shutil.copytree(API, folder / "api", dirs_exist_ok=True)
+    return "api/index.html"
+
+
 def _readings(target: Path, style: str) -> None:
-    """READINGS.md as a page; a paper's section is found by the paper's name: ``GO-UCB`` is go_ucb."""
-    body = re.sub(
-        r"<h2>(.+?)</h2>",
-        lambda found: f'<h2 id="{found[1].lower().replace("-", "_")}">{found[1]}</h2>',
-        _html(READINGS.read_text(encoding="utf-8")),
-    )
+    """READINGS.md as a page: ``#go_ucb`` is a paper's section, ``#go_ucb.stock`` the row of a reading."""
+    body = ""
+    for part in re.split(r"(?=<h2>)", _html(READINGS.read_text(encoding="utf-8"))):
+        title = re.match(r"<h2>(.+?)</h2>", part)
+        section = title[1].lower().replace("-", "_") if title else ""
+        body += _anchored(part.replace("<h2>", f'<h2 id="{section}">'), section)
     with files.written_whole(target) as temporary:
         temporary.write_text(DOCUMENT.format(style=style, body=body), encoding="utf-8")
+
+
+def _anchored(part: str, section: str) -> str:
+    """An anchor at the first row that stands for a reading or control."""
+    seen: set[str] = set()
+
+    def anchor(name: re.Match[str]) -> str:
+        if name[1] in seen:
+            return name[0]
+        seen.add(name[1])
+        return f'<code id="{section}.{name[1]}">{name[1]}</code>'
+
+    return NAMED.sub(lambda words: re.sub(r"<code>(\w+)</code>", anchor, words[0]), part)
