@@ -783,7 +783,7 @@ def test_readings_by_their_names() -> None:
         runs, steps=[20], algorithms=["gp_ei"], reading="test_error"
     )
     assert "N = 100" in found.ours
-    with pytest.raises(RepliboError, match=r"options\.reading: must be momentum, .*, got 'error'"):
+    with pytest.raises(RepliboError, match=r"options\.reading: must be batch_1, .*, got 'error'"):
         measures.turns_up(runs, steps=[20], reading="error")
 
 
@@ -943,29 +943,38 @@ def caption_of(figure: Figure) -> str:
 
 @pytest.mark.parametrize("runs_of", INPUTS.values(), ids=INPUTS)
 def test_every_figure_is_drawn(runs_of: Callable[[], Runs], tmp_path: Path) -> None:
-    made = runs_of()
+    made, missing = runs_of(), {}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for figure in (figures.performance(made, output()), figures.frontier(made, output())):
+        for kind in ("performance", "frontier"):
+            figure = getattr(figures, kind)(made, output())
             drawn(figure, tmp_path)
             caption = caption_of(figure)
             assert caption.startswith("Made up.") and " seed" in caption
             assert "trends are judged, not levels" in caption
-            missing = [t for ax in figure.axes for t in ax.texts if "no cell" in t.get_text()]
-            if made.scale != "quick":  # there, only the row of EI
-                assert bool(missing) == (made.scale == "smoke")
+            missing[kind] = sum("no cell" in t.get_text() for ax in figure.axes for t in ax.texts)
+        absent = [
+            steps
+            for steps in printed.STEPS
+            if not any(REPORTED.cells(made, name, steps) for name in printed.ACQUISITIONS)
+        ]
+        assert missing["performance"] == 2 * len(absent)  # both metrics
+        if made.scale != "quick":  # there, only the row of EI
+            assert bool(missing["frontier"]) == (made.scale == "smoke")
 
 
 def test_performance_shows_ours_and_the_printed_numbers(tmp_path: Path) -> None:
     runs = cells_of({n: {"gp_ucb": [1.0 / n, 3.0 / n]} for n in HORIZONS})
     figure = drawn(figures.performance(runs, output(algorithms=["gp_ucb"])), tmp_path)
-    ours, error, paper = figure.axes
-    lines = [container.lines[0] for container in ours.containers]
-    assert [line.get_linestyle() for line in lines] == ["-", "--", ":"]
-    np.testing.assert_allclose(lines[0].get_ydata(), 2 / np.array(printed.iterations_of(20)))
-    assert ours.get_yscale() == error.get_yscale() == "log"
-    lines = [container.lines[0] for container in paper.containers]
-    assert list(lines[1].get_ydata()) == [2.56, 2.34, 2.29, 2.27, 2.22]
+    axes = np.reshape(np.array(figure.axes, dtype=object), (3, 3))
+    for steps, (ours, error, paper) in zip(printed.STEPS, axes, strict=True):
+        (bars,) = ours.containers
+        np.testing.assert_allclose(
+            bars.lines[0].get_ydata(), 2 / np.array(printed.iterations_of(steps))
+        )
+        assert ours.get_yscale() == error.get_yscale() == "log"
+        assert f"T = {steps}" in ours.get_title() and f"T = {steps}" in paper.get_title()
+    assert list(axes[1, 2].containers[0].lines[0].get_ydata()) == [2.56, 2.34, 2.29, 2.27, 2.22]
 
 
 def test_the_frontier_is_the_best_of_each_budget(tmp_path: Path) -> None:

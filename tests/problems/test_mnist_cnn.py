@@ -24,6 +24,7 @@ from replibo.errors import RepliboError
 from replibo.problems import mnist_cnn
 from replibo.problems.base import Observation
 from replibo.problems.mnist_cnn import PENALTY, PENALTY_ERROR, MnistCnn, small_digits
+from replibo.problems.mnist_small_batch import MnistSmallBatch
 from replibo.problems.networks.cnn import evaluate
 from replibo.run.loop import Experiment, run_block
 from replibo.streams import RunStreams
@@ -134,6 +135,17 @@ def test_more_steps_learn_more() -> None:
     assert long.y > short.y + 1.0
     assert long.diagnostics["test_error"] < 15.0 < short.diagnostics["test_error"]
     assert long.diagnostics["training_loss"] < short.diagnostics["training_loss"]
+
+
+def test_small_batches_are_trained_on_and_large_ones_evaluated(problem: MnistCnn) -> None:
+    """By batches of 64 the same training, whatever it is evaluated by; by one example another one."""
+    own = MnistSmallBatch(iterations=30, batch_size=64)
+    one, other = at(problem, -1.0).diagnostics, at(own, -1.0).diagnostics
+    assert other["training_loss"] == one["training_loss"]
+    assert other == pytest.approx(one, rel=1e-5)
+    single = MnistSmallBatch(iterations=30, batch_size=1)
+    assert at(single, -2.0).y == at(single, -2.0).y > -math.log(10) * 1.2
+    assert at(single, -2.0).diagnostics["training_loss"] != one["training_loss"]
 
 
 def test_momentum_zero_is_plain_descent(problem: MnistCnn, tuned: MnistCnn) -> None:

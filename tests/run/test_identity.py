@@ -117,7 +117,15 @@ EXACT_GP = {
     "lnb_gp_ucb.LnbGpUcb",
     "oracle.Oracle",
 }
-SAMPLED_GP = {"bbo_ucb.BboUcb", "gp_ei.GpEi", "gp_ts.GpTs", "gp_ucb.GpUcb"}
+SAMPLED_GP = {
+    "bbo_gp.GpEiFixed",
+    "bbo_gp.GpEiSeveralStarts",
+    "bbo_gp.GpUcbFixed",
+    "bbo_ucb.BboUcb",
+    "gp_ei.GpEi",
+    "gp_ts.GpTs",
+    "gp_ucb.GpUcb",
+}
 PARAMETRIC = {
     "exploration_first.ExplorationFirst",
     "go_greedy.GoGreedy",
@@ -126,6 +134,7 @@ PARAMETRIC = {
 }
 DIGITS = {
     "mnist_cnn.MnistCnn",
+    "mnist_small_batch.MnistSmallBatch",
     "sensitive_samples.SensitiveSamples",
 }
 

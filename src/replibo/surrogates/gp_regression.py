@@ -157,6 +157,45 @@ def fit(
     )
 
 
+# Starts of `fit_from_several`: ℓ, in units of the cube, and σ², small or half of the variance of the
+# standardised y. The first ℓ is its lower bound: shorter ones read the noise of a few dozen points as f.
+SEVERAL_LENGTH_SCALES, SEVERAL_NOISES = (0.05, 0.1, 0.2, 0.4, 0.8), (START[3], 0.5)
+
+
+def fit_from_several(X: Tensor, y: Tensor) -> Fit:
+    """What `fit` looks for, from each pair of `SEVERAL_LENGTH_SCALES` and `SEVERAL_NOISES`: the best end,
+    with ℓ no shorter than the first of these. The start itself where y is constant.
+
+    Args:
+        X: ``n x d``, unit cube.
+        y: ``n``, standardised.
+    """
+    mean, outputscale, _, _ = START
+    objective = _LogPosterior(X, y)
+    if float((y - y[0]).abs().max()) == 0.0:
+        return Fit(Hyperparameters(*START), math.nan, False, 0)
+    lengths = (SEVERAL_LENGTH_SCALES[0], LENGTH_SCALES[1])
+    bounds = [tuple(map(_inverse_softplus, ends)) for ends in (OUTPUTSCALES, lengths)]
+    ends = [
+        minimize(
+            objective.negative,
+            _unconstrained((mean, outputscale, length_scale, noise)),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(None, None), *bounds, (SMALLEST_NOISE, None)],
+        )
+        for length_scale in SEVERAL_LENGTH_SCALES
+        for noise in SEVERAL_NOISES
+    ]
+    best = min(ends, key=lambda end: float(end.fun))
+    return Fit(
+        _hyperparameters(best.x),
+        -float(best.fun) * len(y),
+        bool(best.success),
+        objective.evaluations,
+    )
+
+
 class _LogPosterior:
     """The log posterior of θ = (c, softplus⁻¹(s), softplus⁻¹(ℓ), σ²) and its gradient (Rasmussen and
     Williams 2006, eqs. 2.30 and 5.9)."""

@@ -36,24 +36,32 @@ Points = Mapping[tuple[int, int], tuple[float, float]]
 
 
 def performance(runs: Runs, entry: FigureEntry) -> Figure:
-    """The six tables as one figure: performance against N, a line for each T and algorithm; ours as test
-    cross-entropy and as test error, the paper's beside them."""
-    figure, axes = plotting.panels(1, 3)
+    """The six tables as one figure: performance against N, a row for each T, a line for each algorithm;
+    ours as test cross-entropy and as test error, the paper's beside them."""
+    figure, axes = plotting.panels(len(STEPS), len(METRICS) + 1)
     names = entry.algorithms or list(ACQUISITIONS)
-    for ax, metric in zip(axes[0], METRICS, strict=False):
-        drawn = False
-        for name in names:
-            points = _ours(runs, name, metric)  # type: ignore[arg-type]
-            drawn |= _lines(ax, points, runs, name)
-        ax.set_yscale("log" if drawn else "linear")
-        ax.set_title("ours")
-        _finish_performance(ax, METRICS[metric], points=drawn)
-    for name in (name for name in names if name in PERFORMANCE):
-        _lines(axes[0, 2], _printed(name), runs, name)
-    axes[0, 2].set_title("the paper's")
-    _finish_performance(axes[0, 2], "performance")
-    for ax in (axes[0, 0], axes[0, 2]):
-        _mark_uniform_guess(ax)
+    ours = {
+        (name, metric): _ours(runs, name, metric)
+        for name in names
+        for metric in METRICS  # type: ignore[misc]
+    }
+    for row, steps in zip(axes, STEPS, strict=True):
+        for ax, metric in zip(row, METRICS, strict=False):
+            drawn = [_line(ax, ours[name, metric], runs, name, steps) for name in names]
+            ax.set_yscale("log" if any(drawn) else "linear")
+            ax.set_title(f"ours, T = {steps}")
+            _finish_performance(ax, METRICS[metric], points=any(drawn))
+        for name in (name for name in names if name in PERFORMANCE):
+            _line(row[-1], _printed(name), runs, name, steps)
+        row[-1].set_title(f"the paper's, T = {steps}")
+        _finish_performance(row[-1], "performance")
+        for ax in (row[0], row[-1]):
+            _mark_uniform_guess(ax)
+    for column in axes.T:
+        shown = [ax for ax in column if ax.containers]
+        ends = [end for ax in shown for end in ax.get_ylim()]
+        for ax in shown:  # one scale for all T
+            ax.set_ylim(min(ends), max(ends))
     problems = problems_run(runs)
     caption = (
         f"{entry.caption} Mean ± standard deviation over the seeds (the paper: not said of what); of "
@@ -129,31 +137,28 @@ def _marker(steps: int) -> dict[str, Any]:
     return {"marker": MARKERS[steps], "ms": 4.5, "linestyle": "none"}
 
 
-def _lines(ax: Axes, points: Points, runs: Runs, algorithm: str) -> bool:
-    """A line with error bars for each T; whether there was anything to draw."""
-    label = label_of(runs, algorithm)
-    for i, steps in enumerate(STEPS):
-        numbers = [n for t, n in points if t == steps]
-        if not numbers:
-            continue
-        means, deviations = np.array([points[steps, n] for n in numbers]).T
-        # The bars of the lines stand side by side, not on top of each other.
-        shift = 1 + 0.05 * (i - 1) + 0.02 * (algorithm == "gp_ucb")
-        ax.errorbar(
-            np.array(numbers) * shift,
-            means,
-            # On a logarithmic axis a bar down to 0 has no end.
-            yerr=[np.minimum(deviations, 0.9 * means), deviations],
-            color=_color(runs, algorithm),
-            linestyle=LINES[steps],
-            marker=MARKERS[steps],
-            ms=3.5,
-            lw=1.2,
-            elinewidth=0.8,
-            capsize=1.5,
-            label=f"{label}, T = {steps}",
-        )
-    return bool(points)
+def _line(ax: Axes, points: Points, runs: Runs, algorithm: str, steps: int) -> bool:
+    """A line with error bars for one T; whether there was anything to draw."""
+    numbers = [n for t, n in points if t == steps]
+    if not numbers:
+        return False
+    means, deviations = np.array([points[steps, n] for n in numbers]).T
+    # The bars of the lines stand side by side, not on top of each other.
+    shift = {"gp_ei": 0.96, "gp_ucb": 1.04}.get(algorithm, 1.0)
+    ax.errorbar(
+        np.array(numbers) * shift,
+        means,
+        # On a logarithmic axis a bar down to 0 has no end.
+        yerr=[np.minimum(deviations, 0.9 * means), deviations],
+        color=_color(runs, algorithm),
+        marker=MARKERS[steps],
+        ms=3.5,
+        lw=1.2,
+        elinewidth=0.8,
+        capsize=1.5,
+        label=label_of(runs, algorithm),
+    )
+    return True
 
 
 def _finish_performance(ax: Axes, label: str, *, points: bool = True) -> None:

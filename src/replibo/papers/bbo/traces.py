@@ -10,11 +10,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from replibo.config.models import AlgorithmEntry
 from replibo.errors import RepliboError, allowed
 from replibo.papers.bbo.printed import ABOVE_UNIFORM_GUESS, CELLS, UNIFORM_GUESS, iterations_of
 from replibo.papers.common import dim_of
@@ -24,6 +25,9 @@ from replibo.results.comparisons import MissingRunsError
 from replibo.results.runs import Runs
 from replibo.results.statistics import standard_deviation
 
+if TYPE_CHECKING:
+    from replibo.surrogates.gp_regression import GpRegression
+
 Metric = Literal["test_cross_entropy", "test_error"]
 METRICS: dict[str, str] = {
     "test_cross_entropy": "test cross-entropy",
@@ -32,7 +36,9 @@ METRICS: dict[str, str] = {
 """What "performance" is read as: diagnostics of `replibo.problems.mnist_cnn`, nats and percent."""
 
 Rule = Literal["smallest_mean", "last_query"]
-RULES: dict[str, Rule] = {"gp_ucb": "last_query", "gp_ucb_paper_beta": "last_query"}
+RULES: dict[str, Rule] = dict.fromkeys(
+    ("gp_ucb", "gp_ucb_paper_beta", "gp_ucb_fixed"), "last_query"
+)
 """Which of the queries an algorithm returns; any other: the one of the smallest posterior mean."""
 
 EQUAL_MEANS = 1e-9
@@ -131,6 +137,16 @@ READINGS = {
     "smallest_mean": Reading("UCB returns the smallest mean", rules={"gp_ucb": "smallest_mean"}),
     "theorem_4": Reading("β of Theorem 4", stand_ins={"gp_ucb": "gp_ucb_paper_beta"}),
     "test_error": Reading("test error (same runs, reported only)", metric="test_error"),
+    "fixed_kernel": Reading(
+        "fixed kernel, ℓ = 0.2", stand_ins={"gp_ei": "gp_ei_fixed", "gp_ucb": "gp_ucb_fixed"}
+    ),
+    "fixed_kernel_01": Reading(
+        "EI with a fixed kernel, ℓ = 0.1", stand_ins={"gp_ei": "gp_ei_fixed_01"}
+    ),
+    "several_starts": Reading(
+        "EI's fit from several starts", stand_ins={"gp_ei": "gp_ei_several_starts"}
+    ),
+    "batch_1": Reading("batch of 1", variant="_batch_1"),
     "momentum": Reading("momentum tuned too", variant="_momentum"),
 }
 """By name, as the claims' option ``reading`` gives them."""
@@ -193,17 +209,18 @@ def returned_queries(
     """Which query (0, 1, …) is returned after T = ``steps``, one for each seed.
 
     "last_query" is Algorithm 2's λ_T. "smallest_mean" is Algorithm 1's argmin μ(λ_i) over the queries up
-    to T (ties go to the first); μ is the posterior mean of the algorithms' own surrogate
-    (`replibo.surrogates.gp_regression`), fitted to the validation losses of these T queries.
+    to T (ties go to the first); μ is the posterior mean of the algorithm's own surrogate
+    (`replibo.surrogates.gp_regression`, or `gp_given`), given the validation losses of these T queries.
     """
     count = int(np.sum(runs.rounds(problem, algorithm) <= steps))
     f = runs.f(problem, algorithm)[:, :count]
     if rule == "last_query":
         return np.full(len(f), count - 1)
     points = _queried_points(runs, problem, algorithm)[:, :count]
+    process = process_of(runs.entry.algorithms[algorithm])
     return np.array(
         [
-            _largest_mean(x.tobytes(), x.shape[1], y.tobytes())
+            _largest_mean(x.tobytes(), x.shape[1], y.tobytes(), process)
             for x, y in zip(points, f, strict=True)
         ]
     )
@@ -223,21 +240,50 @@ def _queried_points(runs: Runs, problem: str, algorithm: str) -> Array:
     return np.stack(columns, axis=-1)
 
 
+@dataclass(frozen=True)
+class Process:
+    """An algorithm's Gaussian process: fitted from one start, from several, or fixed.
+
+    Attributes:
+        several_starts: whether it is fitted from several.
+        kernel: ℓ and σ² where they are fixed.
+    """
+
+    several_starts: bool = False
+    kernel: tuple[float, float] | None = None
+
+    def given(self, X: Array, y: Array) -> GpRegression:
+        """The process given ``y`` (``n``) at ``X`` (``n x d``, unit cube)."""
+        import torch
+
+        from replibo.surrogates.gp_given import GpFixed, GpGiven
+        from replibo.surrogates.gp_regression import GpRegression
+
+        if self.kernel is not None:
+            length_scale, noise_variance = self.kernel
+            return GpFixed(X, y, length_scale=length_scale, noise_variance=noise_variance)
+        if self.several_starts:
+            return GpGiven(X, y)
+        return GpRegression(X, y, device=torch.device("cpu"), capacity=len(y))
+
+
+def process_of(algorithm: AlgorithmEntry) -> Process:
+    """The Gaussian process of an algorithm of the paper; random search has EI's."""
+    own = algorithm.parameters
+    if algorithm.type in ("bbo_gp.GpEiFixed", "bbo_gp.GpUcbFixed"):
+        return Process(kernel=(own["length_scale"], own["noise_variance"]))
+    return Process(several_starts=algorithm.type == "bbo_gp.GpEiSeveralStarts")
+
+
 @functools.cache
-def _largest_mean(points: bytes, dim: int, values: bytes) -> int:
+def _largest_mean(points: bytes, dim: int, values: bytes, process: Process) -> int:
     """The row of ``points`` (``n x dim``, unit cube) with the largest posterior mean of ``values``.
 
     Remembered, because an output asks for the same cells again and again: `sensitivity` of all the
     paper's runs takes 2 s of CPU instead of 21.
     """
-    import torch
-
-    from replibo.surrogates.gp_regression import GpRegression
-
     X = np.frombuffer(points).reshape(-1, dim)
-    y = np.frombuffer(values)
-    gp = GpRegression(X, y, device=torch.device("cpu"), capacity=len(y))
-    mean = gp.mean_at_data()
+    mean = process.given(X, np.frombuffer(values)).mean_at_data()
     return int(np.flatnonzero(mean >= mean.max() - EQUAL_MEANS)[0])
 
 
