@@ -24,7 +24,7 @@ from replibo.problems.base import Problem
 from replibo.problems.materials import AgNP, CrossedBarrel
 from replibo.streams import RunStreams
 from replibo.surrogates.exact_gp import standardise
-from replibo.surrogates.kernels import matern52, pairwise_distances
+from replibo.surrogates.kernels import KERNELS, KernelName, pairwise_distances
 from replibo.surrogates.length_scale_fit import fit_length_scale, log_marginal_likelihood
 
 STREAMS = RunStreams("lb_gp_ucb", "agnp", "a_gp_ucb", 0)
@@ -53,11 +53,16 @@ def pool_of(d: int, m: int = 50) -> tuple[np.ndarray, np.ndarray]:
 
 
 def argmax_of_ucb(
-    history: History, pool: np.ndarray, length_scale: float, beta: float, noise_seen: float = 0.0
+    history: History,
+    pool: np.ndarray,
+    length_scale: float,
+    beta: float,
+    noise_seen: float = 0.0,
+    kernel: KernelName = "matern52",
 ) -> int:
     y = standardise(history.y)
-    K = matern52(pairwise_distances(history.X, history.X), length_scale)
-    k = matern52(pairwise_distances(history.X, pool), length_scale)
+    K = KERNELS[kernel].value(pairwise_distances(history.X, history.X), length_scale)
+    k = KERNELS[kernel].value(pairwise_distances(history.X, pool), length_scale)
     solved = np.linalg.solve(K + 1e-4 * np.eye(len(y)), k)
     variance = 1 - np.sum(k * solved, axis=0) + noise_seen
     return int(np.argmax(y @ solved + beta * np.sqrt(variance)))
@@ -113,25 +118,30 @@ def test_beta_is_the_factor_of_the_sd() -> None:
     assert rows[0.0] != rows[50.0]
 
 
-@pytest.mark.parametrize("growth", [0.0, 0.5])
-def test_beta_of_the_theory(growth: float) -> None:
+@pytest.mark.parametrize(("growth", "kernel"), [(0.0, "matern52"), (0.5, "matern52"), (0.0, "rbf")])
+def test_beta_of_the_theory(growth: float, kernel: KernelName) -> None:
     """b(t) g(t)^(d/2) N + σ_N √(2(γ + 1 + ln(2/δ))), by NumPy's log-determinant."""
     pool, f = pool_of(2)
     algorithm = AGpUcb(
-        Space(2, candidates=pool), STREAMS, beta=None, norm=1.5, norm_growth_exponent=growth
+        Space(2, candidates=pool),
+        STREAMS,
+        beta=None,
+        kernel=kernel,
+        norm=1.5,
+        norm_growth_exponent=growth,
     )
     history, proposals = run(algorithm, pool, f, 12)
     for t, proposal in enumerate(proposals, start=1):
         X = history.X[: 5 + t]
         theta = proposal.diagnostics["length_scale"]
-        K = matern52(pairwise_distances(X, X), theta)
+        K = KERNELS[kernel].value(pairwise_distances(X, X), theta)
         gain = 0.5 * np.linalg.slogdet(np.eye(len(X)) + 1e4 * K)[1]
         g = max(math.exp(5 / 7), math.sqrt(t))
         expected = max(1.0, t**growth) * g * 1.5
         expected += 0.01 * math.sqrt(2 * (gain + 1 + math.log(200)))
         assert proposal.diagnostics["beta"] == pytest.approx(expected, rel=1e-9)
         past = history_of(pool, f, history.candidate[: 5 + t])
-        assert proposal.candidate == argmax_of_ucb(past, pool, theta, expected)
+        assert proposal.candidate == argmax_of_ucb(past, pool, theta, expected, kernel=kernel)
 
 
 def test_sigma_changes_nothing_but_the_bonus() -> None:

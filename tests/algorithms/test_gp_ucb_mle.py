@@ -11,7 +11,7 @@ from botorch.acquisition import UpperConfidenceBound
 from botorch.fit import fit_gpytorch_mll
 from botorch.models import SingleTaskGP
 from botorch.models.transforms.outcome import Standardize
-from gpytorch.kernels import MaternKernel
+from gpytorch.kernels import MaternKernel, RBFKernel
 from gpytorch.means import ZeroMean
 from gpytorch.mlls import ExactMarginalLogLikelihood
 from numpy.testing import assert_array_equal
@@ -21,6 +21,7 @@ from replibo.algorithms.gp_ucb_mle import GpUcbMle
 from replibo.errors import RepliboError
 from replibo.problems.materials import AgNP, CrossedBarrel
 from replibo.streams import RunStreams
+from replibo.surrogates.kernels import KernelName
 
 STREAMS = RunStreams("lb_gp_ucb", "pool", "mle", 0)
 
@@ -50,7 +51,9 @@ def run(algorithm: GpUcbMle, pool: np.ndarray, f: np.ndarray, T: int) -> tuple[H
     return history, diagnostics
 
 
-def botorch_ucb(history: History, pool: np.ndarray, beta: float) -> tuple[np.ndarray, float]:
+def botorch_ucb(
+    history: History, pool: np.ndarray, beta: float, kernel: str = "matern52"
+) -> tuple[np.ndarray, float]:
     """The UCB on the pool and the length scale, by BoTorch's own fit and acquisition function."""
     y = torch.tensor(history.y.copy())[:, None]
     # The noise variance holds for the standardised values; Standardize divides what it is given.
@@ -61,7 +64,7 @@ def botorch_ucb(history: History, pool: np.ndarray, beta: float) -> tuple[np.nda
             torch.tensor(history.X.copy()),
             y,
             noise,
-            covar_module=MaternKernel(nu=2.5),
+            covar_module=MaternKernel(nu=2.5) if kernel == "matern52" else RBFKernel(),
             mean_module=ZeroMean(),
             outcome_transform=Standardize(m=1),
         ).double()
@@ -72,16 +75,18 @@ def botorch_ucb(history: History, pool: np.ndarray, beta: float) -> tuple[np.nda
     return values, model.covar_module.lengthscale.item()
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_proposal_is_botorchs(seed: int) -> None:
+@pytest.mark.parametrize(
+    ("seed", "kernel"), [*((seed, "matern52") for seed in range(12)), (1, "rbf"), (2, "rbf")]
+)
+def test_proposal_is_botorchs(seed: int, kernel: KernelName) -> None:
     rng = np.random.default_rng(seed)
     pool, f = small_pool(m=300, seed=seed)
     rows = rng.choice(20, size=rng.integers(4, 40))  # with repeated points
     history = history_of(pool, f, rows)
     beta = (0.5, 1.0, 3.0)[seed % 3]
-    algorithm = GpUcbMle(Space(3, candidates=pool), STREAMS, beta=beta)
+    algorithm = GpUcbMle(Space(3, candidates=pool), STREAMS, beta=beta, kernel=kernel)
     proposal = algorithm.ask(history, 1)
-    values, length_scale = botorch_ucb(history, pool, beta)
+    values, length_scale = botorch_ucb(history, pool, beta, kernel)
     assert proposal.diagnostics["length_scale"] == pytest.approx(length_scale, rel=1e-6)
     assert values[proposal.candidate] == pytest.approx(values.max(), rel=1e-9)
     assert proposal.candidate == values.argmax()

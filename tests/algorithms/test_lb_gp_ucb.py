@@ -24,7 +24,7 @@ from replibo.errors import RepliboError
 from replibo.problems.materials import AgNP, CrossedBarrel
 from replibo.streams import RunStreams
 from replibo.surrogates.exact_gp import standardise
-from replibo.surrogates.kernels import matern52, pairwise_distances
+from replibo.surrogates.kernels import KERNELS, matern52, pairwise_distances
 from replibo.surrogates.length_scale_fit import fit_length_scale
 
 STREAMS = RunStreams("lb_gp_ucb", "pool", "lb_gp_ucb", 0)
@@ -98,14 +98,21 @@ def run_on_cube(algorithm: LbGpUcb, d: int, T: int) -> tuple[History, list[Propo
 
 
 class Naive:
-    """Algorithm 1 on a pool with the readings of the table, every number from scratch."""
+    """Algorithm 1 on a pool with the readings of the table, every number from scratch; printed, with the
+    RBF kernel too."""
 
-    def __init__(self, pool: np.ndarray, f: np.ndarray, rows: Any, released: bool) -> None:
+    def __init__(
+        self, pool: np.ndarray, f: np.ndarray, rows: Any, released: bool, rbf: bool = False
+    ) -> None:
         self.pool, self.f, self.rows, self.released = pool, f, list(rows), released
+        self.rbf = rbf
         self.n0, self.d = len(self.rows), pool.shape[1]
         X = pool[self.rows]
         self.theta0 = fit_length_scale(
-            pairwise_distances(X, X), standardise(f[self.rows]), 1e-4
+            pairwise_distances(X, X),
+            standardise(f[self.rows]),
+            1e-4,
+            kernel=KERNELS["rbf" if rbf else "matern52"],
         ).length_scale
         self.step = 1 / (self.d + 5) if released else 1 / self.d
         self.alive = [self.q(i) for i in range(5)]
@@ -130,14 +137,20 @@ class Naive:
             return 0.01 * math.sqrt(n * gamma) * (math.sqrt(gamma) + 1)
         e = d * (d + 1)
         gamma = n ** (e / (5 + e)) * math.log(n) ** (5 / (5 + d)) / theta**d
+        if self.rbf:
+            gamma = math.log(n) ** (d + 1) / theta**d
         return math.sqrt(n) * (self.norm(theta) * math.sqrt(gamma) + gamma)
+
+    def kernel(self, r: np.ndarray, theta: float) -> np.ndarray:
+        k: np.ndarray = np.exp(-0.5 * (r / theta) ** 2) if self.rbf else matern52(r, theta)
+        return k
 
     def round(self, t: int) -> tuple[float, int, float]:
         """θ_t, the row asked, β_t."""
         theta = min(self.alive, key=lambda c: self.R(c, len(self.S.get(c, [])) + 1))
         X, y = self.pool[self.rows], standardise(self.f[self.rows])
-        K = matern52(pairwise_distances(X, X), theta) + 1e-4 * np.eye(len(X))
-        k = matern52(pairwise_distances(X, self.pool), theta)
+        K = self.kernel(pairwise_distances(X, X), theta) + 1e-4 * np.eye(len(X))
+        k = self.kernel(pairwise_distances(X, self.pool), theta)
         mean = k.T @ np.linalg.solve(K, y)
         noise = 1e-4 if self.released else 0.0
         sd = np.sqrt(np.maximum(1 - np.sum(k * np.linalg.solve(K, k), axis=0), 0) + noise)
@@ -177,14 +190,16 @@ class Naive:
 
 
 @pytest.mark.parametrize("task", [CrossedBarrel, AgNP])
-@pytest.mark.parametrize("released", [False, True])
-def test_is_algorithm_1_written_naively(task: type, released: bool) -> None:
+@pytest.mark.parametrize("reading", ["printed", "released", "rbf"])
+def test_is_algorithm_1_written_naively(task: type, reading: str) -> None:
     pool, f = stand_in(task)
+    released, rbf = reading == "released", reading == "rbf"
     cls = LbGpUcbReleased if released else LbGpUcb
+    own: dict[str, Any] = {"kernel": "rbf", "gamma": "rbf"} if rbf else {}
     for seed in (0, 1):
-        algorithm = cls(Space(pool.shape[1], candidates=pool), STREAMS)
+        algorithm = cls(Space(pool.shape[1], candidates=pool), STREAMS, **own)
         history, proposals = run(algorithm, pool, f, 60, seed, n_initial=10)
-        naive = Naive(pool, f, history.candidate[:10], released)
+        naive = Naive(pool, f, history.candidate[:10], released, rbf)
         for t, proposal in enumerate(proposals, start=1):
             theta, row, beta = naive.round(t)
             assert proposal.diagnostics["length_scale"] == pytest.approx(theta, rel=1e-12)

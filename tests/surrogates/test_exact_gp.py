@@ -12,7 +12,7 @@ import torch
 from botorch.fit import fit_gpytorch_mll
 from botorch.models import SingleTaskGP
 from botorch.models.transforms.outcome import Standardize
-from gpytorch.kernels import MaternKernel
+from gpytorch.kernels import MaternKernel, RBFKernel
 from gpytorch.means import ZeroMean
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,7 +22,7 @@ from scipy.optimize import minimize
 from replibo.errors import RepliboError
 from replibo.surrogates import exact_gp, length_scale_fit
 from replibo.surrogates.exact_gp import ExactGP, GrowingGP, standardise
-from replibo.surrogates.kernels import matern52, pairwise_distances
+from replibo.surrogates.kernels import KERNELS, KernelName, matern52, pairwise_distances
 from replibo.surrogates.length_scale_fit import fit_length_scale, log_marginal_likelihood
 
 NOISE = 1e-4
@@ -39,15 +39,20 @@ def data(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return X, standardise(y)
 
 
-def botorch_model(X: np.ndarray, y: np.ndarray, length_scale: float | None = None) -> SingleTaskGP:
-    """The same model: zero mean, outputscale 1, isotropic Matérn-5/2, fixed noise."""
+def botorch_model(
+    X: np.ndarray,
+    y: np.ndarray,
+    length_scale: float | None = None,
+    kernel: KernelName = "matern52",
+) -> SingleTaskGP:
+    """The same model: zero mean, outputscale 1, isotropic kernel, fixed noise."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about the scaling of inputs
         model = SingleTaskGP(
             torch.tensor(X),
             torch.tensor(y)[:, None],
             torch.full((len(y), 1), NOISE, dtype=torch.double),
-            covar_module=MaternKernel(nu=2.5),
+            covar_module=MaternKernel(nu=2.5) if kernel == "matern52" else RBFKernel(),
             mean_module=ZeroMean(),
             outcome_transform=None,
         ).double()
@@ -66,16 +71,17 @@ def grown(X: np.ndarray, length_scale: float, noise: float = NOISE, **kwargs: ob
 # Against GPyTorch
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("length_scale", [0.05, 0.4, 2.0])
 @pytest.mark.parametrize(("n", "d"), [(1, 1), (12, 1), (80, 4)])
-def test_posterior_is_gpytorchs(n: int, d: int, length_scale: float) -> None:
+def test_posterior_is_gpytorchs(n: int, d: int, length_scale: float, kernel: KernelName) -> None:
     X, y = data(n, d)
     new = np.random.default_rng(7).random((30, d))
     with torch.no_grad():
-        expected = botorch_model(X, y, length_scale).posterior(torch.tensor(new))
+        expected = botorch_model(X, y, length_scale, kernel).posterior(torch.tensor(new))
     mean, variance = expected.mean[:, 0].numpy(), expected.variance[:, 0].numpy()
-    exact = ExactGP(pairwise_distances(X, X), length_scale, NOISE)
-    growing = grown(X, length_scale, pool=new)
+    exact = ExactGP(pairwise_distances(X, X), length_scale, NOISE, KERNELS[kernel])
+    growing = grown(X, length_scale, pool=new, kernel=KERNELS[kernel])
     for result in (
         exact.posterior(y, pairwise_distances(X, new)),
         growing.posterior(y, new),
@@ -85,11 +91,14 @@ def test_posterior_is_gpytorchs(n: int, d: int, length_scale: float) -> None:
         assert_allclose(result[1], variance, atol=1e-8)
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("length_scale", [0.05, 0.4, 2.0])
 @pytest.mark.parametrize(("n", "d"), [(1, 1), (12, 1), (80, 4)])
-def test_marginal_likelihood_is_gpytorchs(n: int, d: int, length_scale: float) -> None:
+def test_marginal_likelihood_is_gpytorchs(
+    n: int, d: int, length_scale: float, kernel: KernelName
+) -> None:
     X, y = data(n, d)
-    model = botorch_model(X, y, length_scale)
+    model = botorch_model(X, y, length_scale, kernel)
     model.train()
     mll = gpytorch.mlls.ExactMarginalLogLikelihood(model.likelihood, model)
     per_datum = mll(model(torch.tensor(X)), torch.tensor(y))
@@ -98,11 +107,12 @@ def test_marginal_likelihood_is_gpytorchs(n: int, d: int, length_scale: float) -
     slope = raw.grad.item() * (1 + math.exp(-raw.item()))  # d/dℓ = d/dρ / sigmoid(ρ)
 
     D = pairwise_distances(X, X)
-    value, derivative, jitter = log_marginal_likelihood(D, y, length_scale, NOISE)
+    k = KERNELS[kernel]
+    value, derivative, jitter = log_marginal_likelihood(D, y, length_scale, NOISE, k)
     assert value == pytest.approx(n * per_datum.item(), rel=1e-9)
     assert derivative == pytest.approx(n * slope, rel=1e-6, abs=1e-8)
     assert jitter == 0.0
-    for gp in (ExactGP(D, length_scale, NOISE), grown(X, length_scale)):
+    for gp in (ExactGP(D, length_scale, NOISE, k), grown(X, length_scale, kernel=k)):
         assert gp.log_marginal_likelihood(y) == pytest.approx(value, rel=1e-9)
 
 
@@ -323,15 +333,15 @@ def test_hopeless_matrix_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("n", "d"), [(3, 1), (10, 4), (10, 5), (40, 2), (120, 4)])
-@pytest.mark.parametrize("seed", [0, 1])
-def test_fit_is_botorchs(n: int, d: int, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "kernel"), [(0, "matern52"), (1, "matern52"), (1, "rbf")])
+def test_fit_is_botorchs(n: int, d: int, seed: int, kernel: KernelName) -> None:
     """From the same start, with the same optimiser: the same local maximum."""
     X, y = data(n, d, seed)
-    model = botorch_model(X, y)
+    model = botorch_model(X, y, kernel=kernel)
     assert model.covar_module.lengthscale.item() == pytest.approx(length_scale_fit.RELEASED_START)
     mll = gpytorch.mlls.ExactMarginalLogLikelihood(model.likelihood, model)
     fit_gpytorch_mll(mll)
-    fit = fit_length_scale(pairwise_distances(X, X), y, NOISE)
+    fit = fit_length_scale(pairwise_distances(X, X), y, NOISE, kernel=KERNELS[kernel])
     assert fit.length_scale == pytest.approx(model.covar_module.lengthscale.item(), rel=1e-6)
     assert fit.converged
     assert not fit.at_bound

@@ -1,24 +1,25 @@
-"""The Matérn-5/2 kernel, against GPyTorch and its own finite differences; the distances."""
+"""The kernels, against GPyTorch and its own finite differences; the distances."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import torch
-from gpytorch.kernels import MaternKernel
+from gpytorch.kernels import MaternKernel, RBFKernel
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 
 from replibo.surrogates.kernels import (
+    KERNELS,
     SMALLEST_LENGTH_SCALE,
+    KernelName,
     PoolDistances,
-    matern52,
-    matern52_and_derivative,
     pairwise_distances,
 )
 
+every_kernel = pytest.mark.parametrize("name", KERNELS)
 length_scales = st.floats(1e-3, 1e3)
 
 
@@ -26,37 +27,58 @@ def points(n: int, d: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).random((n, d))
 
 
+@every_kernel
 @pytest.mark.parametrize("length_scale", [0.01, 0.3, 0.693, 20.0])
 @pytest.mark.parametrize("d", [1, 4])
-def test_kernel_is_gpytorchs(length_scale: float, d: int) -> None:
+def test_kernel_is_gpytorchs(length_scale: float, d: int, name: KernelName) -> None:
     X1, X2 = points(20, d), points(13, d, 1)
-    kernel = MaternKernel(nu=2.5).double()
+    kernel = (MaternKernel(nu=2.5) if name == "matern52" else RBFKernel()).double()
     kernel.lengthscale = torch.tensor(length_scale, dtype=torch.double)
     expected = kernel(torch.tensor(X1), torch.tensor(X2)).to_dense().detach().numpy()
-    assert_allclose(matern52(pairwise_distances(X1, X2), length_scale), expected, atol=1e-14)
+    found = KERNELS[name].value(pairwise_distances(X1, X2), length_scale)
+    assert_allclose(found, expected, atol=1e-14)
 
 
-@given(length_scales, st.floats(0, 10))
-def test_kernel_derivative(length_scale: float, distance: float) -> None:
-    r = np.array([distance])
-    k, derivative = matern52_and_derivative(r, length_scale)
-    assert_array_equal(k, matern52(r, length_scale))
+@every_kernel
+@given(length_scale=length_scales, distance=st.floats(0, 10))
+def test_kernel_derivative(name: KernelName, length_scale: float, distance: float) -> None:
+    r, kernel = np.array([distance]), KERNELS[name]
+    k, derivative = kernel.and_derivative(r, length_scale)
+    assert_array_equal(k, kernel.value(r, length_scale))
     step = 1e-5 * length_scale
-    difference = matern52(r, length_scale + step) - matern52(r, length_scale - step)
+    difference = kernel.value(r, length_scale + step) - kernel.value(r, length_scale - step)
     assert_allclose(derivative * length_scale, difference / 2e-5, atol=1e-9)
 
 
-@given(length_scales, st.lists(st.floats(0, 10), min_size=2, max_size=20))
-def test_kernel_decreases_from_one(length_scale: float, distances: list[float]) -> None:
-    k = matern52(np.sort([0.0, *distances]), length_scale)
+@every_kernel
+@given(length_scale=length_scales, share=st.floats(1e-3, 10))
+def test_kernel_slope(name: KernelName, length_scale: float, share: float) -> None:
+    r, kernel = np.array([share * length_scale]), KERNELS[name]
+    k, slope = kernel.and_slope(r, length_scale)
+    assert_array_equal(k, kernel.value(r, length_scale))
+    step = 1e-5 * length_scale
+    difference = kernel.value(r + step, length_scale) - kernel.value(r - step, length_scale)
+    assert_allclose(slope * length_scale * r, difference / 2e-5, atol=1e-9)
+    at_zero = kernel.and_slope(np.zeros(1), length_scale)[1]
+    assert np.isfinite(at_zero) and at_zero < 0
+
+
+@every_kernel
+@given(length_scale=length_scales, distances=st.lists(st.floats(0, 10), min_size=2, max_size=20))
+def test_kernel_decreases_from_one(
+    name: KernelName, length_scale: float, distances: list[float]
+) -> None:
+    k = KERNELS[name].value(np.sort([0.0, *distances]), length_scale)
     assert k[0] == 1.0
     assert (k >= 0).all()
     assert (np.diff(k) <= 1e-15).all()
 
 
-def test_kernel_at_the_smallest_length_scale() -> None:
+@every_kernel
+def test_kernel_at_the_smallest_length_scale(name: KernelName) -> None:
+    r = np.array([0.0, 1e-9, 3.0])
     with np.errstate(over="raise", invalid="raise"):
-        k, derivative = matern52_and_derivative(np.array([0.0, 1e-9, 3.0]), SMALLEST_LENGTH_SCALE)
+        k, derivative = KERNELS[name].and_derivative(r, SMALLEST_LENGTH_SCALE)
     assert_array_equal(k, [1, 0, 0])
     assert_array_equal(derivative, [0, 0, 0])
 

@@ -24,6 +24,7 @@ from replibo.algorithms.parts.length_scale_range import (
 from replibo.settings import NonNegative, Positive, Probability
 from replibo.streams import RunStreams
 from replibo.surrogates.exact_gp import ExactGP
+from replibo.surrogates.kernels import KERNELS, KernelName
 from replibo.surrogates.length_scale_fit import LOWER_BOUND, LengthScaleFit, LowerBound
 
 
@@ -42,7 +43,7 @@ class AGpUcb(Algorithm):
         beta: β, the factor of the standard deviation itself, the same for every θ_t; None takes the
             theory's.
         sigma: the σ that β multiplies: "latent", of f; "predictive", with the noise, as released.
-        noise_std: σ_N of the theory's β; by default the square root of ``noise_variance``.
+        kernel: of the GP; the paper's theory covers both, its released code runs Matérn-5/2.
         delta: δ.
         norm: N, the bound of the function's norm at θ0, in units of the standardised y.
         norm_growth_exponent: c of b(t); only the theory's β knows of a norm.
@@ -68,8 +69,8 @@ class AGpUcb(Algorithm):
         *,
         beta: NonNegative | None = 1.0,
         sigma: Sigma = "latent",
+        kernel: KernelName = "matern52",
         noise_variance: NonNegative = 1e-4,
-        noise_std: NonNegative | None = None,
         delta: Probability = 0.01,
         norm: Positive = 1.0,
         norm_growth_exponent: NonNegative = 0.0,
@@ -81,13 +82,13 @@ class AGpUcb(Algorithm):
         super().__init__(space, streams)
         self.beta = beta
         self.noise_variance = noise_variance
-        self.noise_std = math.sqrt(noise_variance) if noise_std is None else noise_std
+        self.kernel: KernelName = kernel
         self.delta, self.norm = delta, norm
         self.norm_growth_exponent = norm_growth_exponent
         self.growth = Growth.for_candidates(t0, space.dim, growth_exponent)
         self.length_scale_start: Literal["single", "multi"] = length_scale_start
         self.length_scale_lower_bound = length_scale_lower_bound
-        self._maximiser = UcbMaximiser(space, noise_variance, sigma=sigma)
+        self._maximiser = UcbMaximiser(space, noise_variance, sigma=sigma, kernel=kernel)
         self._theta0: tuple[bytes, LengthScaleFit] | None = None  # a cache
 
     def ask(self, history: History, t: int) -> Proposal:
@@ -119,9 +120,10 @@ class AGpUcb(Algorithm):
             return self.beta
         norm_growth = max(1.0, float(t) ** self.norm_growth_exponent)  # b(t)
         norm_bound = norm_growth * self.growth(t) ** (0.5 * self.space.dim) * self.norm
-        model = ExactGP(self._maximiser.distances(history), length_scale, self.noise_variance)
+        distances = self._maximiser.distances(history)
+        model = ExactGP(distances, length_scale, self.noise_variance, KERNELS[self.kernel])
         gain = model.information_gain()
-        return theoretical_beta(norm_bound, self.noise_std, self.delta, gain)
+        return theoretical_beta(norm_bound, math.sqrt(self.noise_variance), self.delta, gain)
 
     def _fit(self, history: History) -> LengthScaleFit:
         n = history.n_initial
@@ -132,6 +134,7 @@ class AGpUcb(Algorithm):
                 self.noise_variance,
                 self.length_scale_start,
                 self.length_scale_lower_bound,
+                self.kernel,
             )
             self._theta0 = data, fit
         return self._theta0[1]

@@ -10,6 +10,7 @@ from replibo.errors import RepliboError
 from replibo.settings import Natural, NonNegative
 from replibo.streams import RunStreams
 from replibo.surrogates.exact_gp import standardise
+from replibo.surrogates.kernels import KERNELS, KernelName
 from replibo.surrogates.length_scale_fit import LOWER_BOUND, LowerBound, fit_length_scale
 
 
@@ -19,7 +20,7 @@ class GpUcbMle(Algorithm):
     At each round, from all data so far:
 
     - y is standardised (mean 0, standard deviation 1, divisor n - 1);
-    - ℓ_t ← argmax_ℓ log p(y | X, ℓ), isotropic Matérn-5/2, outputscale 1, fixed noise variance;
+    - ℓ_t ← argmax_ℓ log p(y | X, ℓ), isotropic kernel, outputscale 1, fixed noise variance;
     - x_t = argmax_x μ(x; ℓ_t) + β σ(x; ℓ_t): over the whole pool, where ties go to the first (a
       point may be asked again; no random number is drawn); over the cube by gradient ascent from several
       starts (`replibo.algorithms.parts.acquisition`).
@@ -27,6 +28,7 @@ class GpUcbMle(Algorithm):
     Args:
         beta: β, the factor of the standard deviation itself (BoTorch's ``beta`` is its square).
         sigma: the σ that β multiplies: "latent", of f; "predictive", with the noise, as released.
+        kernel: of the GP; the paper's theory covers both, its released code runs Matérn-5/2.
         noise_variance: σ², in units of the standardised y.
         length_scale_start: "single", L-BFGS-B from ℓ = 0.693 only, as the released code does it;
             "multi", from several starts and with a lower bound, as the paper says
@@ -54,6 +56,7 @@ class GpUcbMle(Algorithm):
         *,
         beta: NonNegative = 1.0,
         sigma: Sigma = "latent",
+        kernel: KernelName = "matern52",
         noise_variance: NonNegative = 1e-4,
         length_scale_start: Literal["single", "multi"] = "single",
         length_scale_lower_bound: LowerBound = LOWER_BOUND,
@@ -61,11 +64,12 @@ class GpUcbMle(Algorithm):
     ) -> None:
         super().__init__(space, streams)
         self.beta = beta
+        self.kernel = KERNELS[kernel]
         self.noise_variance = noise_variance
         self.length_scale_start = length_scale_start
         self.length_scale_lower_bound = length_scale_lower_bound
         self._maximiser = UcbMaximiser(
-            space, noise_variance, sigma=sigma, best_observed=best_observed
+            space, noise_variance, sigma=sigma, kernel=kernel, best_observed=best_observed
         )
 
     def ask(self, history: History, t: int) -> Proposal:
@@ -77,6 +81,7 @@ class GpUcbMle(Algorithm):
             self.noise_variance,
             starts=self.length_scale_start,
             lower_bound=self.length_scale_lower_bound,
+            kernel=self.kernel,
         )
         maximum = self._maximiser.maximise(
             history,

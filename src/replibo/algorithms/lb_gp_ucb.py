@@ -41,6 +41,7 @@ from replibo.problems.base import Array
 from replibo.settings import NonNegative, Positive, Probability
 from replibo.streams import RunStreams, generator
 from replibo.surrogates.exact_gp import standardise
+from replibo.surrogates.kernels import KernelName
 from replibo.surrogates.length_scale_fit import LOWER_BOUND, LengthScaleFit, LowerBound
 
 DOMAIN_POINTS = 512
@@ -103,6 +104,8 @@ class LbGpUcb(Algorithm):
             512 points of the cube).
         sigma: the σ that β multiplies, in line 4 and in line 12: "latent", of f; "predictive", with
             the noise, as the released code has it.
+        kernel: of the GP; the paper's theory covers both, its released code runs Matérn-5/2 (with
+            ``gamma="rbf"`` for it, too). The RBF kernel's own ``gamma`` is "rbf".
         width: factor of the mean β σ in line 12.
         width_sd: σ in line 12: "posterior"; "raw_x", what remains of it when it is taken at
             un-normalised coordinates, as the released code does: the prior's, 1 for f, but for
@@ -143,6 +146,7 @@ class LbGpUcb(Algorithm):
         beta: NonNegative | None = None,
         information_gain: Literal["visited", "maximum"] = "visited",
         sigma: Sigma = "latent",
+        kernel: KernelName = "matern52",
         width: NonNegative = 2.0,
         width_sd: Literal["posterior", "raw_x"] = "posterior",
         xi_sign: Literal["printed", "proof"] = "printed",
@@ -150,12 +154,15 @@ class LbGpUcb(Algorithm):
         length_scale_lower_bound: LowerBound = LOWER_BOUND,
     ) -> None:
         super().__init__(space, streams)
-        self._maximiser = UcbMaximiser(space, noise_variance, sigma=sigma)
+        self._maximiser = UcbMaximiser(space, noise_variance, sigma=sigma, kernel=kernel)
         self.sigma = sigma
+        self.kernel: KernelName = kernel
         # Whose information gain stands in β: that of a GP whose noise variance is σ_N².
         self._gain_variance = noise_variance if noise_std is None else noise_std**2
         self._gain_model = (
-            self._maximiser if noise_std is None else UcbMaximiser(space, self._gain_variance)
+            self._maximiser
+            if noise_std is None
+            else UcbMaximiser(space, self._gain_variance, kernel=kernel)
         )
         self.noise_variance = noise_variance
         self.noise_std = math.sqrt(noise_variance) if noise_std is None else noise_std
@@ -266,6 +273,7 @@ class LbGpUcb(Algorithm):
             self.noise_variance,
             self.length_scale_start,
             self.length_scale_lower_bound,
+            self.kernel,
         )
         theta0, n = fit.length_scale, history.n_initial
         balancing = HyperparameterBalancing(
@@ -340,7 +348,7 @@ class LbGpUcb(Algorithm):
                 rng = generator("lb_gp_ucb", "domain", self.space.dim)
                 domain = rng.random((DOMAIN_POINTS, self.space.dim))
             self._maximum_gain[length_scale] = MaximumInformationGain(
-                domain, length_scale, self._gain_variance
+                domain, length_scale, self._gain_variance, self.kernel
             )
         return self._maximum_gain[length_scale](n)
 

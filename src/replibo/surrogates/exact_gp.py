@@ -1,7 +1,7 @@
 """The exact Gaussian process of the LB-GP-UCB paper (Ziomek, Adachi and Osborne 2024, section 5).
 
-Zero mean, outputscale 1, isotropic Matérn-5/2, fixed noise variance σ²: the only hyperparameter is
-the length scale ℓ. The targets are standardised (`standardise`) and never kept: whatever needs them
+Zero mean, outputscale 1, an isotropic kernel, fixed noise variance σ²: the only hyperparameter is the
+length scale ℓ. The targets are standardised (`standardise`) and never kept: whatever needs them
 is given them, since they are standardised anew whenever data come in.
 
 Two models give the same posterior: `ExactGP` factorises at once, from given distances (for a length
@@ -26,9 +26,9 @@ from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.surrogates.kernels import (
     JITTERS,
+    MATERN52,
     SMALLEST_LENGTH_SCALE,
-    matern52,
-    matern52_and_slope,
+    Kernel,
     pairwise_distances,
 )
 
@@ -54,11 +54,13 @@ class _FactorisedGP:
     Attributes:
         length_scale: ℓ, in units of the cube.
         noise_variance: σ², in units of the standardised targets.
+        kernel: k.
         jitter: what had to be added to σ² (see the module's docstring).
     """
 
     length_scale: float
     noise_variance: float
+    kernel: Kernel
     jitter: float
     _L: Array  # capacity x capacity or n x n, Fortran order; rows and columns from n on are unused
     _n: int
@@ -108,22 +110,30 @@ class ExactGP(_FactorisedGP):
         distances: ``n x n``, between the points.
         length_scale: ℓ > 0.
         noise_variance: σ² ≥ 0.
+        kernel: k.
 
     Raises:
         RepliboError: the kernel matrix is singular, even with the largest jitter.
     """
 
-    def __init__(self, distances: Array, length_scale: float, noise_variance: float) -> None:
+    def __init__(
+        self,
+        distances: Array,
+        length_scale: float,
+        noise_variance: float,
+        kernel: Kernel = MATERN52,
+    ) -> None:
         self.length_scale, self.noise_variance = length_scale, noise_variance
+        self.kernel = kernel
         self._n = len(distances)
-        self._L, self.jitter = factorise(matern52(distances, length_scale), noise_variance)
+        self._L, self.jitter = factorise(kernel.value(distances, length_scale), noise_variance)
 
     def posterior(self, y: Array, cross_distances: Array) -> tuple[Array, Array]:
         """Posterior mean and variance of f, each ``m``, at the points whose distances to the data
         are ``cross_distances``, ``n x m``; ``y`` (``n``) are the standardised targets."""
         if self._n == 0:
             return np.zeros(cross_distances.shape[1]), np.ones(cross_distances.shape[1])
-        K = np.ascontiguousarray(matern52(cross_distances, self.length_scale))
+        K = np.ascontiguousarray(self.kernel.value(cross_distances, self.length_scale))
         # V = L⁻¹K, found in place as Vᵀ Lᵀ = Kᵀ: a row-major K is a column-major Kᵀ.
         V = blas.dtrsm(1.0, self._L, K.T, side=1, lower=1, trans_a=1, overwrite_b=1).T
         return _predict(self.whiten(y), V)
@@ -142,6 +152,7 @@ class GrowingGP(_FactorisedGP):
         dim: number of dimensions ``d``.
         pool: ``m x d``, a finite set of candidates; V = L⁻¹K(X, pool) is then kept, and gets one
             row more for each point.
+        kernel: k.
         capacity: points to make room for; more are made room for when they come.
 
     Attributes:
@@ -155,6 +166,7 @@ class GrowingGP(_FactorisedGP):
         dim: int,
         *,
         pool: Array | None = None,
+        kernel: Kernel = MATERN52,
         capacity: int = 64,
     ) -> None:
         if not length_scale >= SMALLEST_LENGTH_SCALE:
@@ -162,6 +174,7 @@ class GrowingGP(_FactorisedGP):
         if not noise_variance >= 0.0:
             raise ValueError(f"noise_variance {noise_variance} is negative")
         self.length_scale, self.noise_variance = length_scale, noise_variance
+        self.kernel = kernel
         self.pool = pool
         self._rung, self.jitter = 0, JITTERS[0]
         self._n = 0
@@ -204,7 +217,7 @@ class GrowingGP(_FactorisedGP):
     def posterior(self, y: Array, X: Array) -> tuple[Array, Array]:
         """Posterior mean and variance of f, each ``m``, at any points ``X``, ``m x d``; ``y``
         (``n``) are the standardised targets."""
-        K = matern52(pairwise_distances(X, self.X), self.length_scale).T
+        K = self.kernel.value(pairwise_distances(X, self.X), self.length_scale).T
         return _predict(self.whiten(y), self.whiten(K))
 
     def pool_posterior(self, y: Array) -> tuple[Array, Array]:
@@ -218,7 +231,7 @@ class GrowingGP(_FactorisedGP):
     def variance_given_first(self, n: int, x: Array) -> float:
         """Posterior variance of f at one point ``x``, ``d``, given the first ``n`` points only (with
         the jitter of all)."""
-        k = matern52(pairwise_distances(x[None], self._X[:n])[0], self.length_scale)
+        k = self.kernel.value(pairwise_distances(x[None], self._X[:n])[0], self.length_scale)
         v = lapack.dtrtrs(self._L[:, :n], k, lower=1)[0] if n else k
         return max(1.0 - float(v @ v), 0.0)
 
@@ -235,7 +248,7 @@ class GrowingGP(_FactorisedGP):
         x = self._X[n : n + 1]
         if distances is None:
             distances = pairwise_distances(x, self._X[:n])[0]
-        row = self.whiten(matern52(distances, self.length_scale))
+        row = self.whiten(self.kernel.value(distances, self.length_scale))
         pivot = 1.0 + self.noise_variance + self.jitter - float(row @ row)
         if not pivot > SMALLEST_PIVOT:
             return False
@@ -244,7 +257,7 @@ class GrowingGP(_FactorisedGP):
         if self.pool is not None:
             if pool_distances is None:
                 pool_distances = pairwise_distances(x, self.pool)[0]
-            v = matern52(pool_distances, self.length_scale)
+            v = self.kernel.value(pool_distances, self.length_scale)
             v -= row @ self._V[:n]
             v /= root
             self._V[n] = v
@@ -274,21 +287,22 @@ class PosteriorGradient:
     """
 
     def __init__(self, gp: ExactGP | GrowingGP, X: Array, y: Array) -> None:
-        self._X, self._length_scale = X, gp.length_scale
+        self._X, self._length_scale, self._kernel = X, gp.length_scale, gp.kernel
         # L⁻¹ itself: products with it are faster than as many substitutions.
         self._inverse = lapack.dtrtri(gp.factor, lower=1)[0] if len(y) else np.empty((0, 0))
         self._alpha = (self._inverse @ y) @ self._inverse
 
     def value(self, points: Array) -> tuple[Array, Array]:
         """Mean and variance of f, each ``m``, at ``points``, ``m x d``."""
-        k = matern52(pairwise_distances(points, self._X), self._length_scale)
+        k = self._kernel.value(pairwise_distances(points, self._X), self._length_scale)
         v = self._product(k)
         return k @ self._alpha, np.maximum(1.0 - np.einsum("ij,ij->i", v, v), 0.0)
 
     def __call__(self, points: Array) -> tuple[Array, Array, Array, Array]:
         """Mean and variance of f, each ``m``, and their gradients, each ``m x d``, at ``points``,
         ``m x d``."""
-        k, slope = matern52_and_slope(pairwise_distances(points, self._X), self._length_scale)
+        distances = pairwise_distances(points, self._X)
+        k, slope = self._kernel.and_slope(distances, self._length_scale)
         v = self._product(k)
         variance = np.maximum(1.0 - np.einsum("ij,ij->i", v, v), 0.0)
         w = self._product(v, transposed=True)

@@ -1,14 +1,15 @@
-"""The isotropic Matérn-5/2 kernel, as a function of distances, and the distances themselves.
+"""Isotropic kernels, as functions of distances, and the distances themselves.
 
-The LB-GP-UCB paper (Ziomek, Adachi and Osborne 2024, section 5) uses this kernel with outputscale
-1. It depends on the points only through their distances; where the length scale changes at every
-round, these are computed once and kept.
+The LB-GP-UCB paper (Ziomek, Adachi and Osborne 2024) has theory for the Matérn and the RBF kernel, and
+its released code runs Matérn-5/2, with outputscale 1. Both depend on the points only through their
+distances; where the length scale changes at every round, these are computed once and kept.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,6 +89,51 @@ def matern52_and_slope(distances: Array, length_scale: float) -> tuple[Array, Ar
     k *= s
     slope *= s
     return k, slope
+
+
+def rbf(distances: Array, length_scale: float) -> Array:
+    """k(r; ℓ) = e^(-r²/(2ℓ²)), elementwise (Rasmussen and Williams 2006, eq. 4.9); arguments as of
+    `matern52`."""
+    s = np.multiply(distances, 1.0 / length_scale)
+    s *= s
+    s *= -0.5
+    return np.exp(s, out=s)
+
+
+def rbf_and_derivative(distances: Array, length_scale: float) -> tuple[Array, Array]:
+    """The kernel as `rbf` gives it and its derivative in the length scale, ∂k/∂ℓ = r²/ℓ³ k."""
+    k = rbf(distances, length_scale)
+    s = distances / length_scale
+    return k, s * s * k / length_scale
+
+
+def rbf_and_slope(distances: Array, length_scale: float) -> tuple[Array, Array]:
+    """The kernel as `rbf` gives it and its slope over the distance, k'(r)/r = -k/ℓ²."""
+    k = rbf(distances, length_scale)
+    return k, k * (-1.0 / length_scale**2)
+
+
+class Kernel(NamedTuple):
+    """A kernel, as functions of distances of any shape and of the length scale.
+
+    Attributes:
+        value: k.
+        and_derivative: k and ∂k/∂ℓ.
+        and_slope: k and k'(r)/r.
+    """
+
+    value: Callable[[Array, float], Array]
+    and_derivative: Callable[[Array, float], tuple[Array, Array]]
+    and_slope: Callable[[Array, float], tuple[Array, Array]]
+
+
+MATERN52 = Kernel(matern52, matern52_and_derivative, matern52_and_slope)
+
+KernelName = Literal["matern52", "rbf"]
+KERNELS: dict[KernelName, Kernel] = {
+    "matern52": MATERN52,
+    "rbf": Kernel(rbf, rbf_and_derivative, rbf_and_slope),
+}
 
 
 class PointDistances:

@@ -14,11 +14,15 @@ from scipy.optimize import minimize
 
 from replibo.problems.base import Array
 from replibo.surrogates.exact_gp import factorise
-from replibo.surrogates.kernels import SMALLEST_LENGTH_SCALE, matern52, matern52_and_derivative
+from replibo.surrogates.kernels import MATERN52, SMALLEST_LENGTH_SCALE, Kernel
 
 
 def log_marginal_likelihood(
-    distances: Array, y: Array, length_scale: float, noise_variance: float
+    distances: Array,
+    y: Array,
+    length_scale: float,
+    noise_variance: float,
+    kernel: Kernel = MATERN52,
 ) -> tuple[float, float, float]:
     """The log marginal likelihood (nats, all data together), its derivative in the length scale,
     and the jitter of the kernel matrix.
@@ -29,6 +33,7 @@ def log_marginal_likelihood(
     Args:
         distances: ``n x n``, between the points.
         y: ``n``, the standardised targets.
+        kernel: k.
 
     Raises:
         RepliboError: the kernel matrix is singular, even with the largest jitter.
@@ -36,7 +41,7 @@ def log_marginal_likelihood(
     n = len(y)
     if n == 0:
         return 0.0, 0.0, 0.0
-    K, derivative = matern52_and_derivative(distances, length_scale)
+    K, derivative = kernel.and_derivative(distances, length_scale)
     L, jitter = factorise(K, noise_variance)
     alpha = lapack.dpotrs(L, y, lower=1)[0]
     value = (
@@ -102,6 +107,7 @@ def fit_length_scale(
     *,
     starts: Literal["single", "multi"] = "single",
     lower_bound: float = LOWER_BOUND,
+    kernel: Kernel = MATERN52,
 ) -> LengthScaleFit:
     """The length scale of maximum marginal likelihood, by L-BFGS-B (section 5, "MLE").
 
@@ -119,6 +125,7 @@ def fit_length_scale(
             from `FURTHER_STARTS` and the lower bound as well, ℓ ≥ ``lower_bound`` (the paper says
             multi-start and no more). The highest maximum is taken; ties go to the first.
         lower_bound: only with ``starts="multi"``; below every start.
+        kernel: k.
 
     Raises:
         RepliboError: the kernel matrix is singular even with jitter.
@@ -132,7 +139,9 @@ def fit_length_scale(
         nonlocal evaluations
         evaluations += 1
         length_scale = _softplus(float(raw[0]))
-        value, slope, jitter = log_marginal_likelihood(distances, y, length_scale, noise_variance)
+        value, slope, jitter = log_marginal_likelihood(
+            distances, y, length_scale, noise_variance, kernel
+        )
         evaluated[length_scale] = value, jitter
         return -scale * value, -scale * slope * _softplus_slope(float(raw[0]))
 
@@ -153,7 +162,7 @@ def fit_length_scale(
     value, jitter = evaluated[length_scale]  # L-BFGS-B returns a point that it has evaluated
     farthest = float(np.max(distances, initial=0.0))
     nearest = float(np.min(distances, where=distances > 0.0, initial=farthest))
-    largest, smallest = matern52(np.array([nearest, farthest]), length_scale)
+    largest, smallest = kernel.value(np.array([nearest, farthest]), length_scale)
     return LengthScaleFit(
         length_scale=length_scale,
         log_marginal_likelihood=value,

@@ -30,7 +30,7 @@ from replibo.algorithms.parts.acquisition import (
 from replibo.problems.berkenkamp import Berkenkamp
 from replibo.problems.michalewicz import Michalewicz5
 from replibo.surrogates.exact_gp import ExactGP, GrowingGP, PosteriorGradient, standardise
-from replibo.surrogates.kernels import PointDistances, pairwise_distances
+from replibo.surrogates.kernels import KERNELS, Kernel, PointDistances, pairwise_distances
 
 NOISE = 1e-4
 MICHALEWICZ = Michalewicz5()
@@ -307,9 +307,10 @@ def test_gradient_is_gpytorchs(d: int, n: int, length_scale: float, grown: bool)
     assert_array_equal(posterior.value(points), results[:2])
 
 
-def test_gradient_by_finite_differences() -> None:
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_gradient_by_finite_differences(kernel: Kernel) -> None:
     history = random_history(5, 60, 1)
-    gp = ExactGP(pairwise_distances(history.X, history.X), 0.4, NOISE)
+    gp = ExactGP(pairwise_distances(history.X, history.X), 0.4, NOISE, kernel)
     posterior = PosteriorGradient(gp, history.X, standardise(history.y))
     points = np.concatenate([np.random.default_rng(5).random((5, 5)), history.X[:3]])
     _, _, d_mean, d_variance = posterior(points)

@@ -18,7 +18,7 @@ from scipy.optimize import minimize
 from replibo.algorithms.base import History, Space
 from replibo.problems.base import Array
 from replibo.surrogates.exact_gp import ExactGP, GrowingGP, PosteriorGradient, standardise
-from replibo.surrogates.kernels import PointDistances, PoolDistances
+from replibo.surrogates.kernels import KERNELS, KernelName, PointDistances, PoolDistances
 
 RESTARTS, RAW_SAMPLES = 10, 512
 """Of the gradient ascent on a cube, as in the released code."""
@@ -66,6 +66,7 @@ class UcbMaximiser:
             may be asked again; without, the maximum over the cube is searched for.
         noise_variance: σ² ≥ 0, in units of the standardised y.
         sigma: which standard deviation β multiplies.
+        kernel: that of the GP.
         restarts: number of ascents on a cube.
         raw_samples: number of points of the whole cube among which the starts are chosen.
         best_observed: number of the best points observed beside which starts are looked for too.
@@ -77,12 +78,14 @@ class UcbMaximiser:
         noise_variance: float,
         *,
         sigma: Sigma = "latent",
+        kernel: KernelName = "matern52",
         restarts: int = RESTARTS,
         raw_samples: int = RAW_SAMPLES,
         best_observed: int = BEST_OBSERVED,
     ) -> None:
         self.space = space
         self.noise_variance = noise_variance
+        self._kernel = KERNELS[kernel]
         self._added = noise_variance if sigma == "predictive" else 0.0  # to the variance of f
         self.restarts, self.raw_samples = restarts, raw_samples
         self.best_observed = best_observed
@@ -126,7 +129,7 @@ class UcbMaximiser:
             mean, variance = gp.pool_posterior(y)
         else:
             between, to_pool = self._pool(history)
-            gp = ExactGP(between, length_scale, self.noise_variance)
+            gp = ExactGP(between, length_scale, self.noise_variance, self._kernel)
             mean, variance = gp.posterior(y, to_pool)
         sd = np.sqrt(variance + self._added)
         value = mean + beta * sd
@@ -180,7 +183,11 @@ class UcbMaximiser:
         """The model ``gp``, or else a new one, grown to the first ``n`` points."""
         if gp is None:
             gp = GrowingGP(
-                length_scale, self.noise_variance, self.space.dim, pool=self.space.candidates
+                length_scale,
+                self.noise_variance,
+                self.space.dim,
+                pool=self.space.candidates,
+                kernel=self._kernel,
             )
         if len(gp) < n:
             between, to_pool = self.distances(history), None
@@ -209,7 +216,7 @@ class UcbMaximiser:
         if fixed:
             gp = self._model(history, length_scale, len(history))
         else:
-            gp = ExactGP(self.distances(history), length_scale, self.noise_variance)
+            gp = ExactGP(self.distances(history), length_scale, self.noise_variance, self._kernel)
         posterior = PosteriorGradient(gp, history.X, y)
 
         def ucb(points: Array) -> Array:

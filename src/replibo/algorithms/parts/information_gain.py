@@ -15,6 +15,7 @@ import numpy as np
 
 from replibo.problems.base import Array
 from replibo.surrogates.exact_gp import GrowingGP
+from replibo.surrogates.kernels import KERNELS, KernelName
 
 TWO_NU = 5.0
 """2ν of the paper's kernel, Matérn-5/2."""
@@ -91,11 +92,20 @@ class MaximumInformationGain:
         domain: ``m x d``, the points to choose from, in the unit cube; one may be chosen again.
         length_scale: θ, in units of the cube.
         noise_variance: σ² > 0.
+        kernel: that of the GP.
     """
 
-    def __init__(self, domain: Array, length_scale: float, noise_variance: float) -> None:
+    def __init__(
+        self,
+        domain: Array,
+        length_scale: float,
+        noise_variance: float,
+        kernel: KernelName = "matern52",
+    ) -> None:
         self.domain = domain
-        self._gp = GrowingGP(length_scale, noise_variance, domain.shape[1], pool=domain)
+        self._gp = GrowingGP(
+            length_scale, noise_variance, domain.shape[1], pool=domain, kernel=KERNELS[kernel]
+        )
         self._gains = [0.0]
 
     def __call__(self, n: int) -> float:

@@ -14,7 +14,12 @@ from replibo.algorithms.base import History
 from replibo.algorithms.parts.information_gain import TWO_NU
 from replibo.errors import RepliboError
 from replibo.surrogates.exact_gp import standardise
-from replibo.surrogates.kernels import SMALLEST_LENGTH_SCALE, pairwise_distances
+from replibo.surrogates.kernels import (
+    KERNELS,
+    SMALLEST_LENGTH_SCALE,
+    KernelName,
+    pairwise_distances,
+)
 from replibo.surrogates.length_scale_fit import LengthScaleFit, fit_length_scale
 
 CANDIDATES_AT_START = 5
@@ -59,6 +64,7 @@ def fit_theta0(
     noise_variance: float,
     starts: Literal["single", "multi"],
     lower_bound: float,
+    kernel: KernelName,
 ) -> LengthScaleFit:
     """θ0, the upper bound of the length scales: maximum likelihood on the initial points only
     (section 5)."""
@@ -72,6 +78,7 @@ def fit_theta0(
         noise_variance,
         starts=starts,
         lower_bound=lower_bound,
+        kernel=KERNELS[kernel],
     )
 
 

@@ -136,6 +136,8 @@ BASELINE_READINGS = {
     "a_gp_ucb_theory": "a_gp_ucb",
     "a_gp_ucb_theory_printed_t0": "a_gp_ucb",
     "mle_multi": "mle",
+    "mcmc_released": "mcmc",
+    "mcmc_low_noise": "mcmc",
 }
 """Other readings of baselines, and which baseline each takes the place of."""
 
