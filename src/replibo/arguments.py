@@ -52,6 +52,10 @@ def parser() -> argparse.ArgumentParser:
     def in_full(sub: argparse.ArgumentParser) -> None:
         sub.add_argument("--csv", action="store_true", help="all columns in full, as CSV")
 
+    def cores(sub: argparse.ArgumentParser, what: str) -> None:
+        default = os.cpu_count() or 1
+        sub.add_argument("--cores", type=int, default=default, help=f"cores to share {what}")
+
     sub = command(
         "run",
         "Run a block of seeds of one problem with one algorithm; a killed run goes on where it was.",
@@ -172,9 +176,7 @@ def parser() -> argparse.ArgumentParser:
         "where none is named",
     )
     scale(sub, help_text="scale of targets that are papers: ")
-    sub.add_argument(
-        "--cores", type=int, default=os.cpu_count() or 1, help="cores to share the work"
-    )
+    cores(sub, "the work")
     sub.add_argument(
         "--by",
         choices=("method", "problem"),
@@ -190,9 +192,7 @@ def parser() -> argparse.ArgumentParser:
     )
     sub.add_argument("papers", nargs="*", metavar="PAPER", help="all where none is named")
     scale(sub, default="paper")
-    sub.add_argument(
-        "--cores", type=int, default=os.cpu_count() or 1, help="cores to share what is left"
-    )
+    cores(sub, "what is left")
     shown = sub.add_mutually_exclusive_group()
     shown.add_argument("--watch", action="store_true", help="again every half minute, until Ctrl-C")
     shown.add_argument("--csv", action="store_true", help="every problem and algorithm, as CSV")

@@ -60,7 +60,7 @@ def described(runs: Runs, problem: str) -> str:
     levels = ", ".join(f"{count:,}" for count in facts["categories"])
     text = (
         f"{entry.label}: {facts['documents']:,} documents, {levels} categories on the levels from 1 on; "
-        f"the pool are the {facts['pool']:,} with different bags of words, without the target"
+        f"the pool is the {facts['pool']:,} with different bags of words, without the target"
     )
     if "scores" in facts:
         best = sum(count for score, count in facts["scores"] if score == 1.0)
@@ -139,8 +139,8 @@ def retrieval_final(runs: Runs, entry: FigureEntry) -> Table:
                     "T": runs.horizon(problem),
                     "largest F1, mean": float(mean.mean),
                     "standard deviation": float(standard_deviation(final)),
-                    "95 % interval, low": float(mean.low),
-                    "95 % interval, high": float(mean.high),
+                    "95 % interval, low": float(np.clip(mean.low, 0.0, 1.0)),
+                    "95 % interval, high": float(np.clip(mean.high, 0.0, 1.0)),
                     "F1 = 1 found in": float(share.mean),
                     "95 % interval of the share, low": float(share.low),
                     "95 % interval of the share, high": float(share.high),
@@ -151,11 +151,11 @@ def retrieval_final(runs: Runs, entry: FigureEntry) -> Table:
     caption = " ".join(
         [
             f"{entry.caption} Largest hierarchical F1 score after T iterations: mean, standard deviation "
-            "and Student's 95 % interval of the mean over the seeds (of scores in thirds, so that it is "
-            "rough, and of no width where all seeds end alike); the share of the seeds that found a "
-            "document of the target's own category, with Wilson's 95 % interval; the median number of "
-            "queries until then, where more than half of the seeds found one (0: among the initial "
-            "documents). CPU seconds of one thread, imports not counted, over the T queries.",
+            "and Student's 95 % interval of the mean over the seeds (cut off at 0 and 1; of scores in "
+            "thirds, so that it is rough, and of no width where all seeds end alike); the share of the "
+            "seeds that found a document of the target's own category, with Wilson's 95 % interval; the "
+            "median number of queries until then, where more than half of the seeds found one (0: among "
+            "the initial documents). CPU seconds of one thread, imports not counted, over the T queries.",
             *filter(None, (described(runs, problem) for problem in problems)),
             runs.note(list(problems), entry.algorithms),
         ]
