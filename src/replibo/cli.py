@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from replibo import files, stopping
 from replibo.arguments import LISTED, parser
 from replibo.errors import EXTRAS, RepliboError
+from replibo.threads import one_thread
 
 if TYPE_CHECKING:
     from replibo.config.models import Config
@@ -40,7 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):  # names and paths that its encoding does not have
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        with stopping.on_signals(stopping.unwind):
+        # One thread: the same bits as in the workflow, and small matrices are slower on several.
+        with stopping.on_signals(stopping.unwind), one_thread():
             _check_lines(sys.argv[1:] if arguments is None else arguments)
             try:
                 options = parser().parse_args(arguments)

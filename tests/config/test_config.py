@@ -74,16 +74,30 @@ def test_the_blocks_of_a_paper_hold_every_seed_once(root: Path) -> None:
                     assert seeds == models.seed_list(str((own and own.seeds) or settings.seeds))
 
 
-def test_smoke_runs_every_type_of_algorithm_of_a_paper(root: Path) -> None:
+def test_smoke_runs_every_type_of_algorithm_of_a_paper_but_botorchs(root: Path) -> None:
+    """BoTorch's fits are dear; `test_contract` runs them."""
     for entry in load.load().entries.values():
         ran = {
             a
             for p in entry.problems_at("smoke")
             for a in entry.settings("smoke", p).algorithms or []
         }
+        types = {a.type for a in entry.algorithms.values()}
         assert {entry.algorithms[a].type for a in ran} == {
-            a.type for a in entry.algorithms.values()
+            name for name in types if not name.startswith("gp_botorch.")
         }
+
+
+def test_every_function_of_figures_and_tables_is_used_at_a_small_scale(root: Path) -> None:
+    """What is left out differs from what is made in its runs and options alone."""
+    config = load.load()
+    for paper, entry in config.entries.items():
+        outputs = {**entry.figures, **entry.tables}
+        for scale in ("smoke", "quick"):
+            made = {name for name in outputs if name not in entry.scales[scale].left_out}
+            assert {outputs[name].function for name in made} == {
+                own.function for own in outputs.values()
+            }, (paper, scale)
 
 
 def test_an_algorithm_has_one_look_in_all_papers_and_no_two_of_a_figure_share_it(
@@ -124,6 +138,7 @@ FAULTS = {
     "go_ucb: {defaults: {seeds: -1}}": "must be a number or FIRST-LAST.*got '?-1'?",
     "go_ucb: {defaults: {seeds: true}}": "must be a number or FIRST-LAST.*got True",
     "go_ucb: {defaults: {algorithms: [nope]}}": "no algorithm is called 'nope'; allowed: bumps_explor",
+    "go_ucb: {scales: {quick: {left_out: [figure_9]}}}": r"scales\.quick\.left_out: no figure or table is called 'figure_9'; allowed: figure_1",
     "go_ucb: {scales: {huge: {}}}": r"scales\.huge: must be .*smoke.*got \"huge\"",
     "go_ucb: {scales: {quick: {only: [f9]}}}": r"scales\.quick\.only: no problem is called 'f9'",
     "go_ucb: {scales: {quick: {data: fake}}}": r"scales\.quick\.data: must be 'real' or 'stand_in', got \"fake\"",

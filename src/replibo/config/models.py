@@ -172,6 +172,8 @@ class ScaleEntry(Model):
     """Settings of single problems at this scale."""
     algorithms: dict[Name, AlgorithmSettings] = {}
     """Seeds of single algorithms at this scale."""
+    left_out: Names = []
+    """Figures and tables that the scale's target leaves out; each can still be asked for by its name."""
 
 
 class FigureEntry(Model):
@@ -231,9 +233,16 @@ class PaperEntry(Model):
                         raise ValueError(
                             f"{where}: no {kind[:-1]} is called {name!r}; allowed: {allowed(known)}"
                         )
+        outputs = self.figures.keys() | self.tables.keys()
         for scale in SCALES:
             if scale not in self.scales:
                 raise ValueError(f"scales: {scale!r} is missing; needed: {allowed(SCALES)}")
+            for name in self.scales[scale].left_out:
+                if name not in outputs:
+                    raise ValueError(
+                        f"scales.{scale}.left_out: no figure or table is called {name!r}; allowed: "
+                        f"{allowed(outputs)}"
+                    )
             for problem in self.problems_at(scale):
                 settings = self.settings(scale, problem)
                 for key, value in settings:

@@ -89,13 +89,16 @@ def of_paper(config: Config, paper: str, scale: str) -> list[str]:
 
 
 def names_at(config: Config, kind: OutputKind, paper: str, scale: str) -> list[str]:
-    """The figures or tables of a paper that have something to show at a scale: all but those none of
-    whose runs are made there."""
-    known: dict[str, FigureEntry] = getattr(config.paper(paper), kind)
+    """The figures or tables of a paper that are part of a scale: all but those that the config leaves out
+    there, and those none of whose runs are made."""
+    own = config.paper(paper)
+    known: dict[str, FigureEntry] = getattr(own, kind)
+    left_out = [] if scale == paths.PUBLISHED else own.at(scale).left_out
     return [
         name
         for name, entry in known.items()
-        if entry.problems == [] or output_pairs(config, kind, paper, name, scale)
+        if name not in left_out
+        and (entry.problems == [] or output_pairs(config, kind, paper, name, scale))
     ]
 
 
