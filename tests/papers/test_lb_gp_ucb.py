@@ -329,7 +329,7 @@ def test_figure_1_has_the_fits_of_scikit_learn() -> None:
         mean, sd = model.predict(grid[:, None], return_std=True)
         shown = np.asarray(lines["posterior mean"].get_ydata())
         np.testing.assert_allclose(shown, y.mean() + y.std(ddof=1) * mean, atol=1e-4)
-        asked = np.asarray(lines["next query (UCB)"].get_xdata())[0]
+        asked = np.asarray(lines["next 20 queries (UCB)"].get_xdata())[0]
         fits.append((float(asked), float(grid[np.argmax(mean + sd)])))
         optimum = lines["optimum $x^*$"]
         assert np.asarray(optimum.get_xdata())[0] == pytest.approx(0.2061785, abs=5e-4)
@@ -340,6 +340,20 @@ def test_figure_1_has_the_fits_of_scikit_learn() -> None:
             assert ax.get_title().endswith(f"= {length_scale:.3g}")
     for asked, expected in fits:
         assert asked == pytest.approx(expected, abs=1e-3)
+    plt.close(figure)
+
+
+def test_figure_1_finds_the_peak_on_the_left_alone() -> None:
+    options = load.load().paper("lb_gp_ucb").figures["figure_1"].options
+    figure = figures.figure_1(full_runs(1), output(), **options)
+    asked = []
+    for ax in figure.axes:
+        lines = {str(line.get_label()): line for line in ax.lines}
+        asked.append(np.asarray(lines["next 20 queries (UCB)"].get_xdata()))
+    assert np.min(np.abs(asked[0] - 0.2061785)) < 5e-3  # less than 0.001 below f*
+    assert asked[1].min() > 0.9  # MLE stays at the local optimum
+    caption = plotting.caption_of(figure)
+    assert "0.7452 (left) and 0.6 (right)" in caption and "x = 0, 0.4, 0.6, 0.8, 1" in caption
     plt.close(figure)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,19 +44,23 @@ def figure_1(
     *,
     points: Sequence[float] = (0.0, 0.4, 0.6, 0.8, 1.0),
     optimal_length_scale: float | None = None,
+    rounds: int = 20,
     noise_variance: float = 1e-4,
     beta: float = 1.0,
 ) -> Figure:
-    """Figure 1: the Berkenkamp function, and GPs fitted to the same points at two length scales.
+    """Figure 1: the Berkenkamp function, and GPs fitted to the same points at two length scales; where
+    GP-UCB asks in the rounds that follow.
 
     Left at ``optimal_length_scale``, where it is None at the oracle's of the config, or that of
-    maximum likelihood on a dense grid; right at that of maximum likelihood on the points. Computed
-    here, not from traces. y is standardised for the fit, as in the runs, and shown in its own unit.
+    maximum likelihood on a dense grid; right at that of maximum likelihood on the points, fitted anew
+    in each round. Computed here, not from traces. y is standardised for the fit, as in the runs, and
+    shown in its own unit.
 
     Args:
         points: the inputs, in [0, 1].
+        rounds: how many queries are marked; each is the maximiser of the UCB on 2,001 points.
         noise_variance: of the GP, in units of the standardised y.
-        beta: of the UCB whose maximiser is marked.
+        beta: of the UCB.
     """
     from replibo.problems.berkenkamp import Berkenkamp
     from replibo.surrogates.exact_gp import ExactGP, standardise
@@ -70,35 +74,51 @@ def figure_1(
             f"options.points: must be a list of at least two numbers from 0 to 1, got {list(points)}"
         )
     grid = np.linspace(0.0, 1.0, 2001)
-    f, y = (problem.evaluate_true(problem.to_native(u[:, None])) for u in (grid, x))
 
-    def fitted(u: Array, values: Array) -> float:
+    def f(u: Array) -> Array:
+        return problem.evaluate_true(problem.to_native(u[:, None]))
+
+    def by_likelihood(u: Array) -> float:
         distances = pairwise_distances(u[:, None], u[:, None])
-        return fit_length_scale(distances, standardise(values), noise_variance).length_scale
+        return fit_length_scale(distances, standardise(f(u)), noise_variance).length_scale
 
-    optimal = oracle_length_scale(runs, "berkenkamp", optimal_length_scale)
-    if optimal is None:
-        optimal = fitted(grid[::10], f[::10])
-    between = pairwise_distances(x[:, None], x[:, None])
-    to_grid = pairwise_distances(x[:, None], grid[:, None])
+    def posterior(u: Array, length_scale: float) -> tuple[Array, Array]:
+        """Mean and standard deviation of the standardised f on the grid, given f at ``u``."""
+        between, to_grid = (pairwise_distances(u[:, None], v[:, None]) for v in (u, grid))
+        gp = ExactGP(between, length_scale, noise_variance)
+        mean, variance = gp.posterior(standardise(f(u)), to_grid)
+        return mean, np.sqrt(variance)
+
+    def asked(length_scale: Callable[[Array], float]) -> Array:
+        u = x
+        for _ in range(rounds):
+            mean, sd = posterior(u, length_scale(u))
+            u = np.append(u, grid[np.argmax(mean + beta * sd)])
+        return u[len(x) :]
+
+    known = oracle_length_scale(runs, "berkenkamp", optimal_length_scale)
+    optimal = by_likelihood(grid[::10]) if known is None else known
     best = problem.to_unit(problem.optimizers)
 
     figure, axes = plotting.panels(1, 2)
-    panels = (("optimal length scale", optimal), ("length scale by MLE", fitted(x, y)))
+    panels: tuple[tuple[str, Callable[[Array], float]], ...] = (
+        ("optimal length scale", lambda _: optimal),
+        ("length scale by MLE", by_likelihood),
+    )
+    found = []
     for ax, (name, length_scale) in zip(axes[0], panels, strict=True):
-        gp = ExactGP(between, length_scale, noise_variance)
-        mean, variance = gp.posterior(standardise(y), to_grid)
-        sd = np.sqrt(variance)
-        asked = grid[np.argmax(mean + beta * sd)]
-        unit, centre = y.std(ddof=1), y.mean()
+        mean, sd = posterior(x, length_scale(x))
+        unit, centre = f(x).std(ddof=1), f(x).mean()
         mean, sd = centre + unit * mean, unit * sd
-        ax.plot(grid, f, color=COLORS["black"], lw=1.2, label="objective $f$")
+        queries = asked(length_scale)
+        found.append(float(np.max(f(queries))))
+        ax.plot(grid, f(grid), color=COLORS["black"], lw=1.2, label="objective $f$")
         # colours that no method of the paper has
         ax.plot(grid, mean, color=COLORS["brown"], linestyle="dashed", label="posterior mean")
         ax.fill_between(
             grid, mean - sd, mean + sd, color=COLORS["brown"], alpha=0.2, lw=0, label="± 1 sd"
         )
-        ax.plot(x, y, "o", color=COLORS["black"], ms=4.5, label="observations")
+        ax.plot(x, f(x), "o", color=COLORS["black"], ms=4.5, label="observations")
         ax.plot(
             best[0],
             [problem.optimal_value],
@@ -108,8 +128,18 @@ def figure_1(
             clip_on=False,
             label="optimum $x^*$",
         )
-        ax.axvline(asked, color="0.35", linestyle="dotted", lw=1.5, label="next query (UCB)")
-        ax.set_title(rf"{name}, $\theta$ = {length_scale:.3g}")
+        ax.plot(
+            queries,
+            np.full(rounds, 0.04),
+            "|",
+            color="0.35",
+            ms=9,
+            mew=1.2,
+            clip_on=False,
+            transform=ax.get_xaxis_transform(),
+            label=f"next {rounds} queries (UCB)",
+        )
+        ax.set_title(rf"{name}, $\theta$ = {length_scale(x):.3g}")
         ax.set_xlabel("$x$")
         ax.set_ylabel("$f(x)$")
     limits = np.array([ax.get_ylim() for ax in axes[0]])
@@ -117,9 +147,10 @@ def figure_1(
         ax.set_ylim(limits.min(), limits.max())
     caption = (
         f"{entry.caption} Observations at x = {', '.join(f'{v:g}' for v in x)}. Matérn-5/2, noise "
-        f"variance {noise_variance:g} of the standardised values. Dotted: where the UCB (β = "
-        f"{beta:g}) asks next. Optimum: x* = {best[0, 0]:.4g}, f* = {problem.optimal_value:.4g}. "
-        "Computed, not from runs."
+        f"variance {noise_variance:g} of the standardised values. Ticks: the next {rounds} queries of "
+        f"GP-UCB (β = {beta:g}), left at the same length scale, right at one fitted in each round; the "
+        f"largest f among them is {found[0]:.4g} (left) and {found[1]:.4g} (right). Optimum: x* = "
+        f"{best[0, 0]:.4g}, f* = {problem.optimal_value:.4g}. Computed, not from runs."
     )
     return plotting.finish(figure, caption)
 
