@@ -99,13 +99,19 @@ def run_on_cube(algorithm: LbGpUcb, d: int, T: int) -> tuple[History, list[Propo
 
 class Naive:
     """Algorithm 1 on a pool with the readings of the table, every number from scratch; printed, with the
-    RBF kernel too."""
+    RBF kernel or with increments of R of at most 2B, too."""
 
     def __init__(
-        self, pool: np.ndarray, f: np.ndarray, rows: Any, released: bool, rbf: bool = False
+        self,
+        pool: np.ndarray,
+        f: np.ndarray,
+        rows: Any,
+        released: bool,
+        rbf: bool = False,
+        cut: bool = False,
     ) -> None:
         self.pool, self.f, self.rows, self.released = pool, f, list(rows), released
-        self.rbf = rbf
+        self.rbf, self.cut = rbf, cut
         self.n0, self.d = len(self.rows), pool.shape[1]
         X = pool[self.rows]
         self.theta0 = fit_length_scale(
@@ -130,6 +136,11 @@ class Naive:
     def norm(self, theta: float) -> float:
         return 1.0 if self.released else (self.theta0 / theta) ** (self.d / 2)
 
+    def suspected(self, theta: float, n: int) -> float:
+        if not self.cut or n == 1:
+            return self.R(theta, n)
+        return min(self.R(theta, n), self.suspected(theta, n - 1) + 2 * self.norm(theta))
+
     def R(self, theta: float, n: int) -> float:
         d = self.d
         if self.released:
@@ -147,7 +158,7 @@ class Naive:
 
     def round(self, t: int) -> tuple[float, int, float]:
         """θ_t, the row asked, β_t."""
-        theta = min(self.alive, key=lambda c: self.R(c, len(self.S.get(c, [])) + 1))
+        theta = min(self.alive, key=lambda c: self.suspected(c, len(self.S.get(c, [])) + 1))
         X, y = self.pool[self.rows], standardise(self.f[self.rows])
         K = self.kernel(pairwise_distances(X, X), theta) + 1e-4 * np.eye(len(X))
         k = self.kernel(pairwise_distances(X, self.pool), theta)
@@ -190,16 +201,17 @@ class Naive:
 
 
 @pytest.mark.parametrize("task", [CrossedBarrel, AgNP])
-@pytest.mark.parametrize("reading", ["printed", "released", "rbf"])
+@pytest.mark.parametrize("reading", ["printed", "released", "rbf", "2B"])
 def test_is_algorithm_1_written_naively(task: type, reading: str) -> None:
     pool, f = stand_in(task)
     released, rbf = reading == "released", reading == "rbf"
     cls = LbGpUcbReleased if released else LbGpUcb
     own: dict[str, Any] = {"kernel": "rbf", "gamma": "rbf"} if rbf else {}
+    own |= {"regret_increments": "2B"} if reading == "2B" else {}
     for seed in (0, 1):
         algorithm = cls(Space(pool.shape[1], candidates=pool), STREAMS, **own)
         history, proposals = run(algorithm, pool, f, 60, seed, n_initial=10)
-        naive = Naive(pool, f, history.candidate[:10], released, rbf)
+        naive = Naive(pool, f, history.candidate[:10], released, rbf, reading == "2B")
         for t, proposal in enumerate(proposals, start=1):
             theta, row, beta = naive.round(t)
             assert proposal.diagnostics["length_scale"] == pytest.approx(theta, rel=1e-12)

@@ -21,6 +21,7 @@ from replibo.algorithms.parts.balancing import Hyperparameter, HyperparameterBal
 from replibo.algorithms.parts.information_gain import (
     MaximumInformationGain,
     Rate,
+    log_bounded_increments,
     log_information_gain_bound,
     log_suspected_regret,
     scaled_norm,
@@ -97,6 +98,8 @@ class LbGpUcb(Algorithm):
         extension: "printed", add one candidate after round t while q(l) ≥ θ0/g(t); "released",
             while q(l) > θ0/g(t + 1), and in one dimension start with six.
         gamma: γ of R^θ (`replibo.algorithms.parts.information_gain.log_information_gain_bound`).
+        regret_increments: of R^θ: "any"; "2B", R^θ(n) cut so that it never rises by more than 2B from one
+            play to the next (section 2), its unknown constant taken as 1.
         norm_bound: "printed", B = (θ0/θ)^(d/2) N in R and in β; "released", B = N.
         beta: β where it is a constant; None takes that of Theorem 4.1.
         information_gain: γ in β: "visited", the information gain ½ log det(I + σ_N⁻²K) of the
@@ -142,6 +145,7 @@ class LbGpUcb(Algorithm):
         candidate_ratio: CandidateRatio = "printed",
         extension: Literal["printed", "released"] = "printed",
         gamma: Rate = "matern",
+        regret_increments: Literal["any", "2B"] = "any",
         norm_bound: Literal["printed", "released"] = "printed",
         beta: NonNegative | None = None,
         information_gain: Literal["visited", "maximum"] = "visited",
@@ -170,6 +174,7 @@ class LbGpUcb(Algorithm):
         self.log_ratio = log_candidate_ratio(candidate_ratio, space.dim)
         self.growth = Growth.for_candidates(candidate_ratio, space.dim, growth_exponent)
         self.extension, self.gamma, self.norm_bound = extension, gamma, norm_bound
+        self.regret_increments = regret_increments
         self.beta = beta
         self.information_gain = information_gain
         self.width, self.width_sd = width, width_sd
@@ -321,8 +326,17 @@ class LbGpUcb(Algorithm):
         return scaled_norm(u.norm, theta0, u.length_scale, self.space.dim)
 
     def _log_suspected_regret(self, u: Hyperparameter, plays: int, theta0: float) -> float:
-        log_gamma = log_information_gain_bound(self.gamma, u.length_scale, self.space.dim, plays)
-        return log_suspected_regret(log_gamma, self._norm_bound(u, theta0), plays)
+        norm = self._norm_bound(u, theta0)
+
+        def log_regret(n: int) -> float:
+            log_gamma = log_information_gain_bound(self.gamma, u.length_scale, self.space.dim, n)
+            return log_suspected_regret(log_gamma, norm, n)
+
+        if self.regret_increments == "any":
+            return log_regret(plays)
+        return log_bounded_increments(
+            [log_regret(n) for n in range(1, plays + 1)], math.log(2.0 * norm)
+        )
 
     def _log_count(self, t: int) -> float:
         """ln |A|, |A| = d ln g(t), the number of candidates up to round t (Theorem 4.1)."""

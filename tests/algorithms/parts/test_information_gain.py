@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from replibo.algorithms.parts.information_gain import (
     MaximumInformationGain,
+    log_bounded_increments,
     log_information_gain_bound,
     log_suspected_regret,
     scaled_norm,
@@ -90,6 +91,25 @@ def test_norm_grows_by_the_root_of_e_with_each_candidate(norm: float, d: int, i:
     assert scaled_norm(norm, 0.7, 0.7 * math.exp(-i / d), d) == pytest.approx(
         norm * math.exp(i / 2)
     )
+
+
+# Increments of at most 2B
+
+
+@given(
+    st.lists(st.floats(0.0, 50.0), min_size=1, max_size=30),
+    st.floats(0.01, 20.0),
+)
+def test_bounded_increments_by_recursion(steps: list[float], step: float) -> None:
+    """R'(1) = R(1), R'(n) = min(R(n), R'(n - 1) + step)."""
+    values = np.cumsum([0.0, *steps])
+    with np.errstate(divide="ignore"):
+        logs = np.log(values)
+    cut = values[0]
+    for n in range(1, len(values) + 1):
+        cut = min(values[n - 1], cut + step) if n > 1 else cut
+        found = math.exp(log_bounded_increments(logs[:n].tolist(), math.log(step)))
+        assert found == pytest.approx(cut, rel=1e-12, abs=1e-300)
 
 
 # The maximum information gain

@@ -9,6 +9,7 @@ candidates share (the O(·) of the paper, the factor 0.01 of the released code) 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -79,6 +80,22 @@ def log_suspected_regret(log_gamma: float, norm_bound: float, n: int) -> float:
     exploration = math.log(norm_bound) + 0.5 * log_gamma  # ln B√γ
     larger, smaller = max(exploration, log_gamma), min(exploration, log_gamma)
     return 0.5 * math.log(n) + larger + math.log1p(math.exp(smaller - larger))
+
+
+def log_bounded_increments(log_values: Sequence[float], log_step: float) -> float:
+    """ln of the last value of the largest sequence that is nowhere above the given one, starts with it,
+    and never rises by more than a step: min over m of R(m) + (n - m) step.
+
+    "As otherwise the bound can be trivially improved" (section 2): R(t + 1) - R(t) ≤ 2B.
+
+    Args:
+        log_values: ln R(1), …, ln R(n); not falling.
+        log_step: ln of the step, ln 2B.
+    """
+    values = np.array(log_values)
+    behind = np.arange(len(values) - 1, -1, -1.0)  # n - m
+    with np.errstate(divide="ignore"):
+        return float(np.min(np.logaddexp(values, np.log(behind) + log_step)))
 
 
 class MaximumInformationGain:

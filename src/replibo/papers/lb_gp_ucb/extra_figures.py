@@ -39,9 +39,8 @@ def optimality(runs: Runs, entry: FigureEntry, *, oracle: str = "oracle") -> Fig
             if name == oracle:
                 continue
             t, ratio = ratio_to_oracle(runs, problem, name, oracle)
-            look = plotting.line_style(runs.entry.algorithms[name])
-            ax.plot(t, ratio.mean, **look)
-            ax.fill_between(t, ratio.low, ratio.high, color=look["color"], alpha=0.15, lw=0)
+            ends = ratio.low, ratio.high
+            plotting.curve(ax, t, ratio.mean, runs.entry.algorithms[name], ends)
         d = dim_of(runs, problem)
         rounds = np.arange(1, runs.horizon(problem) + 1)
         growth = np.maximum(np.exp(5 / d), rounds**GROWTH_EXPONENT)
