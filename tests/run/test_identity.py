@@ -134,7 +134,9 @@ PARAMETRIC = {
 }
 DIGITS = {
     "mnist_cnn.MnistCnn",
+    "mnist_cnn_large.MnistCnnLarge",
     "mnist_small_batch.MnistSmallBatch",
+    "mnist_softmax.MnistSoftmax",
     "sensitive_samples.SensitiveSamples",
 }
 

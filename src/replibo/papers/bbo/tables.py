@@ -104,6 +104,36 @@ def _note(runs: Runs, ran: Sequence[str], algorithm: str) -> str:
     return _Prefixes(runs.entry, runs.metadata, runs.table).note(ran, [algorithm])
 
 
+def larger_network(runs: Runs, entry: FigureEntry) -> Table:
+    """The printed cells of T = 20 of which the larger network was run: its numbers and the small one's.
+
+    Raises:
+        MissingRunsError: no such cell was run.
+    """
+    steps, rows = STEPS[0], []
+    for algorithm, label in ACQUISITIONS.items():
+        for n in iterations_of(steps):
+            row: dict[str, Any] = {"algorithm": label, "N (SGD iterations)": n}
+            row["performance, paper"], row["±, paper"] = PERFORMANCE[algorithm][steps][n]
+            for network, variant in (("larger", "_large"), ("ours", "")):
+                for metric, name in METRICS.items():
+                    own = Reading(metric=metric, variant=variant)  # type: ignore[arg-type]
+                    cell = own.cell(runs, algorithm, steps, n)
+                    row[f"{name}, {network}"] = cell and cell.mean
+                    row[f"± ({name}, {network})"] = cell and cell.sd
+                    row[f"seeds ({network})"] = len(cell.seeds) if cell else 0
+            if row["seeds (larger)"]:
+                rows.append(row)
+    if not rows:
+        raise MissingRunsError("not run: the larger network")
+    problems = runs.problems(entry.problems)
+    caption = f"{entry.caption} {LEVELS} {runs.note(problems, list(ACQUISITIONS))}"
+    formats: dict[str, Format] = dict.fromkeys(
+        [name for name in rows[0] if "test" in name or name.startswith("±")], ".3g"
+    )
+    return Table.of(rows, caption, formats | {"performance, paper": ".2f", "±, paper": ".2f"})
+
+
 # Sensitivity
 
 
