@@ -34,7 +34,7 @@ STAGES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("neuralbo", ("*_2", "*_10", "*_10_*", "*_20")),
     ("neuralbo", ("bbob_*",)),
     ("neuralbo", ("sensitive_*",)),
-    ("neuralbo", ("retrieval*",)),
+    ("neuralbo", ("retrieval*", "docstrings*")),
     ("neuralbo", ("*_50", "*_100")),
 )
 SECONDS = 60.0
