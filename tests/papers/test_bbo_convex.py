@@ -99,3 +99,7 @@ def test_the_table_of_the_larger_network() -> None:
         ("UCB", 2.93),
     ]
     assert rows[0]["test error (%), larger"] == pytest.approx(3.25) and rows[0]["seeds (ours)"] == 5
+    # not run: its columns are empty
+    runs = made(0.5, {"n_100": 20}, **diagnostics)
+    rows = tables.larger_network(runs, ENTRY.tables["larger_network"]).frame.to_dict("records")
+    assert [(row["seeds (larger)"], row["seeds (ours)"]) for row in rows] == [(0, 5), (0, 5)]
