@@ -41,9 +41,9 @@ def performance(runs: Runs, entry: FigureEntry) -> Figure:
     figure, axes = plotting.panels(len(STEPS), len(METRICS) + 1)
     names = entry.algorithms or list(ACQUISITIONS)
     ours = {
-        (name, metric): _ours(runs, name, metric)
+        (name, metric): _ours(runs, name, metric)  # type: ignore[arg-type]
         for name in names
-        for metric in METRICS  # type: ignore[misc]
+        for metric in METRICS
     }
     for row, steps in zip(axes, STEPS, strict=True):
         for ax, metric in zip(row, METRICS, strict=False):
