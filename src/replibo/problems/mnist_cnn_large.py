@@ -90,7 +90,7 @@ class MnistCnnLarge(Problem):
             if not torch.isfinite(loss):
                 break
             optimizer.zero_grad()
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
         validation, test = self._looked_at(*self.sets.validation), self._looked_at(*self.sets.test)
         diverged = not validation[0] <= PENALTY  # NaN compares as False
