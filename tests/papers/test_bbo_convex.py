@@ -17,7 +17,9 @@ from replibo.results.runs import Runs
 LOSS, BUDGETS = 0.3, [1600, 6400, 25600]
 ENTRY = load.load(Path(__file__).parents[2] / "config").paper("bbo")
 HORIZONS = {
-    name: entry.horizon for name, entry in ENTRY.problems.items() if entry.type == convex.CONVEX
+    name: entry.horizon or 0
+    for name, entry in ENTRY.problems.items()
+    if entry.type == convex.CONVEX
 }
 
 

@@ -28,7 +28,7 @@ def test_descent_is_that_of_pytorch(problem: MnistSoftmax) -> None:
     optimizer = torch.optim.SGD([theta], lr=0.2)
     for x, label in zip(torch.tensor(X), torch.tensor(labels.astype(np.int64)), strict=True):
         optimizer.zero_grad()
-        torch.nn.functional.cross_entropy((theta @ x)[None], label[None]).backward()
+        torch.nn.functional.cross_entropy((theta @ x)[None], label[None]).backward()  # type: ignore[no-untyped-call]
         optimizer.step()
     np.testing.assert_allclose(descend(X, labels, 0.2), theta.detach().numpy(), atol=1e-5)
 

@@ -25,8 +25,9 @@ EI_AND_UCB = tuple(ACQUISITIONS)
 
 CONVEX = "mnist_softmax.MnistSoftmax"
 
-SHADES = ("blue", "green", "purple", "brown")
-"""Colours of the fixed N and of the budgets."""
+FIXED = ("orange", "brown", "sky_blue")
+SHADES = ("blue", "green", "purple")
+"""Colours of the fixed N, and of the budgets."""
 
 
 def theorem(
@@ -193,7 +194,7 @@ def _against_bound(ax: Axes, values: dict[int, Array], fixed: Sequence[int]) -> 
     own = [n for n in fixed if n in values]
     T, totals = totals_at_equal(values)
     lines = [("N = T", COLORS["black"], T, totals)] if len(T) > 1 else []
-    for n, color in zip(own, SHADES, strict=False):
+    for n, color in zip(own, FIXED, strict=False):
         longer = np.array([t for t in T if t <= values[n].shape[1]])
         sums = np.cumsum(values[n], axis=1)[:, longer.astype(int) - 1]
         if len(longer) > 1:
@@ -223,6 +224,7 @@ def _against_bound(ax: Axes, values: dict[int, Array], fixed: Sequence[int]) -> 
         ax.plot(ends, totals[:, 0].mean() * ends / ends[0], ":", color="0.4", lw=1)
     ax.set_xscale("log")
     ax.set_yscale("log")
+    plotting.plain_numbers(ax)
     ax.set_xlabel(r"$\sqrt{T\,\gamma_T}$")
     ax.set_ylabel("cumulative regret $R_T$")
 
