@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from replibo.run import pairs
 
 COMMANDS = (
     "run",
+    "recompute",
     "fetch",
     "collect",
     "figure",
@@ -143,18 +145,15 @@ TABLE = ("table", "go_ucb", "final_regret", "--scale", "quick", "--output", "a.m
 def test_what_misses_runs_names_the_target_that_makes_them(
     elsewhere: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for arguments, first, target in (
-        (FIGURE, "f1/go_ucb/seeds_0-4.parquet and 7 more", "figures/quick/go_ucb/figure_1.pdf"),
-        (TABLE, "f1/go_ucb/seeds_0-4.parquet and 21 more", "results/quick/go_ucb/final_regret.csv"),
-        (
-            ("claims", "--scale", "quick"),
-            "f1/go_ucb/seeds_0-4.parquet and 19 more",
-            "results/quick/verdicts",
-        ),
+    for arguments, target in (
+        (FIGURE, "figures/quick/go_ucb/figure_1.pdf"),
+        (TABLE, "results/quick/go_ucb/final_regret.csv"),
+        (("claims", "--scale", "quick"), "results/quick/verdicts"),
     ):
         status, error = said(capsys, *arguments)
         assert status == 2 and error.count("\n") == 1
-        assert f"results/quick/go_ucb/{first}: not found" in error
+        first = r"results/quick/go_ucb/f1/go_ucb/seeds_0-4\.parquet and \d+ more: not found"
+        assert re.search(first, error)
         assert f"'snakemake --cores 2 {target}" in error
     assert [path.name for path in elsewhere.iterdir()] == ["config"]
 

@@ -76,6 +76,17 @@ def parser() -> argparse.ArgumentParser:
     )
 
     sub = command(
+        "recompute",
+        "Run one seed of published runs again, and say whether it is equal bit for bit.",
+        "replibo recompute lb_gp_ucb agnp/lb_gp_ucb berkenkamp",
+    )
+    sub.add_argument("paper", help="see 'replibo list papers'")
+    sub.add_argument(
+        "runs", nargs="*", metavar="PROBLEM[/ALGORITHM]", help="all where none is named: hours"
+    )
+    sub.add_argument("--seed", type=int, help="the smallest published one where none is given")
+
+    sub = command(
         "fetch",
         "Fetch data files (all where none is named) and verify them.",
         "replibo fetch crossed_barrel agnp --mirror /path/to/folder",

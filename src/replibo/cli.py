@@ -26,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     after Ctrl-C or SIGTERM, with nothing left half-written."""
     commands = {
         "run": _run,
+        "recompute": _recompute,
         "fetch": _fetch,
         "collect": _collect,
         "figure": _output,
@@ -123,6 +124,13 @@ def _run(options: argparse.Namespace) -> None:
         changed_config=bool(_overlays(options)),
         while_querying=stopping.on_signals(stopping.exit_at_once),
     )
+
+
+def _recompute(options: argparse.Namespace) -> None:
+    from replibo.results import recompute
+
+    for line in recompute.recompute(_load(options), options.paper, options.runs, options.seed):
+        _print(line)
 
 
 def _fetch(options: argparse.Namespace) -> str:

@@ -1,0 +1,81 @@
+"""Published runs, made again by the code that is here and compared bit for bit."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from replibo.config.models import Config
+from replibo.errors import RepliboError, allowed
+from replibo.problems.base import Array
+from replibo.results import publish
+from replibo.run import build, loop, pairs
+from replibo.run.pairs import Pair
+from replibo.run.published import pairs_of
+
+
+def recompute(
+    config: Config, paper: str, wanted: Sequence[str] = (), seed: int | None = None
+) -> Iterator[str]:
+    """Run one seed of each published problem and algorithm again, with the whole of its horizon; a line
+    for each says whether f, which is published whole, is the same to the last bit at every query.
+
+    Args:
+        wanted: problems (``f1``) or pairs (``f1/go_ucb``); all where it is empty.
+        seed: the smallest published one where it is None.
+
+    Raises:
+        RepliboError: nothing of the kind is published, a file is damaged, data are missing.
+    """
+    metadata = pairs.published_metadata(paper)
+    known = pairs_of(metadata)
+    problems = {key.partition("/")[0] for key in known}
+    for name in wanted:
+        if name not in problems | known.keys():
+            raise RepliboError(
+                f"{paper}: {name!r} is not published; must be one of {allowed(problems)}, or one of "
+                "these, / and an algorithm"
+            )
+    equal = total = 0
+    for key, own in known.items():
+        problem, _, algorithm = key.partition("/")
+        if wanted and not {key, problem} & set(wanted):
+            continue
+        number, before = _published(paper, (problem, algorithm), metadata, seed)
+        started = time.process_time()
+        job = build.experiment(config, paper, "paper", problem, algorithm)
+        job = dataclasses.replace(job, horizon=own.horizon)
+        after = np.array(loop.run_block(job, [number])[0].f)
+        same = _first_equal(before, after)
+        equal, total = equal + (same == len(before) == len(after)), total + 1
+        yield (
+            f"{key}, seed {number}: {same} of {len(before)} values of f equal, "
+            f"{time.process_time() - started:.1f} CPU s"
+        )
+    yield f"{equal} of {total} runs are equal to the last bit."
+
+
+def _published(
+    paper: str, pair: Pair, metadata: dict[str, object], seed: int | None
+) -> tuple[int, Array]:
+    """A published seed and its f, in the order of the queries."""
+    import pyarrow as pa
+
+    table = pa.concat_tables(
+        [part.select(["seed", "f"]) for part in publish.rows(paper, [pair], metadata)]
+    )
+    seeds, f = (table[name].to_numpy() for name in ("seed", "f"))
+    number = int(seeds.min()) if seed is None else seed
+    if number not in seeds:
+        raise RepliboError(f"{paper}: seed {number} of {'/'.join(pair)} is not published")
+    return number, f[seeds == number]
+
+
+def _first_equal(a: Array, b: Array) -> int:
+    """How many values at the start are equal."""
+    n = min(len(a), len(b))
+    other = np.flatnonzero(a[:n] != b[:n])
+    return int(other[0]) if len(other) else n

@@ -1,0 +1,78 @@
+"""Published runs, made again."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from replibo.config import load
+from replibo.config.models import Config
+from replibo.errors import RepliboError
+from replibo.results import publish, recompute
+from replibo.run import build, collect, loop, traces
+
+
+@pytest.fixture
+def config(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
+    """The project's, in a working folder where seeds 3 and 4 of random search on f1 are published."""
+    found = load.load(root / "config")
+    monkeypatch.chdir(tmp_path)
+    job = build.experiment(found, "go_ucb", "paper", "f1", "random_search")
+    job = dataclasses.replace(job, horizon=8)
+    runs = loop.run_block(job, [3, 4])
+    metadata = {
+        "paper": "go_ucb",
+        "problem": "f1",
+        "algorithm": "random_search",
+        "scale": "paper",
+        "problems": {"f1": {"horizon": 8}},
+        "timings": {"f1/random_search": {"runs": 2, "queries": 2 * len(runs[0])}},
+        "changed_config": False,
+        **{key: [] for key in collect.ORIGIN},
+    }
+    table = traces.table(runs, metadata)
+    for name in ("algorithm", "problem"):
+        table = table.add_column(0, name, pa.array([metadata[name]] * len(table)))
+    write(table)
+    return found
+
+
+def write(table: pa.Table) -> None:
+    metadata = {**traces.read_metadata(table), "rows": len(table)}
+    publish.write(Path("published/go_ucb"), metadata, publish.files_of("f1", table))
+
+
+def test_the_same_code_makes_the_same_runs(config: Config) -> None:
+    line, last = recompute.recompute(config, "go_ucb", ["f1"])
+    assert line.startswith("f1/random_search, seed 3: 8 of 8 values of f equal")
+    assert last == "1 of 1 runs are equal to the last bit."
+
+
+def test_a_last_bit_is_seen(config: Config) -> None:
+    table = publish.read("go_ucb", [("f1", "random_search")])
+    f = table["f"].to_numpy().copy()
+    f[8 + 5] = np.nextafter(f[8 + 5], 2)  # the sixth query of seed 4
+    position = table.column_names.index("f")
+    write(table.set_column(position, "f", pa.array(f)))
+    line, last = recompute.recompute(config, "go_ucb", ["f1/random_search"], 4)
+    assert "seed 4: 5 of 8 values" in line and last.startswith("0 of 1")
+    line, _ = recompute.recompute(config, "go_ucb", seed=3)
+    assert "8 of 8" in line
+
+
+@pytest.mark.parametrize(
+    ("wanted", "seed", "said"),
+    [
+        (["f3"], None, "go_ucb: 'f3' is not published; must be one of f1"),
+        (["f1"], 5, "go_ucb: seed 5 of f1/random_search is not published"),
+    ],
+)
+def test_what_is_not_published_is_said(
+    wanted: list[str], seed: int | None, said: str, config: Config
+) -> None:
+    with pytest.raises(RepliboError, match=said):
+        list(recompute.recompute(config, "go_ucb", wanted, seed))
