@@ -314,6 +314,24 @@ def test_a_claim_reads_the_runs_of_all_its_readings(root: Path) -> None:
     assert set(at_quick) <= set(entry.pairs("quick")) and ("f1_high_noise", "gp_pi") not in at_quick
 
 
+def test_a_reading_is_judged_at_the_horizon_of_its_own_runs(root: Path) -> None:
+    f1 = {**regrets(**BETTER), "gp_ei_stock": constant(0.4)}
+    cut, whole = made_runs({"f1": f1}, horizon=10), made_runs({"f1": f1})
+    cut.metadata["pairs"] = {
+        f"f1/{name}": {"horizon": 10 if name == "gp_ei_stock" else 20} for name in f1
+    }
+    asked: list[Any] = []
+
+    def alone(pairs: Any) -> Runs:
+        asked.append(pairs)
+        return whole
+
+    own = read_in(stock=READINGS["stock"])
+    found = verdicts.judge_claim("c", "go_ucb", own, cut.entry, cut, alone)
+    assert [{name for _, name in pairs} for pairs in asked] == [set(NAMES)]  # not as stock
+    assert [one.reduced for one in found.readings] == ["", "T = 10 of 20"]
+
+
 @pytest.mark.parametrize("scale", ["quick", "smoke", "paper"])
 def test_verdicts_ask_for_no_runs_beside_those_of_the_scale(scale: str, root: Path) -> None:
     config = load.load()

@@ -25,8 +25,9 @@ runs of the paper's own size on its own data.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from replibo import paths
@@ -165,17 +166,31 @@ class Verdict:
         return f"{self.overall} ({count}): {'; '.join(said)}"
 
 
+Reader = Callable[[Sequence[Pair]], Runs]
+"""Reads runs of some problems and algorithms alone."""
+
+
 def judge_claim(
-    name: str, paper: str, claim: Claim, entry: PaperEntry, runs: Runs | None
+    name: str,
+    paper: str,
+    claim: Claim,
+    entry: PaperEntry,
+    runs: Runs | None,
+    read_alone: Reader | None = None,
 ) -> Verdict:
-    """Judge one claim in all its readings and controls; ``runs`` are its paper's, or None where nothing
-    was run of it.
+    """Judge one claim in all its readings and controls.
+
+    Args:
+        runs: its paper's; None where nothing was run of it.
+        read_alone: for a reading whose own runs are longer than the shortest of all ``runs``.
 
     Raises:
         RepliboError: the measure has no such option.
     """
     found = [
-        _judged(f"{paths.claims_config(paper)}: {name}", paper, claim, label, entry, runs)
+        _judged(
+            f"{paths.claims_config(paper)}: {name}", paper, claim, label, entry, runs, read_alone
+        )
         for label in (*claim.readings, *claim.controls)
     ]
     count = len(claim.readings)
@@ -184,7 +199,13 @@ def judge_claim(
 
 
 def _judged(
-    where: str, paper: str, claim: Claim, label: str, entry: PaperEntry, runs: Runs | None
+    where: str,
+    paper: str,
+    claim: Claim,
+    label: str,
+    entry: PaperEntry,
+    runs: Runs | None,
+    read_alone: Reader | None,
 ) -> Judgement:
     """The verdict in one reading or control."""
     variation = claim.variation(label)
@@ -199,7 +220,11 @@ def _judged(
         return Judgement(
             label, source, variation.changes, "not run", reason=reason, missing=tuple(missing)
         )
-    seen = runs.standing_for(claim.pairs(entry, variation))
+    standing = claim.pairs(entry, variation)
+    there = [pair for pair in dict.fromkeys(standing.values()) if runs.has(*pair)]
+    if read_alone and runs.cut_for_others(there):
+        runs = read_alone(there)
+    seen = runs.standing_for(standing)
     try:
         comparisons: list[Comparison] = measure(seen, **own.options)
     except MissingRunsError as error:
@@ -262,7 +287,10 @@ def judge_all(config: Config, papers: Sequence[str], scale: str) -> list[Verdict
         read_by_any = {pair for claim in claims.values() for pair in claim.all_pairs(entry)}
         wanted = pairs.among(config, paper, scale, read_by_any)
         runs = read(config, paper, scale, wanted, target) if wanted else None
-        found += [judge_claim(name, paper, claim, entry, runs) for name, claim in claims.items()]
+        reader = partial(read, config, paper, scale, target=target)
+        found += [
+            judge_claim(name, paper, claim, entry, runs, reader) for name, claim in claims.items()
+        ]
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -113,6 +113,15 @@ class Runs:
             pa.concat_tables(parts) if parts else self.table.slice(0, 0),
             self.left_out,
         )
+
+    def cut_for_others(self, pairs: Iterable[Pair]) -> bool:
+        """Whether each of ``pairs`` on some problem was published with a longer horizon than is read
+        here, because another algorithm's is shorter (`replibo.results.publish.read`)."""
+        shortest: dict[str, float] = {}
+        for problem, algorithm in pairs:
+            known = self.metadata.get("pairs", {}).get(f"{problem}/{algorithm}", {"horizon": 0})
+            shortest[problem] = min(known["horizon"], shortest.get(problem, np.inf))
+        return any(t > self.horizon(problem) for problem, t in shortest.items())
 
     def until(self, t: int) -> Runs:
         """As they were after round ``t``; runs that ended before are left as they are."""
