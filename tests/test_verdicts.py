@@ -314,6 +314,20 @@ def test_a_claim_reads_the_runs_of_all_its_readings(root: Path) -> None:
     assert set(at_quick) <= set(entry.pairs("quick")) and ("f1_high_noise", "gp_pi") not in at_quick
 
 
+def test_a_reading_needs_what_stands_in_for_the_claims_own_algorithm(root: Path) -> None:
+    """A baseline's is an open cell where it was not run, unless nothing else is another one."""
+    own = claims.load(load.load(), "neuralbo")["neuralbo_1_d10"]
+    needed = {
+        name: {algorithm for _, algorithm in own.needed(own.variation(name))}
+        for name in ("printed", "uniform", "tuned_beta")
+    }
+    assert needed == {
+        "printed": {"neural_bo"},
+        "uniform": {"neural_bo_uniform"},
+        "tuned_beta": {"neural_bo", "gp_ucb_tuned"},
+    }
+
+
 def test_a_reading_is_judged_at_the_horizon_of_its_own_runs(root: Path) -> None:
     f1 = {**regrets(**BETTER), "gp_ei_stock": constant(0.4)}
     cut, whole = made_runs({"f1": f1}, horizon=10), made_runs({"f1": f1})

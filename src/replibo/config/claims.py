@@ -134,9 +134,12 @@ class Claim(Model):
         return {pair for own in variations for pair in self.pairs(entry, own).values()}
 
     def needed(self, variation: Variation) -> list[Pair]:
-        """The problems and algorithms without whose runs the claim is not judged: its own, and all that
-        stand in."""
-        algorithms = dict.fromkeys([*self.algorithms, *variation.algorithms])
+        """The problems and algorithms without whose runs the claim is not judged: its own, or what stands
+        in for them; where nothing does, all that stands in for others (whose comparisons are open
+        otherwise)."""
+        algorithms = list(self.algorithms)
+        if not set(algorithms) & variation.algorithms.keys():
+            algorithms += variation.algorithms
         return [variation.stands_in((p, a)) for p in self.problems for a in algorithms]
 
 
