@@ -25,6 +25,8 @@ from replibo.problems.base import Array, Problem
 from replibo.problems.botorch_interface import BotorchProblem, as_botorch
 from replibo.problems.coco import Bbob
 from replibo.problems.mnist_cnn import MnistCnn
+from replibo.problems.mnist_cnn_large import MnistCnnLarge
+from replibo.problems.mnist_softmax import MnistSoftmax
 from replibo.run import build
 from replibo.streams import RunStreams, generator
 
@@ -48,7 +50,14 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
 
 # Problems whose every observation has random numbers of its own that are no noise added to f (a
 # training's, a simulation's): f is y.
-OBSERVED_ALONE = {"mnist_cnn.MnistCnn", "robot_pushing.RobotPushing"}
+OBSERVED_ALONE = {
+    "mnist_cnn.MnistCnn",
+    "mnist_cnn_large.MnistCnnLarge",
+    "mnist_small_batch.MnistSmallBatch",
+    "mnist_softmax.MnistSoftmax",
+    "robot_pushing.RobotPushing",
+}
+TRAINED = (MnistCnn, MnistCnnLarge, MnistSoftmax)
 
 
 def _cases() -> dict[str, tuple[str, dict[str, Any], str]]:
@@ -84,7 +93,7 @@ def _problem(case: str) -> Problem:
     if entry:
         paper, name = entry.split()
         problem = build.problem(CONFIG, paper, "smoke", name)
-        if isinstance(problem, MnistCnn):
+        if isinstance(problem, TRAINED):
             problem.iterations = 2  # the contract takes hundreds of values
         return problem
     made: Problem = registry.load("problems", cls)(**parameters)
@@ -106,7 +115,9 @@ def _corners(problem: Problem) -> Array:
 
 
 def _points(problem: Problem, n: int) -> Array:
-    """Native points: rows of the pool, or corners and uniform points, ``n x d`` in all."""
+    """Native points: rows of the pool, or corners and uniform points, ``n x d`` in all (fewer where each
+    is a training of seconds)."""
+    n = min(n, 12) if isinstance(problem, MnistCnnLarge) else n
     rng = generator("points", problem.dim)
     if problem.candidates is not None:
         return problem.candidates[rng.integers(len(problem.candidates), size=n)]
@@ -166,7 +177,7 @@ def test_values_are_finite_numbers_one_for_each_point(problem: Problem) -> None:
     X = _points(problem, 200)
     kept = X.copy()
     f = problem.evaluate_true(X)
-    assert f.shape == (200,) and f.dtype == np.float64
+    assert f.shape == (len(X),) and f.dtype == np.float64
     assert np.all(np.isfinite(f))
     assert np.array_equal(X, kept), "evaluate_true changed its argument"
     assert problem.evaluate_true(X[:1]).shape == (1,)
@@ -273,12 +284,12 @@ def test_noise_is_shared_by_algorithms_and_by_nothing_else(problem: Problem) -> 
     def y(query: int, **name: Any) -> float:
         observed = problem.observe(x, _streams(**name), query)
         assert type(observed.y) is float and type(observed.f) is float
-        assert observed.f == (observed.y if isinstance(problem, MnistCnn) else f)
+        assert observed.f == (observed.y if isinstance(problem, TRAINED) else f)
         return observed.y
 
     assert y(7) == y(7) == y(7, algorithm="random_search")
     values = {y(7), y(8), y(7, seed=1), y(8, seed=1)}
-    varies = bool(problem.noise_std) or isinstance(problem, MnistCnn)
+    varies = bool(problem.noise_std) or isinstance(problem, TRAINED)
     assert len(values) == (4 if varies else 1)
     if not varies:
         assert values == {f + _offset(problem)}
@@ -313,15 +324,15 @@ def test_as_botorch_agrees(problem: Problem) -> None:
     if pool is not None:
         np.testing.assert_array_equal(function.candidates.numpy(), pool)
 
-    X = _points(problem, 60)
+    X = _points(problem, 12)
     f = problem.evaluate_true(X)
     points = torch.tensor(X)
     values = function.evaluate_true(points)
-    assert values.dtype == torch.double and values.shape == (60,)
+    assert values.dtype == torch.double and values.shape == (12,)
     np.testing.assert_array_equal(values.numpy(), f)
     np.testing.assert_array_equal(function(points, noise=False).numpy(), f)
-    batches = function.evaluate_true(points.reshape(5, 4, 3, problem.dim))
-    assert batches.shape == (5, 4, 3)
+    batches = function.evaluate_true(points.reshape(3, 2, 2, problem.dim))
+    assert batches.shape == (3, 2, 2)
     np.testing.assert_array_equal(batches.numpy().ravel(), f)
     assert function.evaluate_true(points[0]).shape == ()
     with pytest.raises(ValueError, match="within the bounds"):
