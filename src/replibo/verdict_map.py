@@ -31,7 +31,7 @@ SOURCE_LABELS = {"print": "print", "code": "code", "open": "left open", "mend": 
 CELL, ROW, GAP = 0.36, 0.235, 0.5
 """Inches: the width of a cell and its height, and the gap before the controls in cells."""
 
-LEFT, RIGHT, TOP, BETWEEN = 3.1, 2.3, 1.45, 0.2
+LEFT, RIGHT, TOP, BETWEEN = 3.1, 2.3, 1.7, 0.2
 """Inches beside and above a panel, and below it."""
 
 
