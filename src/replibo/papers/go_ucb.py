@@ -232,6 +232,10 @@ def scaling(runs: Runs, entry: FigureEntry) -> Figure:
         raise RepliboError("no algorithm was run on two problems that differ in T")
     ax.set_xscale("log")
     ax.set_yscale("log")
+    plotting.plain_numbers(ax)
+    ran = sorted({runs.horizon(problem) for problem in runs.problems(entry.problems)})
+    ax.set_xticks(ran, [str(t) for t in ran])
+    ax.set_xticks([], minor=True)
     ax.set_xlabel("$T$")
     ax.set_ylabel("cumulative regret $R_T$")
     caption = (
