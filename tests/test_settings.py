@@ -103,6 +103,7 @@ CLASSES = [
 NEEDED = {
     "iterations": 100,
     "length_scale": 0.1,
+    "noise_variance": 1e-3,
     "function": "Ackley",
     "dim": 2,
     "acquisition": "EI",

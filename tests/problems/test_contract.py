@@ -68,7 +68,8 @@ def _cases() -> dict[str, tuple[str, dict[str, Any], str]]:
         for name, entry in CONFIG.paper(paper).problems.items():
             if entry.type in OBSERVED_ALONE:
                 # one of each kind, whatever the number of steps
-                kind = {k: v for k, v in entry.parameters.items() if k != "iterations"}
+                kind = {"type": entry.type, **entry.parameters}
+                kind.pop("iterations", None)
                 if kind in seen:
                     continue
                 seen.append(kind)

@@ -28,6 +28,14 @@ def commands() -> list[list[str]]:
     return [shlex.split(match[1], comments=True) for match in found if match]
 
 
+def file_of_the_page(name: str) -> str:
+    """What the page puts into the YAML file of this name."""
+    text = (ROOT / "docs/slurm.md").read_text(encoding="utf-8")
+    found = re.search(rf"`{re.escape(name)}`:\n\n```yaml\n(.*?)^```$", text, flags=re.S | re.M)
+    assert found, name
+    return found[1]
+
+
 def is_target(argument: str) -> bool:
     named = {"all", "smoke", "quick", *load.load(ROOT / "config").papers}
     return argument in named or bool(re.fullmatch(r"(results|figures)/.*", argument))
@@ -48,6 +56,8 @@ def test_the_files_of_the_page_are_known(project: Project) -> None:
 )
 def test_the_options_of_the_page_are_taken(options: tuple[str, ...], project: Project) -> None:
     """With a target of one run, for the whole workflow is long to plan."""
+    for name in (option for option in options if option.endswith(".yaml")):
+        (project.path / name).write_text(file_of_the_page(name), encoding="utf-8")
     done = project.snakemake("-n", RUN, *options)
     assert "This was a dry-run" in done.stdout + done.stderr
     assert "Using profiles profiles/slurm" in done.stdout + done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from replibo.config import load
 from replibo.papers import lookup
 from replibo.results.runs import Runs, read
 from replibo.run import pairs
+from replibo.run.pairs import Pair
 from replibo.workflow import outputs, targets
 
 from ..results.conftest import misfits
@@ -33,10 +35,26 @@ def published() -> list[tuple[str, Any, str]]:
     ]
 
 
-@pytest.fixture(scope="module")
-def all_runs() -> dict[str, Runs]:
-    """For each paper all that is published of it."""
-    return {}
+@functools.cache
+def runs_of(paper: str, own: frozenset[Pair]) -> Runs:
+    """All that is published of a paper, but for runs that are shorter than all of ``own`` on their
+    problem: those would cut them (`replibo.results.publish.read`)."""
+    known = pairs.published_metadata(paper)["pairs"]
+    shortest: dict[str, int] = {}
+    for problem, algorithm in own:
+        if horizon := known.get(f"{problem}/{algorithm}", {}).get("horizon"):
+            shortest[problem] = min(horizon, shortest.get(problem, horizon))
+    wanted = frozenset(
+        pair
+        for pair in pairs.at(load.load(), paper, "published")
+        if known["/".join(pair)]["horizon"] >= shortest.get(pair[0], 0)
+    )
+    return _read(paper, wanted)
+
+
+@functools.cache
+def _read(paper: str, wanted: frozenset[Pair]) -> Runs:
+    return read(load.load(), paper, "published", wanted, "published")
 
 
 def drawn(figure: Figure) -> list[Any]:
@@ -55,23 +73,19 @@ def drawn(figure: Figure) -> list[Any]:
 
 
 @pytest.mark.parametrize(("paper", "kind", "name"), published())
-def test_an_output_reads_no_other_runs(
-    paper: str, kind: Any, name: str, root: Path, all_runs: dict[str, Runs]
-) -> None:
+def test_an_output_reads_no_other_runs(paper: str, kind: Any, name: str, root: Path) -> None:
     config = load.load()
     if name not in targets.names_at(config, kind, paper, "published"):
         return  # none of its runs is published
-    if paper not in all_runs:
-        everything = pairs.at(config, paper, "published")
-        all_runs[paper] = read(config, paper, "published", everything, "published")
+    all_pairs = frozenset(targets.output_pairs(config, kind, paper, name, "published"))
+    runs = runs_of(paper, all_pairs)
     own = outputs.made_from_own_runs(config, kind, paper, name, "published")
     entry = getattr(config.paper(paper), kind)[name]
     function = lookup.load(kind, paper, entry.function, entry.options, name)
-    expected = function(all_runs[paper], entry, **entry.options)
+    expected = function(runs, entry, **entry.options)
     if kind == "tables":
         assert own.frame.equals(expected.frame)
     else:
-        all_pairs = frozenset(targets.output_pairs(config, "figures", paper, name, "published"))
         found, wanted = drawn(own), drawn(expected)
         assert len(found) == len(wanted) > 0
         for a, b in zip(found, wanted, strict=True):
@@ -84,6 +98,6 @@ def test_an_output_reads_no_other_runs(
             if name in targets.names_at(config, kind, paper, scale)
         }
         for there in small - {frozenset(), all_pairs}:
-            few = all_runs[paper].standing_for({pair: pair for pair in there})
+            few = runs.standing_for({pair: pair for pair in there})
             assert misfits(function(few, entry, **entry.options)) == [], there
     plt.close("all")
