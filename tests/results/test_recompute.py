@@ -13,7 +13,7 @@ from replibo.config import load
 from replibo.config.models import Config
 from replibo.errors import RepliboError
 from replibo.results import publish, recompute
-from replibo.run import build, collect, loop, traces
+from replibo.run import block, build, collect, loop, traces
 
 
 @pytest.fixture
@@ -33,6 +33,7 @@ def config(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Confi
         "timings": {"f1/random_search": {"runs": 2, "queries": 2 * len(runs[0])}},
         "changed_config": False,
         **{key: [] for key in collect.ORIGIN},
+        "machine": ["Linux of another age"],
     }
     table = traces.table(runs, metadata)
     for name in ("algorithm", "problem"):
@@ -58,8 +59,10 @@ def test_a_last_bit_is_seen(config: Config) -> None:
     f[8 + 5] = np.nextafter(f[8 + 5], 2)  # the sixth query of seed 4
     position = table.column_names.index("f")
     write(table.set_column(position, "f", pa.array(f)))
-    line, last = recompute.recompute(config, "go_ucb", ["f1/random_search"], 4)
-    assert "seed 4: 5 of 8 values" in line and last.startswith("0 of 1")
+    line, last, why = recompute.recompute(config, "go_ucb", ["f1/random_search"], 4)
+    assert "seed 4: 5 of 8 values of f equal, the next differs by 2e-16" in line
+    assert last.startswith("0 of 1")
+    assert "published from Linux of another age. This is " in why and block.machine() in why
     line, _ = recompute.recompute(config, "go_ucb", seed=3)
     assert "8 of 8" in line
 

@@ -12,7 +12,7 @@ from replibo.config.models import Config
 from replibo.errors import RepliboError, allowed
 from replibo.problems.base import Array
 from replibo.results import publish
-from replibo.run import build, loop, pairs
+from replibo.run import block, build, loop, pairs
 from replibo.run.pairs import Pair
 from replibo.run.published import pairs_of
 
@@ -21,7 +21,8 @@ def recompute(
     config: Config, paper: str, wanted: Sequence[str] = (), seed: int | None = None
 ) -> Iterator[str]:
     """Run one seed of each published problem and algorithm again, with the whole of its horizon; a line
-    for each says whether f, which is published whole, is the same to the last bit at every query.
+    for each says whether f, which is published whole, is the same to the last bit at every query, and if
+    not, by how much the first other value differs.
 
     Args:
         wanted: problems (``f1``) or pairs (``f1/go_ucb``); all where it is empty.
@@ -40,6 +41,7 @@ def recompute(
                 "these, / and an algorithm"
             )
     equal = total = 0
+    machines: set[str] = set()
     for key, own in known.items():
         problem, _, algorithm = key.partition("/")
         if wanted and not {key, problem} & set(wanted):
@@ -51,11 +53,20 @@ def recompute(
         after = np.array(loop.run_block(job, [number])[0].f)
         same = _first_equal(before, after)
         equal, total = equal + (same == len(before) == len(after)), total + 1
+        parted = ""
+        if same < min(len(before), len(after)):
+            parted = f", the next differs by {abs(after[same] - before[same]):.1g}"
+            machines |= set(own.machine)
         yield (
-            f"{key}, seed {number}: {same} of {len(before)} values of f equal, "
+            f"{key}, seed {number}: {same} of {len(before)} values of f equal{parted}, "
             f"{time.process_time() - started:.1f} CPU s"
         )
     yield f"{equal} of {total} runs are equal to the last bit."
+    if machines - {here := block.machine()}:
+        yield (
+            f"The others were published from {'; '.join(sorted(machines))}. This is {here}. On another "
+            "processor the last bits of sums may differ, and an algorithm goes its own way from there."
+        )
 
 
 def _published(

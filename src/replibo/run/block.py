@@ -86,7 +86,7 @@ def run(
         "versions": versions,
         "overhead_seconds": overhead,
         "changed_config": changed_config,
-        **_machine(),
+        **_surroundings(),
     }
     traces.write(output, traces.table(done, metadata))
     for seed in block:
@@ -94,12 +94,39 @@ def run(
     remove_folder_if_empty(folder)
 
 
-def _machine() -> dict[str, Any]:
+def machine() -> str:
+    """This machine: operating system, processor and the kernels that its BLAS took for it, Python. The
+    kernels decide the last bits of sums, and with them which machines make the same traces."""
+    import numpy  # noqa: F401 (loads its BLAS)
+    from threadpoolctl import threadpool_info
+
+    kernels = {found["architecture"] for found in threadpool_info() if found.get("architecture")}
+    parts = (
+        f"{platform.system()} {platform.machine()}",
+        _processor(),
+        f"{' and '.join(sorted(kernels))} kernels" if kernels else "",
+        f"Python {platform.python_version()}",
+    )
+    return ", ".join(filter(None, parts))
+
+
+def _processor() -> str:
+    """The processor's name; empty where Linux does not say it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return ""
+    return next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), ""
+    )
+
+
+def _surroundings() -> dict[str, Any]:
     """Machine, memory and commit, for the metadata."""
     from replibo.run.memory import peak_mib
 
     return {
-        "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+        "machine": machine(),
         "peak_mb": round(peak_mib(), 1),
         "commit": commit.described(),
     }
