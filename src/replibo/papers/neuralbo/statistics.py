@@ -36,9 +36,9 @@ MARGIN = 1.0
 """Of equivalence, in pooled standard deviations: with ten seeds no smaller margin can be shown, for the
 standard error of the difference is 0.45 and the quantile 1.73."""
 
-UNIFORM = "_uniform"
-"""What the name of a method ends in whose candidates are all uniform; the paper's of the same name
-stands beside it."""
+UNIFORM, STANDARDISED = "_uniform", "_standardised"
+"""What the name of a method ends in whose candidates are all uniform, or whose network is the
+standardised one; the paper's of the same name stands beside it."""
 
 
 KS_COLUMNS = (
@@ -166,7 +166,8 @@ class Cell:
 
     @property
     def _of_the_paper(self) -> tuple[float, bool] | None:
-        return T_TESTS.get(self.problem, {}).get(self.baseline.removesuffix(UNIFORM))
+        printed = self.baseline.removesuffix(UNIFORM).removesuffix(STANDARDISED)
+        return T_TESTS.get(self.problem, {}).get(printed)
 
     @property
     def agrees(self) -> bool | None:
