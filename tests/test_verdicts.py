@@ -280,7 +280,8 @@ HOLDS, PART, NOT, OPEN, ABSENT = "holds", "holds in part", "does not hold", "ope
         ((HOLDS, NOT, HOLDS), "depends on the reading", (2, 3), ["code"]),
         ((HOLDS, OPEN), "depends on the reading", (1, 2), ["code"]),
         ((PART, HOLDS, NOT, PART), "depends on the reading", (1, 4), ["code", "stock"]),
-        ((ABSENT, HOLDS, NOT), "depends on the reading", (1, 2), []),
+        ((ABSENT, HOLDS, NOT), "not run as printed", (1, 2), []),
+        ((ABSENT, HOLDS), "not run as printed", (1, 1), []),
         ((OPEN, OPEN), "open", (0, 2), []),
         ((ABSENT, ABSENT), "not run", (0, 0), []),
     ],
@@ -299,6 +300,9 @@ def test_the_headline_names_what_decides(root: Path) -> None:
         "depends on the reading (holds in 2 of 3 run, 1 not run): holds as printed, stock; does not hold "
         "as code"
     )
+    assert overall(ABSENT, HOLDS).headline == (
+        "not run as printed (holds in 1 of 1 run, 1 not run): holds as code"
+    )
     assert overall(HOLDS, HOLDS).headline == "holds in every reading (holds in 2 of 2 run)"
 
 
@@ -316,7 +320,7 @@ def test_a_claim_reads_the_runs_of_all_its_readings(root: Path) -> None:
 
 def test_a_reading_needs_what_stands_in_for_the_claims_own_algorithm(root: Path) -> None:
     """A baseline's is an open cell where it was not run, unless nothing else is another one."""
-    own = claims.load(load.load(), "neuralbo")["neuralbo_1_d10"]
+    own = claims.load(load.load(), "neuralbo")["neuralbo_1_ackley_10"]
     needed = {
         name: {algorithm for _, algorithm in own.needed(own.variation(name))}
         for name in ("printed", "uniform", "tuned_beta")

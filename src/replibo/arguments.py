@@ -123,7 +123,7 @@ def parser() -> argparse.ArgumentParser:
     sub = command(
         "claims",
         "Judge the papers' claims by the runs of a scale, in every reading.",
-        "replibo claims neuralbo_1_d10 --scale published",
+        "replibo claims neuralbo_1_ackley_10 --scale published",
     )
     sub.add_argument(
         "names",

@@ -9,6 +9,7 @@ algorithms or options, and the measure is made again. A *control* does the same,
 paper, and is never counted. From the verdicts of its readings a claim (`Verdict.overall`)
 
 =============================== =====================================================================
+not run as printed              the reading `printed` was not run, others were
 holds in every reading          all that were run hold
 holds in part in every reading  all that were run hold in part
 holds in none                   none of those that were run holds, even in part, and one at least does not
@@ -44,6 +45,7 @@ Overall = Literal[
     "holds in none",
     "depends on the reading",
     "open",
+    "not run as printed",
     "not run",
 ]
 
@@ -127,6 +129,8 @@ class Verdict:
         words = {own.word for own in self.judged}
         if not words:
             return "not run"
+        if self.printed.word == "not run":
+            return "not run as printed"
         if len(words) == 1:
             return UNANIMOUS[words.pop()]
         return "holds in none" if words <= {"does not hold", "open"} else "depends on the reading"
@@ -157,7 +161,7 @@ class Verdict:
         count = f"holds in {self.holding} of {n} run" + (f", {total - n} not run" * (n < total))
         if self.overall == "not run":
             return "not run"
-        if self.overall != "depends on the reading":
+        if self.overall not in ("depends on the reading", "not run as printed"):
             return f"{self.overall} ({count})"
         by_word: dict[str, list[str]] = {}
         for own in self.judged:

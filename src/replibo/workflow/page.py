@@ -33,6 +33,7 @@ KINDS = {
     "holds in none": "not",
     "does not hold": "not",
     "open": "open",
+    "not run as printed": "none",
     "not run": "none",
 }
 """The colour's class for each verdict, in the order of the counts."""

@@ -89,10 +89,11 @@ def _outcome(cell: Cell) -> Outcome:
         return "open"
     if cell.printed:
         return "supported" if cell.rejected else "contradicted" if cell.contrary else "open"
-    if cell.rejected:
+    # An F says that no difference is shown; in the paper none leans to the baseline (p < 0.5).
+    if cell.rejected or cell.contrary:
         return "contradicted"
     # That a test does not reject shows nothing: few seeds do not reject either.
-    return "supported" if cell.contrary or cell.equivalent else "open"
+    return "supported" if cell.equivalent else "open"
 
 
 def _shown(runs: Runs, cell: Cell) -> str:
