@@ -82,7 +82,10 @@ def test_a_line_for_each_claim_of_a_hundred_characters_at_most(found: list[Verdi
     for verdict in found:
         (line,) = [line for line in lines if line.split()[0] == verdict.name]
         count = f"{verdict.holding}/{len(verdict.judged)}"
-        assert line.endswith(f"{verdict.overall}, {count}" if verdict.judged else "not run")
+        word = verdict_tables.SHORT[verdict.overall]
+        assert line.endswith(f" {word} {count}" if verdict.judged else " not run")
+        if len(verdict.claim.short) <= 40:
+            assert f" {verdict.claim.short} " in line
 
 
 def test_the_whole_of_a_claim_names_its_readings_and_what_decides(found: list[Verdict]) -> None:
@@ -151,6 +154,11 @@ def test_the_map_of_all_papers_has_a_panel_for_each(found: list[Verdict], tmp_pa
     figure = verdict_map.verdict_map(found, "quick")
     plotting.save(figure, [tmp_path / "map.png"])
     assert len(figure.axes) == len(load.load().papers)
+    (legend,) = figure.legends
+    assert legend.get_title().get_text() == verdict_map.MARK
+    box = legend.get_window_extent()
+    assert figure.bbox.contains(box.x0, box.y0) and figure.bbox.contains(box.x1, box.y1)
+    assert all(ax.get_window_extent().y0 > box.y1 for ax in figure.axes)
     for ax, paper in zip(figure.axes, load.load().papers, strict=True):
         assert len(ax.get_yticks()) == len(made_up(paper))
 

@@ -132,13 +132,15 @@ def parser() -> argparse.ArgumentParser:
         help="all papers where none is named; of a claim everything is shown",
     )
     scale(sub, "published", default="published")
-    sub.add_argument(
+    shown = sub.add_mutually_exclusive_group()
+    shown.add_argument(
         "--output",
         type=Path,
         nargs="+",
         default=[],
         help="files: tables (csv, md, tex, html), maps (pdf, png, svg)",
     )
+    shown.add_argument("--csv", action="store_true", help="a row for each reading in full, as CSV")
 
     sub = command(
         "compare",

@@ -163,8 +163,10 @@ def _output(options: argparse.Namespace) -> None:
 def _claims(options: argparse.Namespace) -> str | None:
     from replibo.workflow import outputs
 
-    made = outputs.claims(_load(options), options.names, options.scale, options.output)
-    return None if options.output else str(made)
+    made = outputs.claims(
+        _load(options), options.names, options.scale, options.output, in_full=options.csv
+    )
+    return None if options.output else made
 
 
 def _compare(options: argparse.Namespace) -> str | None:

@@ -34,6 +34,7 @@ CELL, ROW, GAP = 0.36, 0.235, 0.5
 LEFT, RIGHT, TOP, BETWEEN = 3.1, 2.3, 1.7, 0.2
 """Inches beside and above a panel, and below it."""
 
+MARK = "H'  with an apostrophe: smaller runs than the paper's, or stand-in data"
 
 CAPTION = (
     "The verdict on each claim (down) in each reading of its paper (across, by where the reading comes "
@@ -49,7 +50,7 @@ def verdict_map(found: Sequence[Verdict], scale: str) -> Figure:
     papers = {v.paper: [own for own in found if own.paper == v.paper] for v in found}
     widest = max(_width(own) for own in papers.values())
     heights = [TOP + ROW * len(own) + BETWEEN for own in papers.values()]
-    foot = 0.45
+    foot = 0.6
     size = (LEFT + CELL * widest + RIGHT, sum(heights) + foot)
     figure = plotting.empty(size)
     top = size[1]
@@ -186,4 +187,12 @@ def _legend(figure: Figure) -> None:
         Patch(facecolor=color, edgecolor="0.6", label=f"{letter}  {word}")
         for word, (letter, color, _) in LOOKS.items()
     ]
-    figure.legend(handles=handles, loc="lower left", ncols=len(handles), columnspacing=1.2)
+    figure.legend(
+        handles=handles,
+        title=MARK,
+        alignment="left",
+        title_fontsize=7.5,
+        loc="lower left",
+        ncols=len(handles),
+        columnspacing=1.2,
+    )

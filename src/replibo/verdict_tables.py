@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from replibo.config.claims import PRINTED
 from replibo.results.tables import Table
-from replibo.verdicts import Judgement, Verdict
+from replibo.verdicts import Judgement, Overall, Verdict
 
 WIDTH = 100
 """Characters of a line."""
@@ -21,20 +21,33 @@ COLUMNS = (
 )
 
 
+SHORT: Mapping[Overall, str] = {
+    "holds in every reading": "holds",
+    "holds in part in every reading": "in part",
+    "holds in none": "in none",
+    "depends on the reading": "depends",
+    "open": "open",
+    "not run": "not run",
+}
+"""The overall verdicts beside a claim's name and what it is about, on one line."""
+
+
+def rows(found: Sequence[Verdict], costs: Costs) -> Iterator[tuple[object, ...]]:
+    """The cells of `COLUMNS` of each claim and reading, its controls after them."""
+    for verdict in found:
+        for own in (*verdict.readings, *verdict.controls):
+            yield (
+                *(verdict.name, verdict.paper, verdict.claim.where, verdict.claim.statement),
+                *(own.name, own.source or "control", own.changes, own.verdict),
+                *(verdict.claim.paper_value, "; ".join(own.ours), own.seeds),
+                "yes" if own in verdict.deciding else "",
+                costs.get((verdict.name, own.name), ""),
+                verdict.headline,
+            )
+
+
 def table(found: Sequence[Verdict], costs: Costs) -> Table:
     """A row for each claim and reading, its controls after them."""
-    rows = [
-        (
-            *(verdict.name, verdict.paper, verdict.claim.where, verdict.claim.statement),
-            *(own.name, own.source or "control", own.changes, own.verdict),
-            *(verdict.claim.paper_value, "; ".join(own.ours), own.seeds),
-            "yes" if own in verdict.deciding else "",
-            costs.get((verdict.name, own.name), ""),
-            verdict.headline,
-        )
-        for verdict in found
-        for own in (*verdict.readings, *verdict.controls)
-    ]
     caption = (
         "The papers' claims, and what our runs say in each reading. A claim holds where every comparison "
         "supports it, holds in part where some do, does not hold where none does and one contradicts it, "
@@ -43,7 +56,9 @@ def table(found: Sequence[Verdict], costs: Costs) -> Table:
         "Controls are no readings, and are not counted. P-values are Holm's within a claim and reading."
     )
     return Table.of(
-        [dict(zip(COLUMNS, row, strict=True)) for row in rows], caption, columns=COLUMNS
+        [dict(zip(COLUMNS, row, strict=True)) for row in rows(found, costs)],
+        caption,
+        columns=COLUMNS,
     )
 
 
@@ -51,10 +66,13 @@ def lines(found: Sequence[Verdict]) -> Iterator[str]:
     """One line for each claim, at most `WIDTH` characters."""
     for paper in dict.fromkeys(verdict.paper for verdict in found):
         own = [verdict for verdict in found if verdict.paper == paper]
-        said = [f"{v.overall}, {v.holding}/{len(v.judged)}" if v.judged else "not run" for v in own]
+        said = [
+            f"{SHORT[v.overall]} {v.holding}/{len(v.judged)}" if v.judged else "not run"
+            for v in own
+        ]
         width = max(len(verdict.name) for verdict in own)
         room = WIDTH - max(map(len, said)) - width - 4
-        yield f"{paper} (holds in k of n readings that were run)"
+        yield f"{paper} (k/n: in how many of the readings that were run it holds)"
         for verdict, words in zip(own, said, strict=True):
             short = textwrap.shorten(verdict.claim.short, room, placeholder="…")
             yield f"  {verdict.name:<{width}} {short:<{room}} {words}"

@@ -1,7 +1,8 @@
 """Inject faults and check that each is survived: ``python tests/faults --count 1000 --seed 1``.
 
 Prints the table kind → injected → survived, and a line for each fault that was not survived, with what
-repeats it. Writes below a temporary folder, and the table where ``--report`` and ``--readme`` say.
+repeats it. Writes below a temporary folder, and the table where ``--report`` (with the date and the commit)
+and ``--readme`` say.
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ import sys
 import tempfile
 import time
 import traceback
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import bench
 import kinds
 from tabulate import tabulate
+
+from replibo.run import commit
 
 START, END = "<!-- faults: start -->", "<!-- faults: end -->"
 KINDS = dict(sorted(kinds.KINDS.items(), key=lambda item: item[0].lower()))
@@ -92,7 +96,7 @@ def main() -> int:
     parser.add_argument("--report", type=Path, help="Markdown file for the table")
     parser.add_argument("--readme", type=Path, help="page for a table of the groups of kinds")
     options = parser.parse_args()
-    start = time.monotonic()
+    start, made_from = time.monotonic(), commit.of_package()
     rows: list[tuple[str, int, int]] = []
     with tempfile.TemporaryDirectory(prefix="replibo-faults-") as name:
         folder = Path(name)
@@ -120,8 +124,8 @@ def main() -> int:
     if options.report:
         options.report.parent.mkdir(parents=True, exist_ok=True)
         options.report.write_text(
-            f"# Injected faults\n\n`make faults COUNT={options.count} SEED={options.seed}`\n\n"
-            f"{table(rows)}\n"
+            f"# Injected faults\n\n`make faults COUNT={options.count} SEED={options.seed}`, "
+            f"{date.today()}, commit {made_from}\n\n{table(rows)}\n"
         )
     if options.readme:
         before, _, rest = options.readme.read_text().partition(START)

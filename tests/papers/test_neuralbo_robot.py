@@ -160,7 +160,7 @@ def test_the_curves_of_the_figure(tmp_path):
         "The caption. Best reward obtained so far",
         "shaded: the quartiles. t = 0 is the best of the 2 initial points",
         "No reward exceeds 11.07.",
-        "7 seeds. Smaller than the paper's runs: quick scale, 7 of 10 seeds, T = 38 of 5985.",
+        "7 seeds. Smaller than configured at paper scale: quick scale, 7 of 10 seeds, T = 38 of 5985.",
     ):
         assert words in caption_of(figure)
     plotting.save(figure, [tmp_path / "figure_5.pdf", tmp_path / "figure_5.png"])

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import html
+import json
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -53,12 +57,29 @@ def faults(page: Path) -> list[str]:
     return found
 
 
-def browsed(page: Path, profile: Path, *, width: int = 1400) -> tuple[str, list[str]]:
-    """The page's HTML after its scripts have run, opened from the file system, and what the console said.
+FRAMES = """<!doctype html><link rel="icon" href="data:,">
+{frames}
+<pre></pre>
+<script>
+addEventListener("load", () => {{
+  const shown = [...document.querySelectorAll("iframe")].map(frame => frame.contentDocument.documentElement);
+  const seen = shown.map(all => [all.scrollWidth, all.outerHTML]);
+  document.querySelector("pre").textContent = JSON.stringify(seen);
+}});
+</script>
+"""
+
+
+def browsed(page: Path, profile: Path, widths: Sequence[int]) -> tuple[list[Any], list[str]]:
+    """A page as a browser shows it from the file system, in frames of some widths, and what the console
+    said: for each frame the width in pixels that the document takes, and its HTML after its scripts have run.
 
     The page's content security policy forbids whatever is not its own, so that a request to elsewhere
     stands in the console, too.
     """
+    frame = f'<iframe src="{page.name}" style="width:{{}}px; height:2000px; border:0"></iframe>'
+    frames = page.with_name("frames.html")
+    frames.write_text(FRAMES.format(frames="\n".join(map(frame.format, widths))))
     done = subprocess.run(
         [
             *(
@@ -69,15 +90,14 @@ def browsed(page: Path, profile: Path, *, width: int = 1400) -> tuple[str, list[
                 "--no-first-run",
             ),
             *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-            *(
-                f"--user-data-dir={profile}",
-                f"--window-size={width},2000",
-                "--enable-logging=stderr",
-            ),
-            *("--virtual-time-budget=5000", "--dump-dom", page.resolve().as_uri()),
+            *(f"--user-data-dir={profile}", "--enable-logging=stderr"),
+            "--allow-file-access-from-files",  # else a page may not look into its frames
+            *("--virtual-time-budget=5000", "--dump-dom", frames.resolve().as_uri()),
         ],
         capture_output=True,
         text=True,
         check=True,
     )
-    return done.stdout, re.findall(r"CONSOLE.*", done.stderr)
+    seen = re.search(r"<pre>(.*)</pre>", done.stdout, re.DOTALL)
+    assert seen, done.stdout
+    return json.loads(html.unescape(seen[1])), re.findall(r"CONSOLE.*", done.stderr)

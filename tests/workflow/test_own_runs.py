@@ -72,6 +72,20 @@ def drawn(figure: Figure) -> list[Any]:
     return found
 
 
+def test_a_caption_says_what_was_not_run_of_what_is_configured(root: Path) -> None:
+    config = load.load()
+    for paper in config.papers:
+        for kind in targets.SAVES:
+            for name, entry in getattr(config.paper(paper), kind).items():
+                full = targets.output_pairs(config, kind, paper, name, "paper")
+                assert outputs.left_out(config, paper, entry, full) == "", (paper, name)
+                if not entry.algorithms or len(full) < 2 or full[0][0] != full[1][0]:
+                    continue
+                said = outputs.left_out(config, paper, entry, full[1:])
+                assert said.startswith("Not run: ")
+                assert config.paper(paper).algorithms[full[0][1]].label in said
+
+
 @pytest.mark.parametrize(("paper", "kind", "name"), published())
 def test_an_output_reads_no_other_runs(paper: str, kind: Any, name: str, root: Path) -> None:
     config = load.load()

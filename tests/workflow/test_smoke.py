@@ -114,9 +114,12 @@ def test_the_results_page_is_a_folder_of_its_own(smoke: Project, tmp_path: Path)
     assert "stand in for" in html and "smoke scale" in html
     if CHROMIUM is None:
         pytest.skip("chromium is not installed: the page was not opened")
-    shown, console = browsed(page, tmp_path / "profile")
+    widths = (1400, 390)  # a desk's, and a phone's
+    shown, console = browsed(page, tmp_path / "profile", widths)
     assert console == []
-    assert f"{len(names)} of {len(names)} claims" in shown  # the filters work
+    for width, (taken, content) in zip(widths, shown, strict=True):
+        assert taken <= width
+        assert f"{len(names)} of {len(names)} claims" in content  # the filters work
 
 
 def test_the_last_words_of_make_quick_fit_on_a_screen(smoke: Project) -> None:

@@ -225,7 +225,7 @@ class Runs:
     def reductions(
         self, problems: Sequence[str], algorithms: Sequence[str] | None = None
     ) -> list[str]:
-        """In what the runs are less than the paper's: scale, seeds, horizon, data, config."""
+        """In what the runs are less than at paper scale: scale, seeds, horizon, data, config."""
         reasons = [] if self.scale == "paper" else [f"{self.scale} scale"]
         for problem in problems:
             settings = self.entry.settings("paper", problem)
@@ -244,16 +244,16 @@ class Runs:
         return list(dict.fromkeys(reasons))
 
     def note(self, problems: Sequence[str], algorithms: Sequence[str] | None = None) -> str:
-        """What was run, for captions: seeds, and in what it is less than the paper's."""
+        """What was run, for captions: seeds, and in what it is less than configured at paper scale."""
         counts = sorted(
             {len(self.seeds(p, a)) for p in problems for a in self.algorithms(p, algorithms)} or {0}
         )
         seeds = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
         words = [f"{seeds} seed{'' if seeds == '1' else 's'}." if counts[-1] else "Not run."]
         if reasons := self.reductions(problems, algorithms):
-            words.append(f"Smaller than the paper's runs: {', '.join(reasons)}.")
+            words.append(f"Smaller than configured at paper scale: {', '.join(reasons)}.")
         elif counts[-1]:
-            words.append("The paper's size.")
+            words.append("As configured at paper scale.")
         words += sorted({self.stand_in(p) for p in problems} - {""})
         words += [self.left_out] if self.left_out else []
         return " ".join(words)

@@ -14,7 +14,7 @@ from replibo.config.models import Config, FigureEntry
 from replibo.errors import RepliboError, allowed
 from replibo.papers import lookup
 from replibo.run.pairs import Pair
-from replibo.workflow import targets
+from replibo.workflow import targets, terminal
 from replibo.workflow.targets import OutputKind
 
 if TYPE_CHECKING:
@@ -71,21 +71,34 @@ def made_from_own_runs(config: Config, kind: OutputKind, paper: str, name: str, 
 
 
 def left_out(config: Config, paper: str, entry: FigureEntry, wanted: Sequence[Pair]) -> str:
-    """What an output's entry names and its runs lack, in a sentence; empty where nothing is."""
+    """What an output's entry names and its runs lack, in a sentence; empty where nothing is. An algorithm
+    that the config does not run on a problem is not missing there."""
     own = config.paper(paper)
     problems = list(dict.fromkeys(problem for problem, _ in wanted))
+    full = own.pairs("paper", problems, entry.algorithms)
     parts = []
     for algorithm in entry.algorithms or ():
-        missing = [own.problems[p].label for p in problems if (p, algorithm) not in wanted]
+        asked = [problem for problem, name in full if name == algorithm]
+        missing = [own.problems[p].label for p in asked if (p, algorithm) not in wanted]
         if missing:
-            where = "" if len(missing) == len(problems) else f" on {', '.join(missing)}"
+            where = "" if len(missing) == len(asked) else f" on {', '.join(missing)}"
             parts.append(f"{own.algorithms[algorithm].label}{where}")
     return f"Not run: {'; '.join(parts)}." if parts else ""
 
 
-def claims(config: Config, names: Sequence[str], scale: str, files: Sequence[Path]) -> str:
+def claims(
+    config: Config,
+    names: Sequence[str],
+    scale: str,
+    files: Sequence[Path],
+    *,
+    in_full: bool = False,
+) -> str:
     """Judge the claims of some papers, or some claims (all where none is named), and write tables and
     maps of the verdicts to ``files``.
+
+    Args:
+        in_full: return the table as CSV.
 
     Returns:
         A line for each claim; the whole of each claim where claims are named.
@@ -113,6 +126,9 @@ def claims(config: Config, names: Sequence[str], scale: str, files: Sequence[Pat
         plotting.save(verdict_map.verdict_map(found, scale), figures)
     if rest := [path for path in files if path not in figures]:
         tables.save(verdict_tables.table(found, costs), rest)
+    if in_full:
+        rows = verdict_tables.rows(found, costs)
+        return terminal.as_csv(verdict_tables.COLUMNS, list(rows))
     if set(names) & paper_of.keys():
         return "\n\n".join("\n".join(verdict_tables.whole(own, costs)) for own in found)
     return "\n".join(verdict_tables.lines(found))
