@@ -94,9 +94,9 @@ def summary(found: Sequence[Verdict]) -> str:
 
 
 def _markdown(rows: Sequence[Sequence[str]], names: Sequence[str]) -> str:
-    from tabulate import tabulate
-
-    return tabulate(rows, names, tablefmt="github", disable_numparse=True)
+    """Not padded to columns: README has little room, and the cells of the pages are long."""
+    lines = (names, ["---"] * len(names), *rows)
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def pages(config: Config) -> dict[Path, str]:
