@@ -15,8 +15,8 @@ from replibo.config import claims, load
 from replibo.config.claims import Claim
 from replibo.results import plotting
 from replibo.results.comparisons import Comparison, Word
-from replibo.verdicts import Judgement, Verdict
-from replibo.workflow import gallery
+from replibo.verdicts import Judgement, Overall, Verdict
+from replibo.workflow import gallery, page
 
 WORDS = get_args(Word)
 
@@ -109,6 +109,13 @@ def test_every_word_has_a_letter_and_a_colour_of_its_own() -> None:
         assert len({look[column] for look in looks.values()}) == len(looks)
 
 
+def test_every_word_has_a_short_one_and_a_colour_on_the_page() -> None:
+    words = {*WORDS, *get_args(Overall)}
+    assert set(page.KINDS) == words and set(verdict_tables.SHORT) == set(get_args(Overall))
+    style = (Path(page.__file__).parent / "page.css").read_text(encoding="utf-8")
+    assert all(f".{kind} {{ background:" in style for kind in page.KINDS.values())
+
+
 def test_the_map_shows_each_verdict_by_letter_and_colour(
     found: list[Verdict], tmp_path: Path
 ) -> None:
@@ -173,5 +180,5 @@ def test_the_pages_count_each_claim_once(found: list[Verdict]) -> None:
         own = [verdict for verdict in found if verdict.paper == paper]
         assert int(cells[1]) == len(own) == sum(int(cell or 0) for cell in cells[2:-1])
         assert int(cells[-1] or 0) == sum(verdict.replicated for verdict in own)
-    page = gallery.verdict_table([verdict for verdict in found if verdict.paper == "bbo"])
-    assert all(f"`{name}`" in page for name in claims.load(load.load(), "bbo"))
+    shown = gallery.verdict_table([verdict for verdict in found if verdict.paper == "bbo"])
+    assert all(f"`{name}`" in shown for name in claims.load(load.load(), "bbo"))

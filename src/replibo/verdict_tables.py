@@ -27,6 +27,7 @@ SHORT: Mapping[Overall, str] = {
     "holds in none": "in none",
     "depends on the reading": "depends",
     "open": "open",
+    "not run as printed": "not run as printed",
     "not run": "not run",
 }
 """The overall verdicts beside a claim's name and what it is about, on one line."""
