@@ -27,10 +27,11 @@ SHORT: Mapping[Overall, str] = {
     "holds in none": "in none",
     "depends on the reading": "depends",
     "open": "open",
-    "not run as printed": "not run as printed",
+    "not run as printed": "others only",
     "not run": "not run",
 }
-"""The overall verdicts beside a claim's name and what it is about, on one line."""
+"""The overall verdicts beside a claim's name and what it is about, on one line; others only: of its
+readings the printed one was not run."""
 
 
 def rows(found: Sequence[Verdict], costs: Costs) -> Iterator[tuple[object, ...]]:
@@ -73,7 +74,7 @@ def lines(found: Sequence[Verdict]) -> Iterator[str]:
         ]
         width = max(len(verdict.name) for verdict in own)
         room = WIDTH - max(map(len, said)) - width - 4
-        yield f"{paper} (k/n: in how many of the readings that were run it holds)"
+        yield f"{paper} (k/n: holds in k of n readings that were run; others only: not as printed)"
         for verdict, words in zip(own, said, strict=True):
             short = textwrap.shorten(verdict.claim.short, room, placeholder="…")
             yield f"  {verdict.name:<{width}} {short:<{room}} {words}"
