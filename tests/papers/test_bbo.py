@@ -846,7 +846,9 @@ def test_every_table_is_written(runs_of: Callable[[], Runs], tmp_path: Path) -> 
 
 
 def test_a_table_by_hand() -> None:
-    runs = cells_of({500: {"gp_ucb": [1.0, 3.0]}, 1000: {"gp_ucb": [0.5]}})
+    runs = cells_of(
+        {500: {"gp_ucb": [1.0, 3.0], "random_search": [2.0, 5.0]}, 1000: {"gp_ucb": [0.5]}}
+    )
     table = bbo_tables.performance_table(runs, output(), algorithm="gp_ucb", steps=40)
     assert [row[:5] for row in tuples(table)] == [
         (500, 20_000, 2.56, 0.53, 2),
@@ -855,9 +857,10 @@ def test_a_table_by_hand() -> None:
         (3000, 120_000, 2.27, 0.30, 0),
         (4000, 160_000, 2.22, 0.16, 0),
     ]
-    assert tuples(table)[0][5:] == (2.0, pytest.approx(2**0.5), 60.0, pytest.approx(30 * 2**0.5))
-    assert tuples(table)[1][5:] == (0.5, None, 15.0, None)
-    assert tuples(table)[2][5:] == (None,) * 4
+    assert tuples(table)[0][5:9] == pytest.approx((2.0, 2**0.5, 60.0, 30 * 2**0.5))
+    assert tuples(table)[0][9:] == pytest.approx((3.5, 4.5**0.5, 105.0, 30 * 4.5**0.5))
+    assert tuples(table)[1][5:] == (0.5, None, 15.0, None, *(None,) * 4)
+    assert tuples(table)[2][5:] == (None,) * 8
     assert "Run: 2 of 5 cells." in table.caption and "1 of 5 seeds" in table.caption
     assert "Returned (Algorithm 2): the last of the T queries" in table.caption
     # of N = 1,000; those of N = 500 end there

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 import scipy.stats
 
-from replibo.config.models import FigureEntry
+from replibo.config.models import FigureEntry, PaperEntry
 from replibo.errors import RepliboError
 from replibo.papers import go_ucb as paper
 from replibo.results import tables
@@ -213,6 +213,31 @@ def test_the_returned_point_is_that_of_largest_y():
     np.testing.assert_allclose(paper.returned_regret(runs, "f1", "go_ucb"), [OPTIMUM - 1.5])
     (row,) = records(paper.returned(runs, FIGURE))
     assert row["regret of x̂"] == pytest.approx(0.5) and row["± (regret of x̂)"] is None
+
+
+def test_the_bonus_is_tested_against_none_at_the_same_learning_rate():
+    """By SciPy, on the seeds that both have; nothing against no bonus at another rate, or itself."""
+    plain = {"type": "go_greedy.GoGreedy", "label": "plain", "color": "black"}
+    with_bonus = {"type": "go_ucb.GoUcb", "label": "bonus", "color": "blue"}
+    algorithms = {
+        f"{name}_{rate}": own | {"parameters": {"learning_rate": rate / 10}}
+        for name, own in (("plain", plain), ("bonus", with_bonus))
+        for rate in (1, 2)
+    }
+    del algorithms["plain_2"]
+    settings = {**ENTRY.defaults.model_dump(), "algorithms": list(algorithms)}
+    changes = {"defaults": settings, "algorithms": algorithms}
+    entry = PaperEntry.model_validate(ENTRY.model_dump() | changes)
+    f = {("f1", name): noisy(0.2, i, n=SEEDS - i) for i, name in enumerate(algorithms)}
+    made = made_runs(f)
+    runs = Runs(entry, made.metadata, made.table.append_column("y", made.table["f"]))
+    found = {
+        row["algorithm"] + str(i): row["p against no bonus (paired)"]
+        for i, row in enumerate(records(paper.returned(runs, FIGURE)))
+    }
+    pair = final(f["f1", "bonus_1"]), final(f["f1", "plain_1"])[: SEEDS - 1]
+    expected = scipy.stats.ttest_rel(*pair).pvalue
+    assert found == {"plain0": None, "bonus1": pytest.approx(expected), "bonus2": None}
 
 
 def test_the_exponent_of_a_power_of_t():

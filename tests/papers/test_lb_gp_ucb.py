@@ -316,7 +316,7 @@ def test_figure_1_has_the_fits_of_scikit_learn() -> None:
     points = [0.0, 0.4, 0.6, 0.8, 1.0]
     figure = figures.figure_1(full_runs(1), output(), points=points, optimal_length_scale=0.1)
     left, right = figure.axes
-    assert left.get_title() == r"optimal length scale, $\theta$ = 0.1"
+    assert left.get_title() == r"a length scale that suits, $\theta$ = 0.1"
     x = np.array(points)[:, None]
     y = 0.6 * x[:, 0] + stats.norm.pdf(x[:, 0], 0.2, 0.08) / 8
     unit = (y - y.mean()) / y.std(ddof=1)

@@ -155,6 +155,8 @@ def final_regret(runs: Runs, entry: FigureEntry, *, algorithm: str = "go_ucb") -
 
 # Beyond the paper: the returned point, the scaling with T
 
+P_NO_BONUS = "p against no bonus (paired)"
+
 
 def returned_regret(runs: Runs, problem: str, algorithm: str) -> Array:
     """f* - f(x̂), one number per seed: x̂ is the query with the largest y, the earliest of equal ones
@@ -165,8 +167,29 @@ def returned_regret(runs: Runs, problem: str, algorithm: str) -> Array:
     return values
 
 
+def p_against_no_bonus(runs: Runs, problem: str, algorithm: str) -> float | None:
+    """p of a paired t-test (two-sided) of the average regret against that without a bonus at the same
+    learning rate; None of the latter itself, and where there are no such runs."""
+    from scipy.stats import ttest_rel
+
+    def rate(name: str) -> Any:
+        return runs.entry.algorithms[name].parameters.get("learning_rate")
+
+    plain = [
+        name
+        for name in runs.algorithms(problem)
+        if runs.entry.algorithms[name].type == "go_greedy.GoGreedy"
+        and rate(name) == rate(algorithm)
+    ]
+    if not plain or algorithm in plain:
+        return None
+    own, other = paired_final_regret(runs, problem, [algorithm, plain[0]])
+    return float(ttest_rel(own, other).pvalue) if len(own) > 1 else None
+
+
 def returned(runs: Runs, entry: FigureEntry) -> Table:
-    """The regret of x̂ and the average regret of Phase II, with 98 % intervals."""
+    """The regret of x̂ and the average regret of Phase II, with 98 % intervals; the latter's test against
+    no bonus."""
     rows = []
     problems = runs.problems(entry.problems)
     for problem in problems:
@@ -182,11 +205,13 @@ def returned(runs: Runs, entry: FigureEntry) -> Table:
             ):
                 interval = intervals.wald_interval(function(runs, problem, name), CONFIDENCE)
                 row |= {what: float(interval.mean), f"± ({what})": float(interval.half_width)}
+            row[P_NO_BONUS] = p_against_no_bonus(runs, problem, name)
             rows.append(row)
     names = [name for what in ("regret of x̂", "average regret") for name in (what, f"± ({what})")]
     caption = f"{entry.caption} ±: half of the 98 % Wald interval."
     note = runs.note(problems, entry.algorithms)
-    return Table.of(rows, f"{caption} {note}", dict.fromkeys(names, ".4f"))
+    formats: dict[str, Format] = {**dict.fromkeys(names, ".4f"), P_NO_BONUS: p_value}
+    return Table.of(rows, f"{caption} {note}", formats)
 
 
 def scaling_slope(runs: Runs, problems: Sequence[str], algorithm: str) -> intervals.Interval:

@@ -100,10 +100,10 @@ def frontier(runs: Runs, entry: FigureEntry, *, metric: Metric = "test_cross_ent
             else:
                 _say_missing(ax)
     caption = (
-        f"{entry.caption} Means over the seeds; labels: N, where a cell is better than all cheaper ones. "
-        "Line: the best that a budget buys. Middle: points joined by a line cost the same; vertical "
-        "lines: the paper's advice N = T (convex losses) and N = T² (not convex, for each T), "
-        f"with a constant of 1. {LEVELS} {runs.note(problems_run(runs), names)}"
+        f"{entry.caption} Means over the seeds; labels: N, where a cell is better than all cheaper ones "
+        "and there is room. Line: the best that a budget buys. Middle: points joined by a line cost the "
+        "same; vertical lines: the paper's advice N = T (convex losses) and N = T² (not convex, for each "
+        f"T), with a constant of 1. {LEVELS} {runs.note(problems_run(runs), names)}"
     )
     return plotting.finish(figure, caption)
 
@@ -209,10 +209,11 @@ def _against_cost(ax: Axes, points: Points, runs: Runs, algorithm: str) -> None:
 
 def _label_best(ax: Axes, points: Points) -> None:
     """N beside each cell that no cheaper one equals, where there is room: the labels of all overprint."""
-    last = np.inf
+    best, last, paid = np.inf, np.inf, 0.0
     for t, n in sorted(points, key=lambda cell: (cell[0] * cell[1], points[cell][0])):
         mean = points[t, n][0]
-        if mean < 0.97 * last:
+        apart = mean < 0.9 * last or (mean < 0.97 * last and t * n >= 2 * paid)
+        if mean < best and apart:
             ax.annotate(
                 *(_short(n), (t * n, mean)),
                 xytext=(-3, -3),
@@ -221,7 +222,8 @@ def _label_best(ax: Axes, points: Points) -> None:
                 va="top",
                 fontsize=6,
             )
-            last = mean
+            last, paid = mean, t * n
+        best = min(best, mean)
 
 
 def _against_ratio(ax: Axes, points: Points, runs: Runs, algorithm: str) -> None:

@@ -24,6 +24,8 @@ from replibo.results.comparisons import Comparison, MissingRunsError, judge
 from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table
 
+RANDOM_SEARCH = "random_search"
+
 RULE_SENTENCES = {
     "smallest_mean": (
         "Returned (Algorithm 1): of the T queries the one with the smallest posterior mean"
@@ -38,7 +40,8 @@ RULE_SENTENCES = {
 def performance_table(
     runs: Runs, entry: FigureEntry, *, algorithm: str = "gp_ei", steps: int = 20
 ) -> Table:
-    """One of the six tables: for each N the paper's performance, and what ours returns after T steps.
+    """One of the six tables: for each N the paper's performance, and what ours and random search, by EI's
+    rule, return after T steps.
 
     Args:
         algorithm: ``gp_ei`` or ``gp_ucb``.
@@ -68,11 +71,16 @@ def performance_table(
                 "± (error)": error.sd if error else None,
             }
         )
+        for metric, name in METRICS.items():
+            cell = Reading(metric=metric).cell(runs, RANDOM_SEARCH, steps, n)  # type: ignore[arg-type]
+            rows[-1][f"random search, {name}"] = cell and cell.mean
+            rows[-1][f"± (random search, {name})"] = cell and cell.sd
     ran = [REPORTED.problem(row["N (SGD iterations)"]) for row in rows if row["seeds"]]
     rule = RULE_SENTENCES[RULES.get(algorithm, "smallest_mean")]
     caption = (
         f"{entry.caption} {ACQUISITIONS[algorithm]}, T = {steps} outer steps, initial points "
         f"included. {rule}; its network on the test set, mean ± standard deviation over the seeds. "
+        "Random search, for comparison, returns by the smallest posterior mean of the same process. "
         f"{LEVELS} {_run_of(runs, ran, steps, len(rows))} {_note(runs, ran, algorithm)}"
     )
     formats: dict[str, Format] = {"performance, paper": ".2f", "±, paper": ".2f"}

@@ -51,7 +51,7 @@ dimension there is the first alone."""
 
 LEVELS = (
     'The paper calls its "performance" a loss and does not say which: trends are judged, not levels. On '
-    "MNIST our test error in percent is of its size from about N = 2,000 on and larger at N = 100; our "
+    "MNIST our test error in percent is of its size from N = 1,000 on and larger at N = 100; our "
     f"cross-entropy is far below it. {ABOVE_UNIFORM_GUESS} of its 30 means are worse than ln 10 = "
     f"{UNIFORM_GUESS:.3f}, the cross-entropy of a uniform guess."
 )

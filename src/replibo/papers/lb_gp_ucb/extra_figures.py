@@ -49,6 +49,7 @@ def optimality(runs: Runs, entry: FigureEntry, *, oracle: str = "oracle") -> Fig
         )
         ax.axhline(1.0, color=COLORS["grey"], lw=0.8)
         ax.set_yscale("log")
+        plotting.plain_numbers(ax)
         ax.set_title(problem_label(runs, problem))
         ax.set_xlabel("round $t$")
         ax.set_ylabel("$R_t$ over the oracle's")

@@ -102,7 +102,7 @@ def figure_1(
 
     figure, axes = plotting.panels(1, 2)
     panels: tuple[tuple[str, Callable[[Array], float]], ...] = (
-        ("optimal length scale", lambda _: optimal),
+        ("a length scale that suits", lambda _: optimal),
         ("length scale by MLE", by_likelihood),
     )
     found = []
