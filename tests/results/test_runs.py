@@ -146,3 +146,13 @@ def test_runs_on_problems_that_recorded_something_else_are_not_put_together(
     error = capsys.readouterr().err
     assert "seeds_1.parquet: was run on another f1" in error and error.count("\n") == 1
     assert not Path("runs.parquet").exists()
+
+
+def test_a_changed_config_is_said_of_the_pairs_that_have_it() -> None:
+    table = block(np.zeros((1, 2)))
+    metadata = {"problems": {"f1": {}}, "changed_config": True}
+    pair = ("f1", "go_ucb")
+    assert Runs(ENTRY, metadata, table).standing_for({pair: pair}).metadata["changed_config"]
+    metadata["pairs"] = {"f1/go_ucb": {"changed_config": False}}
+    own = Runs(ENTRY, metadata, table).standing_for({pair: pair})
+    assert own.metadata["changed_config"] is False

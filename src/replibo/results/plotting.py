@@ -7,7 +7,7 @@ import io
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -131,15 +131,16 @@ def say_not_run(ax: Axes, labels: Collection[str], x: float = 0.98, y: float = 0
         )
 
 
-def plain_numbers(ax: Axes) -> None:
-    """A logarithmic y axis with 0.1, not 10⁻¹; with some between them where it spans few decades."""
+def plain_numbers(ax: Axes, which: Literal["x", "y"] = "y") -> None:
+    """A logarithmic axis with 0.1, not 10⁻¹; with some between them where it spans few decades."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    low, high = ax.get_ylim()
+    axis = ax.xaxis if which == "x" else ax.yaxis
+    low, high = axis.get_view_interval()
     wide = high > 1e3 * low
-    ax.yaxis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    ax.yaxis.set_minor_formatter(NullFormatter())
+    axis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 LINEAR_BELOW = 1e-3

@@ -87,16 +87,18 @@ class Runs:
 
     def standing_for(self, pairs: Mapping[Pair, Pair]) -> Runs:
         """For each problem and algorithm of ``pairs`` the runs of the one that it stands for, under that
-        name and with that one's label, facts and timings; what was not run is left out."""
+        name and with that one's label, facts, timings and config; what was not run is left out."""
         import pyarrow as pa
 
         entry, metadata = self.entry, self.metadata
         facts, timings = dict(metadata["problems"]), dict(metadata.get("timings", {}))
         problems, algorithms = dict(entry.problems), dict(entry.algorithms)
-        parts = []
+        parts, changed = [], False
         for own, given in pairs.items():
             if given not in self._groups:
                 continue
+            known = metadata.get("pairs", {}).get("/".join(given), metadata)
+            changed |= known.get("changed_config", False)
             rows = self._groups[given]
             for name, word in zip(("problem", "algorithm"), own, strict=True):
                 column = rows.column_names.index(name)
@@ -109,7 +111,7 @@ class Runs:
             algorithms[own[1]] = entry.algorithms[given[1]]
         return Runs(
             entry.model_copy(update={"problems": problems, "algorithms": algorithms}),
-            {**metadata, "problems": facts, "timings": timings},
+            {**metadata, "problems": facts, "timings": timings, "changed_config": changed},
             pa.concat_tables(parts) if parts else self.table.slice(0, 0),
             self.left_out,
         )

@@ -225,6 +225,7 @@ def _against_bound(ax: Axes, values: dict[int, Array], fixed: Sequence[int]) -> 
     ax.set_xscale("log")
     ax.set_yscale("log")
     plotting.plain_numbers(ax)
+    plotting.plain_numbers(ax, "x")
     ax.set_xlabel(r"$\sqrt{T\,\gamma_T}$")
     ax.set_ylabel("cumulative regret $R_T$")
 
@@ -272,5 +273,6 @@ def _at_equal_cost(ax: Axes, values: dict[int, Array], budgets: Sequence[int]) -
     ax.set_xscale("log")
     ax.set_yscale("log")
     plotting.plain_numbers(ax)
+    plotting.plain_numbers(ax, "x")
     ax.set_xlabel("$N/T$")
     ax.set_ylabel("regret")
