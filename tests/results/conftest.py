@@ -31,9 +31,10 @@ def misfits(figure: Figure) -> list[str]:
     for text, box in boxes.items():
         if box.x0 < -1 or box.y0 < -1 or box.x1 > whole.x1 + 1 or box.y1 > whole.y1 + 1:
             found.append(f"{text!r} is cut")
-    titles = [ax.title.get_window_extent() for ax in figure.axes if ax.get_title()]
-    legends = [legend.get_window_extent() for legend in figure.legends]
-    for a, b in itertools.combinations([*titles, *legends], 2):
+    said = [text for ax in figure.axes for text in (ax.title, *ax.texts) if text.get_text()]
+    placed = [(repr(text.get_text()), text.get_window_extent()) for text in said]
+    placed += [("the legend", legend.get_window_extent()) for legend in figure.legends]
+    for (one, a), (other, b) in itertools.combinations(placed, 2):
         if min(a.x1, b.x1) - max(a.x0, b.x0) > 1 and min(a.y1, b.y1) - max(a.y0, b.y0) > 1:
-            found.append("titles or legend overprint")
+            found.append(f"{one} and {other} overprint")
     return found

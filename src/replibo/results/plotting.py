@@ -121,14 +121,14 @@ def plus_minus(
     return np.maximum(middle - half, low), np.minimum(middle + half, high)
 
 
-def say_not_run(ax: Axes, labels: Collection[str], x: float = 0.98, y: float = 0.03) -> None:
-    """Say in a panel which curves of the legend it lacks."""
+def say_not_run(ax: Axes, labels: Collection[str]) -> None:
+    """Say below a panel's title, which must be set before, which curves of the legend it lacks."""
     if labels:
-        text = textwrap.fill(f"not run: {', '.join(labels)}", 30)
-        side = "right" if x > 0.5 else "left"
-        ax.text(
-            *(x, y, text), transform=ax.transAxes, ha=side, va="bottom", fontsize=6, color="0.35"
-        )
+        lines = textwrap.wrap(f"not run: {', '.join(labels)}", 40)
+        look: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": 6, "color": "0.35"}
+        above: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
+        ax.annotate("\n".join(lines), (0.5, 1), (0, 4), **above, **look)
+        ax.set_title(ax.get_title(), pad=6 + 7.5 * len(lines))
 
 
 def plain_numbers(ax: Axes, which: Literal["x", "y"] = "y") -> None:

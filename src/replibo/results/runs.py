@@ -140,6 +140,15 @@ class Runs:
         """Whether there are runs of this problem and algorithm."""
         return (problem, algorithm) in self._groups
 
+    def lacking(self, problem: str, wanted: Iterable[str]) -> list[str]:
+        """The labels of the ``wanted`` algorithms configured for ``problem`` that were not run."""
+        configured = self.entry.settings("paper", problem).algorithms or []
+        return [
+            self.entry.algorithms[name].label
+            for name in wanted
+            if name in configured and not self.has(problem, name)
+        ]
+
     def _column(self, problem: str, algorithm: str, name: str) -> Array:
         rows = self._groups[problem, algorithm]
         seeds = rows["seed"].to_numpy()

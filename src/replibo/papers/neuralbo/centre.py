@@ -84,7 +84,7 @@ def figure_1_centre(runs: Runs, entry: FigureEntry) -> Figure:
     figure, panels = _panels(runs, entry)
     shown = {problem: runs.algorithms(problem, entry.algorithms) for problem, _ in panels}
     for problem, ax in panels:
-        draw_smallest_value(ax, runs, problem, shown[problem], plotting.shaded(shown))
+        draw_smallest_value(ax, runs, problem, shown)
         ax.set_ylabel("smallest value so far")
     text = (
         "Smallest noise-free value so far, as the paper minimises: mean over the seeds, shaded: ± one "

@@ -178,14 +178,13 @@ def figure_2(runs: Runs, entry: FigureEntry) -> Figure:
             look = runs.entry.algorithms[name]
             ends = (interval.low, interval.high) if name in with_band else None
             plotting.curve(ax, x, interval.mean, look, ends, step=True)
-        others = [label_of(runs, name) for name in everything if name not in algorithms]
-        plotting.say_not_run(ax, others)
         ax.axvline(np.log10(runs.initial_points(problem) / dim), color="0.6", lw=0.8, ls=":")
         ax.set_xlim(-np.log10(dim), np.log10(EVALUATIONS_PER_DIMENSION))
         ax.set_ylim(bottom=0)
         ax.set_title(runs.entry.problems[problem].label)
         ax.set_xlabel(r"$\log_{10}$(evaluations / $D$)")
         ax.set_ylabel("share of targets")
+        plotting.say_not_run(ax, runs.lacking(problem, everything))
     caption = (
         f"{entry.caption} Share of (function, instance, target) triples reached, 51 targets "
         f"f − f* from 10² to 10⁻⁸, up to {EVALUATIONS_PER_DIMENSION} D evaluations, initial "

@@ -262,7 +262,8 @@ def robot_strip(
         "velocities, so that the last reward may differ from the one obtained; above each picture: time "
         "since the start, and the reward if all stopped there. Blue: the box; orange: the circle; grey: "
         "hand 1; black: hand 2. Dashed: the goals; lines: the trajectories of the centres. The last "
-        f"picture is when both objects have come to rest; hands may have left the {2 * VIEW:g} m shown. "
+        f"picture is when both objects have come to rest; a triangle at "
+        f"the frame: where a hand has left the {2 * VIEW:g} m shown. "
         f"{runs.note([problem], entry.algorithms)}"
     )
     return plotting.finish(figure, caption)
@@ -302,6 +303,7 @@ def _draw(ax: Axes, path: Array) -> None:
         else:
             half = square if robot_pushing.BODIES[body] == "box" else hand
             ax.add_patch(Polygon(_corners(x, y, angle, half), **look))
+        _mark_exit(ax, path[:, body, :2], color)
     ax.set_xlim(-VIEW, VIEW)
     ax.set_ylim(-VIEW, VIEW)
     ax.set_aspect("equal")
@@ -309,6 +311,19 @@ def _draw(ax: Axes, path: Array) -> None:
     ax.set_yticks([])
     ax.grid(False)
     ax.spines[:].set(visible=True, color="0.8")
+
+
+def _mark_exit(ax: Axes, track: Array, color: str) -> None:
+    """A triangle that points where a body went, where it left the view and did not come back.
+
+    Args:
+        track: its centre, ``steps x 2``.
+    """
+    there = np.flatnonzero(np.abs(track).max(axis=1) <= VIEW)
+    if len(there) and (last := int(there[-1])) + 1 < len(track):
+        step = track[last + 1] - track[last]
+        turned = math.degrees(math.atan2(step[1], step[0])) - 90  # the triangle points upwards
+        ax.scatter(*track[last], s=36, color=color, marker=(3, 0, turned), clip_on=False, zorder=3)
 
 
 def _corners(x: float, y: float, angle: float, half: Array) -> Array:

@@ -7,7 +7,7 @@ Everything here is in the paper's sense: the smaller, the better.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -65,13 +65,12 @@ def figure_1(runs: Runs, entry: FigureEntry) -> Figure:
     shape = (len(dims), len(functions)) if across else (len(functions), len(dims))
     figure, axes = plotting.panels(*shape)
     empty = set(axes.flat)
-    with_band = plotting.shaded(shown)
-    for problem, names in shown.items():
+    for problem in shown:
         place = (functions.index(function_of(problem)), dims.index(dim_of(runs, problem)))
         ax = axes[place[::-1] if across else place]
         empty.discard(ax)
-        draw_smallest_value(ax, runs, problem, names, with_band)
         ax.set_title(runs.entry.problems[problem].label)
+        draw_smallest_value(ax, runs, problem, shown)
         ax.set_xlabel("iteration $t$")
         ax.set_ylabel("smallest value so far")
         ax.xaxis.get_major_locator().set_params(integer=True)
@@ -89,11 +88,17 @@ def figure_1(runs: Runs, entry: FigureEntry) -> Figure:
 
 
 def draw_smallest_value(
-    ax: Axes, runs: Runs, problem: str, names: Sequence[str], with_band: Sequence[str]
+    ax: Axes, runs: Runs, problem: str, shown: Mapping[str, Sequence[str]]
 ) -> None:
-    """The mean of the smallest value so far, and ± one standard deviation of those ``with_band``."""
+    """The mean of the smallest value so far, ± one standard deviation of the first algorithms of the
+    figure, and which of them were not run on this problem.
+
+    Args:
+        shown: for each problem of the figure its algorithms.
+    """
     best = runs.metadata["problems"][problem]["optimal_value"]
-    for name in names:
+    with_band = plotting.shaded(shown)
+    for name in shown[problem]:
         t, values = smallest_value(runs, problem, name)
         mean, ends = values.mean(axis=0), None
         if name in with_band and len(values) > 1:
@@ -101,6 +106,8 @@ def draw_smallest_value(
             low = -np.inf if best is None else -float(best)
             ends = plotting.plus_minus(mean, standard_deviation(values), low)
         plotting.curve(ax, t, mean, runs.entry.algorithms[name], ends)
+    everything = dict.fromkeys(name for names in shown.values() for name in names)
+    plotting.say_not_run(ax, runs.lacking(problem, everything))
 
 
 # Tables
