@@ -307,6 +307,26 @@ def test_the_strip_shows_the_best_run_of_each_method(tmp_path):
     plt.close(figure)
 
 
+def test_the_strip_marks_where_something_left_the_view(monkeypatch):
+    path = trajectory(PUSH)
+    steps = paper.snapshot_steps(path, 5)
+    reach = np.abs(path[: steps[-1] + 1, 2, :2]).max(axis=1)  # of hand 1
+    monkeypatch.setattr(paper, "VIEW", (reach[0] + reach[-1]) / 2)
+    figure = paper.robot_strip(strip_runs(), FIGURE, snapshots=5)
+    marked = []
+    for ax, step in zip(figure.axes[:5], steps, strict=True):
+        expected = []
+        for body in range(4):
+            track = path[: step + 1, body, :2]
+            inside = [tuple(at) for at in track if max(abs(at)) <= paper.VIEW]
+            if inside and max(abs(track[-1])) > paper.VIEW:
+                expected.append(inside[-1])
+        assert [tuple(own.get_offsets()[0]) for own in ax.collections] == expected
+        marked.append(len(expected))
+    assert marked[0] == 0 and marked[-1] > 0
+    plt.close(figure)
+
+
 def test_snapshots_end_where_the_objects_lie_still():
     path = trajectory(PUSH)
     steps = paper.snapshot_steps(path, 5)

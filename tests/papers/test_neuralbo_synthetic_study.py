@@ -31,6 +31,7 @@ from replibo.results.runs import Runs
 from replibo.results.statistics import benjamini_hochberg
 from replibo.results.tables import Table
 
+from ..results.conftest import misfits
 from .conftest import records, tuples
 
 HORIZON = 6
@@ -342,6 +343,16 @@ def test_figure_1_shows_mean_and_deviation(tmp_path: Path) -> None:
     assert "Smaller than configured at paper scale: 2 of 10 seeds." in caption_of(figure)
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["GP-TS"]
+
+
+def test_figure_1_says_in_a_panel_which_of_its_methods_was_not_run_there() -> None:
+    first = ending_in(np.array([1.0, 3.0]))
+    values = {"levy_10": {"gp_ts": first, "dngo": first}, "levy_20": {"gp_ts": first}}
+    figure = synthetic.figure_1(made_runs(values), output())
+    said = {ax.get_title(): [text.get_text() for text in ax.texts] for ax in figure.axes}
+    assert said == {"Levy, 10-D": [], "Levy, 20-D": ["not run: DNGO"]}
+    assert misfits(figure) == []
+    plt.close(figure)
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,9 @@ import pytest
 from replibo.config import claims, load
 from replibo.config.models import seed_list
 from replibo.run import traces
-from replibo.workflow import targets
+from replibo.workflow import outputs, targets
 
+from ..results.conftest import misfits
 from .browser import CHROMIUM, browsed, faults
 from .conftest import ROOT, Project, make_project
 
@@ -78,6 +79,18 @@ def test_stand_in_data_are_labelled_wherever_they_show(smoke: Project) -> None:
             # a table of runs longer than smoke's shows nothing, and says so
             empty = " 0 seeds." in text or "Run: 0 of " in text
             assert computed or empty or ("stand in for" in text and "smoke scale" in text)
+
+
+def test_no_figure_of_a_small_run_is_cut_or_overprinted(
+    smoke: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With stand-ins' titles, and outputs whose runs are not published."""
+    monkeypatch.chdir(smoke.path)
+    monkeypatch.delenv("REPLIBO_CONFIG", raising=False)
+    for paper in config().papers:
+        for name in targets.names_at(config(), "figures", paper, "smoke"):
+            figure = outputs.made_from_own_runs(config(), "figures", paper, name, "smoke")
+            assert misfits(figure) == [], (paper, name)
 
 
 def test_the_report_is_one_file_with_the_claims_first(smoke: Project) -> None:
