@@ -319,11 +319,14 @@ def _mark_exit(ax: Axes, track: Array, color: str) -> None:
     Args:
         track: its centre, ``steps x 2``.
     """
+    from matplotlib.markers import MarkerStyle
+
     there = np.flatnonzero(np.abs(track).max(axis=1) <= VIEW)
     if len(there) and (last := int(there[-1])) + 1 < len(track):
         step = track[last + 1] - track[last]
-        turned = math.degrees(math.atan2(step[1], step[0])) - 90  # the triangle points upwards
-        ax.scatter(*track[last], s=36, color=color, marker=(3, 0, turned), clip_on=False, zorder=3)
+        pointing = MarkerStyle("^").rotated(rad=math.atan2(step[1], step[0]) - math.pi / 2)
+        x, y = track[last]
+        ax.scatter(x, y, s=36, color=color, marker=pointing, clip_on=False, zorder=3)
 
 
 def _corners(x: float, y: float, angle: float, half: Array) -> Array:
