@@ -204,8 +204,8 @@ def test_the_calculated_bytes_are_those_of_every_published_query():
         for _, name in wanted
         if (own := paper.memory_of(runs, name, problems)) is not None
     }
-    # 500 hidden units, 14 inputs (15 with a constant one): p = 8,000 with the constant input
-    assert mib["neural_bo_printed"] == pytest.approx((8 * 8000**2 + 96_000) / 2**20)
+    # 500 hidden units, 14 inputs and no bias: p = 7,500
+    assert mib["neural_bo_printed"] == pytest.approx((8 * 7500**2 + 90_000) / 2**20)
     dual = [name for name in mib if name in ("neural_bo", "neural_bo_standardised")]
     assert dual and all(mib[name] == pytest.approx(384, abs=1) for name in dual)
     assert 8 * 6000**2 / 2**20 < mib["gp_ucb"] < 8 * 6300**2 / 2**20

@@ -206,11 +206,12 @@ COLUMNS = ("problem", *NUMBERS, "algorithm")
 
 def rows(found: Iterable[Standing]) -> list[tuple[str, ...]]:
     """One row a problem and algorithm of a paper, `COLUMNS`; of each problem those that are finished,
-    and those that nothing was begun of, share one."""
+    those that nothing was begun of, and those that rest equally far share one."""
     groups: dict[tuple[str, ...], list[Standing]] = {}
     for one in found:
-        key = (one.problem, one.state or one.algorithm)
-        groups.setdefault(key, []).append(one)
+        moving = one.running or one.failed
+        resting = one.algorithm if moving else f"{len(one.finished)} of {len(one.wanted)}"
+        groups.setdefault((one.problem, one.state or resting), []).append(one)
     made = []
     for (problem, _), own in groups.items():
         name = own[0].algorithm if len(own) == 1 else f"{len(own)} algorithms"
