@@ -23,7 +23,7 @@ def test_only_the_last_column_is_cut_and_nothing_wraps() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("list",), ("estimate", "all"), ("claims", "go_ucb")], ids=" ".join
+    "arguments", [("list",), ("estimate", "all"), ("claims", "lb_gp_ucb")], ids=" ".join
 )
 def test_commands_fit(
     arguments: tuple[str, ...], root: Path, capsys: pytest.CaptureFixture[str]
@@ -33,5 +33,5 @@ def test_commands_fit(
     assert max(map(cell_len, capsys.readouterr().out.splitlines())) <= terminal.WIDTH
     assert cli.main([*arguments, "--csv"]) == 0
     names, *rows = csv.reader(io.StringIO(capsys.readouterr().out))
-    assert len(rows) > 20 and all(len(row) == len(names) for row in rows)
+    assert len(rows) > 50 and all(len(row) == len(names) for row in rows)
     assert max(len(row[-1]) for row in rows) > 40  # in full

@@ -262,8 +262,8 @@ def robot_strip(
         "velocities, so that the last reward may differ from the one obtained; above each picture: time "
         "since the start, and the reward if all stopped there. Blue: the box; orange: the circle; grey: "
         "hand 1; black: hand 2. Dashed: the goals; lines: the trajectories of the centres. The last "
-        f"picture is when both objects have come to rest; a triangle at "
-        f"the frame: where a hand has left the {2 * VIEW:g} m shown. "
+        "picture is when both objects have come to rest; a triangle at the frame: where a hand has left "
+        f"the {2 * VIEW:g} m shown. "
         f"{runs.note([problem], entry.algorithms)}"
     )
     return plotting.finish(figure, caption)
