@@ -75,13 +75,6 @@ def test_a_paper_is_a_target(project: Project) -> None:
     assert not [name for name in planned if "/go_ucb/" in name]
 
 
-@pytest.mark.parametrize("scale", SCALES)
-def test_every_output_is_a_target_of_its_own(scale: str, project: Project) -> None:
-    config = load.load(ROOT / "config")
-    outputs = targets.outputs(config, scale)
-    assert set(outputs) <= project.planned(*outputs)
-
-
 @pytest.mark.parametrize(
     ("scale", "paper", "figure", "runs"),
     [

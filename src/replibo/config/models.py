@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Collection
 from typing import Annotated, Any, Literal
@@ -313,11 +314,20 @@ class PaperEntry(Model):
     def settings(self, scale: str, problem: str) -> RunSettings:
         """The settings of ``problem`` at ``scale``: the scale's word goes before the paper's, a
         single problem's before the defaults."""
-        entry = self.at(scale)
-        result = entry.problems.get(problem, RunSettings()).over(entry.defaults)
-        result = result.over(self.problems[problem]).over(self.defaults)
-        algorithms = _joined(result.algorithms or [], result.add_algorithms)
-        return result.model_copy(update={"algorithms": algorithms, "add_algorithms": []})
+        known = self._settings
+        if (scale, problem) not in known:
+            entry = self.at(scale)
+            result = entry.problems.get(problem, RunSettings()).over(entry.defaults)
+            result = result.over(self.problems[problem]).over(self.defaults)
+            algorithms = _joined(result.algorithms or [], result.add_algorithms)
+            update = {"algorithms": algorithms, "add_algorithms": []}
+            known[scale, problem] = result.model_copy(update=update)
+        return known[scale, problem]
+
+    @functools.cached_property
+    def _settings(self) -> dict[tuple[str, str], RunSettings]:
+        """What `settings` said: a dry run asks tens of thousands of times."""
+        return {}
 
     def queries(self, settings: RunSettings) -> int:
         """The number of queries of a run with these settings."""

@@ -169,7 +169,7 @@ def rows(paper: str, wanted: Collection[Pair], metadata: dict[str, Any]) -> list
                 f"{path}: not the published file (its digest is wrong); publish the paper again, or "
                 "take the file from the repository"
             )
-        content = pq.read_table(pa.BufferReader(whole))
+        content = pq.ParquetFile(pa.BufferReader(whole)).read()
         problem = content["problem"][0].as_py()
         names = sorted(algorithm for own, algorithm in wanted if own == problem)
         parts.append(content.filter(pc.is_in(content["algorithm"].cast("string"), pa.array(names))))
