@@ -255,6 +255,32 @@ def test_a_job_and_what_was_measured_on_another_problem_only() -> None:
     assert borrowed and borrowed.how == "as on q: long"
 
 
+def test_runs_that_are_too_short_go_on_as_those_of_the_longest_other_problem() -> None:
+    """A cost that jumps late: no extrapolation can know of it, and the other problem's runs do."""
+
+    def late(n: np.ndarray) -> np.ndarray:
+        return np.where(n <= 63, 0.5, 5.0)  # a bin ends there
+
+    short = timing(entry(late, queries=63, scale=3.0))
+    known = {"p/a": [short], "q/a": [timing(entry(late, queries=200), "q's runs")]}
+    cost = measurements.cost_of_job(known, "p", "a", 200, 1)
+    overhead = 1.5 + measurements.PROCESS_SECONDS
+    exact = 3 * (58 * 0.5 + 137 * 5.0)
+    assert cost and cost.seconds.expected == pytest.approx(exact + overhead, rel=1e-3)
+    assert cost.own and cost.how == "after 63 queries as on q: q's runs"
+    # of two as long the one nearer in cost, and both are the bounds
+    known["r/a"] = [timing(entry(constant, queries=200, scale=2.5), "r's runs")]
+    cost = measurements.cost_of_job(known, "p", "a", 200, 1)
+    assert cost and cost.how == "after 63 queries as on r: r's runs"
+    assert cost.seconds.expected == pytest.approx(3 * 195 * 0.5 + overhead, rel=1e-3)
+    assert cost.seconds.low == cost.seconds.expected
+    assert cost.seconds.high == pytest.approx(exact + overhead, rel=1e-3)
+    # no other is longer: its own extrapolation
+    known = {"p/a": [short], "q/a": [timing(entry(late, queries=63))]}
+    cost = measurements.cost_of_job(known, "p", "a", 200, 1)
+    assert cost and cost.how == "extrapolated from 63 to 200 queries, x"
+
+
 def naive_makespan(needs: dict[Job, list[Job]], seconds: dict[Job, float], cores: int) -> float:
     """The least over all orders of greedy schedules."""
     best = math.inf
@@ -399,6 +425,7 @@ def publish(folder: Path, entries: dict[str, dict[str, Any]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(sealed({"scale": "paper", "timings": entries}))
     measurements._published.cache_clear()
+    measurements._published_cost.cache_clear()
 
 
 def test_sums(elsewhere: Path) -> None:
@@ -430,6 +457,7 @@ def test_sums(elsewhere: Path) -> None:
 
 def test_runs_of_this_machine_are_read(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
     measurements._published.cache_clear()
+    measurements._published_cost.cache_clear()
     overlay = elsewhere / "one.yaml"
     overlay.write_text(
         "go_ucb: {scales: {smoke: {only: [f1], problems: {f1: {algorithms: [random_search]}}}}}\n"
@@ -485,6 +513,7 @@ def test_resources_do_not_depend_on_results(elsewhere: Path) -> None:
     assert cli.main([*run, "--output", output]) == 0
     assert measurements.measured(config, "go_ucb")["f1/random_search"]
     measurements._published.cache_clear()
+    measurements._published_cost.cache_clear()
     after = measurements.resources(config, "go_ucb", "smoke", "f1", "random_search", "0-1")
     assert after == before == (config.memory_mb, config.runtime_minutes)
 
