@@ -64,8 +64,14 @@ def paired_final_regret(
     ]
 
 
-def regret_panels(runs: Runs, entry: FigureEntry, *, regret: Regret = "average") -> Figure:
-    """Figure 1: one panel for each problem, regret in Phase II with 98 % Wald intervals."""
+def regret_panels(
+    runs: Runs, entry: FigureEntry, *, regret: Regret = "average", linear: bool = False
+) -> Figure:
+    """Figure 1: one panel for each problem, regret in Phase II with 98 % Wald intervals.
+
+    Args:
+        linear: a linear axis, where no method comes near zero.
+    """
     problems = runs.problems(entry.problems)
     columns = min(2, len(problems))
     rows = -(-len(problems) // columns)
@@ -97,13 +103,21 @@ def regret_panels(runs: Runs, entry: FigureEntry, *, regret: Regret = "average")
         ax.set_title(runs.entry.problems[problem].label)
         ax.set_xlabel("round $t$")
         ax.set_ylabel(REGRETS[regret][1])
-        plotting.logarithmic_from_zero(ax)
+        if linear:
+            ax.set_ylim(bottom=0)
+        else:
+            plotting.logarithmic_from_zero(ax)
         ax.xaxis.get_major_locator().set_params(integer=True)
+    scale = (
+        ""
+        if linear
+        else f" The axis is linear below {plotting.LINEAR_BELOW:g}, logarithmic above; bars are cut off "
+        "at 0, and a curve on the axis has no regret at all."
+    )
     caption = (
         f"{entry.caption} Mean over the seeds of noise-free regret; error bars: 98 % Wald "
-        f"intervals, side by side{plotting.bands_of(shown)}. The axis is linear below "
-        f"{plotting.LINEAR_BELOW:g}, logarithmic above; bars are cut off at 0, and a curve on "
-        f"the axis has no regret at all. {runs.note(problems, entry.algorithms)}"
+        f"intervals, side by side{plotting.bands_of(shown)}.{scale} "
+        f"{runs.note(problems, entry.algorithms)}"
     )
     return plotting.finish(figure, caption)
 
