@@ -250,13 +250,13 @@ def cost_of_job(
     problem's evaluations instead of that one's.
     """
     own = _best(known.get(f"{problem}/{algorithm}", ()), queries)
-    if own and own.queries >= queries:
-        return _cost(own.run(queries), own.said(queries), own, queries, runs, own=True)
-    others = {
-        key.partition("/")[0]: best
-        for key, entries in known.items()
-        if key.endswith(f"/{algorithm}") and (best := _best(entries, queries))
-    }
+    others: dict[str, Timing] = {}
+    if own is None or own.queries < queries:
+        others = {
+            key.partition("/")[0]: best
+            for key, entries in known.items()
+            if key.endswith(f"/{algorithm}") and (best := _best(entries, queries))
+        }
     if own:
         seconds, how, timing = *_carried_on(own, others, queries), own
     else:
@@ -282,25 +282,23 @@ def cost_of_job(
             other_way = (max(evaluations) - timing.evaluate_seconds) * queries
             floor = max(evaluations) * queries
             seconds = Seconds(*(max(value + other_way, floor) for value in seconds))
-    return _cost(seconds, how, timing, queries, runs, own=own is not None)
-
-
-def _cost(
-    seconds: Seconds, how: str, timing: Timing, queries: int, runs: int, *, own: bool
-) -> Cost:
-    """A job of runs that take ``seconds`` each."""
-    seconds = seconds.times(runs).plus(timing.start_seconds + PROCESS_SECONDS)
-    return Cost(seconds, timing.memory(queries), how, own)
+    return Cost(
+        seconds.times(runs).plus(timing.start_seconds + PROCESS_SECONDS),
+        timing.memory(queries),
+        how,
+        own is not None,
+    )
 
 
 def _carried_on(own: Timing, others: Mapping[str, Timing], queries: int) -> tuple[Seconds, str]:
-    """A run that is longer than the measured ones, and how its time was got.
+    """A run that may be longer than the measured ones, and how its time was got.
 
-    As the same algorithm's runs on the other problem that are longest, times what these took more or
-    less up to the last measured query. Of several as long, the one nearest in cost is expected, and
-    all of them are the bounds. Where none is longer, `Profile.tail` is asked. On the published runs of
-    NeuralBO's and LB-GP-UCB's problems, cut to a share of their queries, the predicted time of the
-    whole run was, as a share of the real one (quantiles .1, .5 and .9; all runs together):
+    Where it is: as the same algorithm's runs on the other problem that are longest, times what these
+    took more or less up to the last measured query. Of several as long, the one nearest in cost is
+    expected, and all of them are the bounds. Where none is longer, `Profile.tail` is asked. On the
+    published runs of NeuralBO's and LB-GP-UCB's problems, cut to a share of their queries, the
+    predicted time of the whole run was, as a share of the real one (quantiles .1, .5 and .9; all runs
+    together):
 
     ==== ========================== ==========================
     cut  as another problem's       `Profile.tail`
@@ -311,15 +309,17 @@ def _carried_on(own: Timing, others: Mapping[str, Timing], queries: int) -> tupl
     ==== ========================== ==========================
     """
     spent = own.run(own.queries).expected
-    reach = max((min(other.queries, queries) for other in others.values()), default=0)
     there = {
-        name: other.run(own.queries).expected
+        name: seconds
         for name, other in others.items()
-        if min(other.queries, queries) == reach > own.queries and other.profile
+        if other.profile
+        and own.queries < min(other.queries, queries)
+        and (seconds := other.run(own.queries).expected) > 0
     }
-    there = {name: seconds for name, seconds in there.items() if seconds > 0 and spent > 0}
-    if not there:
+    if not there or spent <= 0:
         return own.run(queries), own.said(queries)
+    reach = max(min(others[name].queries, queries) for name in there)
+    there = {name: s for name, s in there.items() if min(others[name].queries, queries) == reach}
     ways = {name: others[name].run(queries).times(spent / there[name]) for name in there}
     nearest = min(there, key=lambda name: abs(math.log(there[name] / spent)))
     low, high = min(way.low for way in ways.values()), max(way.high for way in ways.values())
