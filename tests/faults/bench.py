@@ -8,7 +8,6 @@ killed, limited and fed with anything. Everything is written below one temporary
 from __future__ import annotations
 
 import ctypes
-import functools
 import json
 import os
 import random
@@ -318,7 +317,6 @@ def prepared(folder: Path) -> tuple[dict[str, Any], float]:
     for algorithm in ALGORITHMS:
         identity.run_identity(config.paper(PAPER), SCALE, PROBLEM, algorithm)
         loop.run_block(build.experiment(config, PAPER, SCALE, PROBLEM, algorithm), [0])
-    identity.library_versions = functools.cache(identity.library_versions)
     identity.library_versions()
     case = Case(folder, random.Random(0), folder, {}, 0.0)
     expected, seconds = {}, []

@@ -7,7 +7,7 @@ import io
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from replibo.config.models import COLORS, AlgorithmEntry
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import LayoutEngine
     from matplotlib.legend import Legend
 
 WIDTH = 7.2
@@ -213,21 +214,22 @@ def _legend(figure: Figure, entries: Mapping[str, Any]) -> None:
 
 
 def _make_room(figure: Figure) -> None:
-    """Enlarge the figure until no panel is smaller than `LEAST`."""
+    """Lay the figure out, and enlarge it until no panel is smaller than `LEAST`."""
     plots = [ax for ax in figure.axes if ax.axison and ax.get_aspect() == "auto"]
-    for _ in range(4):
-        figure.draw_without_rendering()
+    layout = cast("LayoutEngine", figure.get_layout_engine())
+    layout.execute(figure)
+    for _ in range(4 if plots else 0):
         size = np.array(
             [[ax.get_window_extent().width, ax.get_window_extent().height] for ax in plots]
         )
-        if not len(size):
-            return
         lacking = np.maximum(LEAST - size.min(axis=0) / figure.dpi, 0)
         if not lacking.any():
-            return
+            break
         grid = plots[0].get_gridspec()
         room = (lacking + 0.02) * (lacking > 0) * (grid.ncols, grid.nrows)  # type: ignore[union-attr]
         figure.set_size_inches(figure.get_size_inches() + room)
+        layout.execute(figure)
+    figure.set_layout_engine(None)  # laid out once, the same in every format
 
 
 def save(figure: Figure, paths: Sequence[Path]) -> None:
@@ -241,4 +243,3 @@ def save(figure: Figure, paths: Sequence[Path]) -> None:
             figure.savefig(content, format=path.suffix[1:], metadata=metadata)
         with files.written_whole(path) as temporary:
             temporary.write_bytes(content.getvalue())
-        figure.set_layout_engine("none")  # laid out once, the same in every format

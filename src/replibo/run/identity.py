@@ -6,9 +6,11 @@ nothing else; a changed message, plot, comment or docstring reruns none (`replib
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.metadata
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from replibo.config.models import AlgorithmEntry, PaperEntry, ProblemEntry
@@ -81,6 +83,7 @@ LIBRARIES = (
 )
 
 
-def library_versions() -> dict[str, str]:
+@functools.cache
+def library_versions() -> Mapping[str, str]:
     """The installed versions of the libraries that can change a trace."""
     return {name: importlib.metadata.version(name) for name in LIBRARIES}
