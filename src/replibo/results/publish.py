@@ -18,7 +18,7 @@ import numpy as np
 
 from replibo import files, paths
 from replibo.errors import RepliboError
-from replibo.run import collect, pairs, traces
+from replibo.run import arrow, collect, pairs, traces
 from replibo.run.metadata import checksum
 from replibo.run.pairs import Pair
 from replibo.run.published import PublishedRuns, pairs_of
@@ -66,7 +66,7 @@ def thin(table: pa.Table) -> pa.Table:
     kept = table.select([name for name in KEPT if name in table.column_names])
     for name in KEPT_OF_BEST if "x" in table.column_names else ():
         column = table[name]
-        nothing = pa.scalar(None, type=column.type)
+        nothing = pa.nulls(1, column.type)[0]
         kept = kept.append_column(name, pc.if_else(pc.is_valid(table["x"]), column, nothing))
     for name in KEPT_DIAGNOSTICS:
         if name in table.column_names and table[name].null_count < len(table):
@@ -81,7 +81,6 @@ def files_of(problem: str, table: pa.Table) -> dict[str, bytes]:
     Raises:
         RepliboError: a single run is too large for a file.
     """
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     whole = _compressed(table)
@@ -89,11 +88,11 @@ def files_of(problem: str, table: pa.Table) -> dict[str, bytes]:
         return {f"{problem}.parquet": whole}
     made = {}
     for algorithm in pc.unique(table["algorithm"]).to_pylist():
-        rows = table.filter(pc.equal(table["algorithm"], algorithm))
-        seeds = np.unique(rows["seed"].to_numpy())
+        rows = table.filter(pc.equal(table["algorithm"], arrow.scalar(algorithm)))
+        seeds = np.unique(arrow.values(rows["seed"]))
         for count in range(1, len(seeds) + 1):
             contents = [
-                _compressed(rows.filter(pc.is_in(rows["seed"], pa.array(part))))
+                _compressed(rows.filter(pc.is_in(rows["seed"], arrow.numbers(part))))
                 for part in np.array_split(seeds, count)
             ]
             if all(len(content) <= MAXIMAL_BYTES for content in contents):
@@ -172,7 +171,9 @@ def rows(paper: str, wanted: Collection[Pair], metadata: dict[str, Any]) -> list
         content = pq.ParquetFile(pa.BufferReader(whole)).read()
         problem = content["problem"][0].as_py()
         names = sorted(algorithm for own, algorithm in wanted if own == problem)
-        parts.append(content.filter(pc.is_in(content["algorithm"].cast("string"), pa.array(names))))
+        parts.append(
+            content.filter(pc.is_in(content["algorithm"].cast("string"), arrow.strings(names)))
+        )
     return parts
 
 
@@ -220,10 +221,10 @@ def _cut(table: pa.Table, found: Mapping[str, PublishedRuns], facts: Mapping[str
     import pyarrow.compute as pc
 
     horizon, problem = facts["horizon"], table["problem"][0].as_py()
-    table = table.filter(pc.less_equal(table["t"], horizon))
+    table = table.filter(pc.less_equal(table["t"], arrow.scalar(horizon)))
     parts = []
     for algorithm in pc.unique(table["algorithm"]).to_pylist():
-        own = table.filter(pc.equal(table["algorithm"], algorithm))
+        own = table.filter(pc.equal(table["algorithm"], arrow.scalar(algorithm)))
         known = horizon in found[f"{problem}/{algorithm}"].best_at
         if "x" in own.column_names:
             own = collect.best_queries(own, facts.get("kept_queries", 1) if known else 0)

@@ -12,7 +12,7 @@ from replibo.config.models import Config
 from replibo.errors import RepliboError, allowed
 from replibo.problems.base import Array
 from replibo.results import publish
-from replibo.run import block, build, loop, pairs
+from replibo.run import arrow, block, build, loop, pairs
 from replibo.run.pairs import Pair
 from replibo.run.published import pairs_of
 
@@ -78,7 +78,7 @@ def _published(
     table = pa.concat_tables(
         [part.select(["seed", "f"]) for part in publish.rows(paper, [pair], metadata)]
     )
-    seeds, f = (table[name].to_numpy() for name in ("seed", "f"))
+    seeds, f = (arrow.values(table[name]) for name in ("seed", "f"))
     number = int(seeds.min()) if seed is None else seed
     if number not in seeds:
         raise RepliboError(f"{paper}: seed {number} of {'/'.join(pair)} is not published")

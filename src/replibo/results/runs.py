@@ -14,7 +14,7 @@ from replibo.config.models import Config, PaperEntry
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.results import publish
-from replibo.run import collect, pairs, traces
+from replibo.run import arrow, collect, pairs, traces
 from replibo.run.pairs import Pair
 
 if TYPE_CHECKING:
@@ -64,9 +64,10 @@ class Runs:
 
         groups = {}
         for problem in pc.unique(self.table["problem"]).to_pylist():
-            rows = self.table.filter(pc.equal(self.table["problem"], problem))
+            rows = self.table.filter(pc.equal(self.table["problem"], arrow.scalar(problem)))
             for algorithm in pc.unique(rows["algorithm"]).to_pylist():
-                groups[problem, algorithm] = rows.filter(pc.equal(rows["algorithm"], algorithm))
+                own = pc.equal(rows["algorithm"], arrow.scalar(algorithm))
+                groups[problem, algorithm] = rows.filter(own)
         return groups
 
     @property
@@ -102,7 +103,7 @@ class Runs:
             rows = self._groups[given]
             for name, word in zip(("problem", "algorithm"), own, strict=True):
                 column = rows.column_names.index(name)
-                rows = rows.set_column(column, name, pa.repeat(pa.scalar(word), len(rows)))
+                rows = rows.set_column(column, name, pa.repeat(arrow.scalar(word), len(rows)))
             parts.append(rows)
             facts[own[0]] = metadata["problems"][given[0]]
             if "/".join(given) in metadata.get("timings", {}):
@@ -133,7 +134,7 @@ class Runs:
             problem: {**facts, "horizon": min(facts["horizon"], t)}
             for problem, facts in self.metadata["problems"].items()
         }
-        table = self.table.filter(pc.less_equal(self.table["t"], t))
+        table = self.table.filter(pc.less_equal(self.table["t"], arrow.scalar(t)))
         return Runs(self.entry, {**self.metadata, "problems": problems}, table, self.left_out)
 
     def has(self, problem: str, algorithm: str) -> bool:
@@ -151,9 +152,9 @@ class Runs:
 
     def _column(self, problem: str, algorithm: str, name: str) -> Array:
         rows = self._groups[problem, algorithm]
-        seeds = rows["seed"].to_numpy()
-        order = np.lexsort((rows["t"].to_numpy(), seeds))
-        values = rows[name].to_numpy(zero_copy_only=False)[order]
+        seeds = arrow.values(rows["seed"])
+        order = np.lexsort((arrow.values(rows["t"]), seeds))
+        values = arrow.values(rows[name])[order]
         return values.reshape(len(np.unique(seeds)), -1)
 
     def rounds(self, problem: str, algorithm: str) -> Array:
@@ -162,7 +163,7 @@ class Runs:
 
     def seeds(self, problem: str, algorithm: str) -> Array:
         """The seeds, in the order of the rows of `f`."""
-        return np.unique(self._groups[problem, algorithm]["seed"].to_numpy())
+        return np.unique(arrow.values(self._groups[problem, algorithm]["seed"]))
 
     def f(self, problem: str, algorithm: str) -> Array:
         """The noise-free values, ``seeds x queries``; initial points included."""
@@ -188,7 +189,7 @@ class Runs:
             raise RepliboError(
                 f"{problem}, {algorithm}: the traces hold no x of their best queries"
             )
-        seeds, t, y = (rows[name].to_numpy() for name in ("seed", "t", "y"))
+        seeds, t, y = (arrow.values(rows[name]) for name in ("seed", "t", "y"))
         x = np.array(rows["x"].to_pylist())
         return x[np.lexsort((t, -y, seeds))].reshape(len(np.unique(seeds)), -1, x.shape[1])
 

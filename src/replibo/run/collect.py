@@ -14,7 +14,7 @@ from replibo import paths
 from replibo.config.models import Config, PaperEntry, seed_list
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
-from replibo.run import metadata, pairs, traces
+from replibo.run import arrow, metadata, pairs, traces
 from replibo.run.identity import run_identity
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def of_block(
     content = best_queries(content, facts.get("kept_queries", 1), horizons)
     for position, (column, name) in enumerate((("problem", problem), ("algorithm", algorithm))):
         words = pa.DictionaryArray.from_arrays(
-            pa.array(np.zeros(len(content), dtype=np.int32)), pa.array([name])
+            arrow.numbers(np.zeros(len(content), dtype=np.int32)), arrow.strings([name])
         )
         content = content.add_column(position, column, words)
     return content.replace_schema_metadata({traces.METADATA_KEY: json.dumps(common)})
@@ -174,9 +174,7 @@ def best_queries(content: pa.Table, kept: int, horizons: Collection[int] = ()) -
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    seeds, t, y = (
-        content.column(name).to_numpy(zero_copy_only=False) for name in ("seed", "t", "y")
-    )
+    seeds, t, y = (arrow.values(content.column(name)) for name in ("seed", "t", "y"))
     best = np.zeros(len(seeds), dtype=bool)
     for last in {int(t.max(initial=0)), *horizons}:
         rows = np.flatnonzero(t <= last)
@@ -185,9 +183,9 @@ def best_queries(content: pa.Table, kept: int, horizons: Collection[int] = ()) -
         rank = np.arange(len(order)) - np.repeat(starts, sizes)
         best[order[rank < kept]] = True
     x = content.column("x")
-    nothing = pa.scalar(None, type=x.type)
+    nothing = pa.nulls(1, x.type)[0]
     position = content.column_names.index("x")
-    return content.set_column(position, "x", pc.if_else(pa.array(best), x, nothing))
+    return content.set_column(position, "x", pc.if_else(arrow.numbers(best), x, nothing))
 
 
 # What must be the same in a run's own metadata and in the config of today. (That its code is today's is
@@ -237,15 +235,16 @@ def timings(content: pa.Table, of: dict[str, Any]) -> dict[str, Any]:
     the number of the first query (1, 2, …) of a bin, and the CPU seconds of all runs in it. The first bin
     holds the initial points; the others begin at 2^k and 3·2^k, a step of about 1.4.
     """
-    queries = sum(content.column(name).to_numpy().astype(float) for name in traces.TIMINGS)
-    _, run = np.unique(content.column("seed").to_numpy(), return_inverse=True)
+    timed = [arrow.values(content.column(name)).astype(float) for name in traces.TIMINGS]
+    queries = np.sum(timed, axis=0)
+    _, run = np.unique(arrow.values(content.column("seed")), return_inverse=True)
     seconds = np.bincount(run, weights=queries)
     return {
         "runs": len(of["digests"]),
         "queries": len(content),
         "cpu_seconds": float(seconds.sum()),
         "cpu_seconds_squared": float(seconds @ seconds),
-        "evaluate_seconds": float(np.sum(content.column("evaluate_seconds").to_numpy())),
+        "evaluate_seconds": float(np.sum(arrow.values(content.column("evaluate_seconds")))),
         "import_seconds": of["overhead_seconds"],
         "jobs": 1,
         "peak_mb": of["peak_mb"],
@@ -265,9 +264,9 @@ def added(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
 def _profile(content: pa.Table, seconds: Array) -> dict[str, float]:
     """CPU seconds by the number of the query, summed over the runs: see `timings`. A key is a
     text, as JSON will have it."""
-    t = content.column("t").to_numpy()
+    t = arrow.values(content.column("t"))
     number = t - t.min() + 1
-    phase = content.column("phase").to_numpy(zero_copy_only=False)
+    phase = np.array(content.column("phase").to_pylist())
     n_initial = int(np.max(number[phase == "initial"], initial=0))
     powers = 2 ** np.arange(32)
     steps = np.unique([1, n_initial + 1, *powers, *(3 * powers)])

@@ -34,6 +34,7 @@ import numpy as np
 
 from replibo import files
 from replibo.errors import RepliboError
+from replibo.run import arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,8 +83,8 @@ def table(traces: Sequence[Trace], metadata: dict[str, Any]) -> pa.Table:
     columns: dict[str, Any] = {
         "seed": np.concatenate([np.full(len(tr), tr.seed, dtype=np.int32) for tr in traces]),
         "t": np.concatenate([np.asarray(trace.t, dtype=np.int32) for trace in traces]),
-        "phase": pa.array([p for trace in traces for p in trace.phase]).dictionary_encode(),
-        "x": pa.array([x for trace in traces for x in trace.x], type=pa.list_(pa.float64())),
+        "phase": arrow.strings(p for trace in traces for p in trace.phase).dictionary_encode(),
+        "x": arrow.lists([x for trace in traces for x in trace.x]),
         "y": np.concatenate([trace.y for trace in traces]),
         "f": np.concatenate([trace.f for trace in traces]),
     }
@@ -96,15 +97,19 @@ def table(traces: Sequence[Trace], metadata: dict[str, Any]) -> pa.Table:
     for name in names:
         # A query without this diagnostic (an initial point, say) has a null, not a NaN.
         values = [row.get(name) for trace in traces for row in trace.diagnostics]
-        columns[name] = pa.array(values, type=pa.float64())
-    return pa.table(columns).replace_schema_metadata({METADATA_KEY: json.dumps(metadata)})
+        present = np.array([value is not None for value in values])
+        columns[name] = arrow.numbers(np.array(values, dtype=float), present)
+    made = [arrow.numbers(own) if isinstance(own, np.ndarray) else own for own in columns.values()]
+    return pa.table(made, list(columns)).replace_schema_metadata(
+        {METADATA_KEY: json.dumps(metadata)}
+    )
 
 
 def nothing(metadata: dict[str, Any]) -> pa.Table:
     """A table of no runs: what an output reads that is computed without any."""
     import pyarrow as pa
 
-    empty = pa.table({name: pa.array([], pa.string()) for name in ("problem", "algorithm")})
+    empty = pa.table({name: arrow.strings([]) for name in ("problem", "algorithm")})
     return empty.replace_schema_metadata({METADATA_KEY: json.dumps(metadata)})
 
 
@@ -219,21 +224,21 @@ def split(content: pa.Table) -> list[Trace]:
 def digests(content: pa.Table) -> list[tuple[int, int, str]]:
     """Seed, number of queries and `Trace.digest` of each run in a run's own file, in its order."""
     columns = {name: content.column(name).combine_chunks() for name in content.column_names}
-    seeds, t = columns["seed"].to_numpy(), columns["t"].to_pylist()
+    seeds, t = arrow.values(columns["seed"]), columns["t"].to_pylist()
     phase, x = columns["phase"].to_pylist(), columns["x"]
-    y, f = (columns[name].to_numpy(zero_copy_only=False) for name in ("y", "f"))
+    y, f = (arrow.values(columns[name]) for name in ("y", "f"))
     names = sorted(set(columns) - set(RUN_COLUMNS))
     values = np.zeros((len(seeds), len(names)))
     present = np.zeros((len(seeds), len(names)), dtype=bool)
     for i, name in enumerate(names):
-        values[:, i] = columns[name].to_numpy(zero_copy_only=False)
-        present[:, i] = columns[name].is_valid().to_numpy(zero_copy_only=False)
+        values[:, i] = arrow.values(columns[name])
+        present[:, i] = arrow.values(columns[name].is_valid().cast("uint8"))
     ends = [*(np.flatnonzero(np.diff(seeds)) + 1).tolist(), len(seeds)] if len(seeds) else []
     found = []
     for start, end in zip([0, *ends], ends, strict=False):
         seed = int(seeds[start])
         sha = hashlib.sha256(f"{seed} {t[start:end]} {phase[start:end]}".encode())
-        xs = x[start:end].flatten().to_numpy(zero_copy_only=False)
+        xs = arrow.values(x[start:end].flatten())
         for column in (xs, y[start:end], f[start:end]):
             sha.update(column.astype("<f8").tobytes())
         for own, there in zip(values[start:end], present[start:end], strict=True):

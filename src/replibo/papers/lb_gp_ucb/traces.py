@@ -16,6 +16,7 @@ from replibo.problems.base import Array
 from replibo.results import regret, statistics
 from replibo.results.comparisons import MissingRunsError
 from replibo.results.runs import Runs
+from replibo.run import arrow
 
 Metric = Literal["best", "cumulative"]
 """Which regret: of the best query so far, or summed over the rounds."""
@@ -113,7 +114,7 @@ def first_rounds(runs: Runs, rounds: int | None) -> Runs:
 
     if short := [p for p in runs.problems() if runs.horizon(p) < rounds]:
         raise MissingRunsError(f"the runs on {', '.join(short)} are shorter than {rounds} rounds")
-    table = runs.table.filter(pc.less_equal(runs.table["t"], rounds))
+    table = runs.table.filter(pc.less_equal(runs.table["t"], arrow.scalar(rounds)))
     return dataclasses.replace(runs, table=table)
 
 
