@@ -6,6 +6,7 @@ import csv
 import fcntl
 import io
 import os
+import shutil
 import sys
 import time
 from datetime import UTC, datetime
@@ -75,6 +76,25 @@ def test_finished_here_or_published_running_failed_and_left(folder: Path) -> Non
     one = survey()["random_search"]
     assert one.state == "finished" and not one.failed and one.left == []
     assert survey()["exploration_first"].state == "untouched"
+
+
+def test_published_runs_of_other_code_are_finished_only_whole(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No further seed can join them (`replibo.results.merge`), so that the queue makes all again."""
+    for seed in (0, 1):
+        run(seed)
+    do("publish", "go_ucb")
+    shutil.rmtree("results")
+    assert survey()["random_search"].finished == {0, 1}
+    with monkeypatch.context() as patch:
+        patch.setattr(status, "identity_digest", lambda identity: "other code")
+        assert survey()["random_search"].todo == [0, 1, 2]
+    run(2)
+    do("publish", "go_ucb")
+    shutil.rmtree("results")
+    monkeypatch.setattr(status, "identity_digest", lambda identity: "other code")
+    assert survey()["random_search"].state == "finished"
 
 
 def test_a_journal_says_how_far_a_run_has_come(

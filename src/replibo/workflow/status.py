@@ -66,7 +66,8 @@ class Standing:
 def survey(config: Config, scale: str, papers: Sequence[str] = ()) -> list[Standing]:
     """How far the runs of some papers (all where none is named) have come at a scale.
 
-    Published runs of the whole horizon count as finished, whatever code made them.
+    Published runs of the whole horizon count as finished: all seeds, whatever code made them, or those
+    that this code made.
 
     Raises:
         RepliboError: no such scale or paper; damaged published metadata.
@@ -85,12 +86,13 @@ def _standing(config: Config, paper: str, scale: str, problem: str, algorithm: s
     wanted, queries = entry.seeds(scale, problem, algorithm), entry.queries(settings)
     pair = {"scale": scale, "paper": paper, "problem": problem, "algorithm": algorithm}
     own = run_identity(entry, scale, problem, algorithm)
-    finished = _published(paper, scale, f"{problem}/{algorithm}", queries, wanted)
+    identity = identity_digest(own)
+    finished = _published(paper, scale, f"{problem}/{algorithm}", queries, wanted, identity)
     here = False
     folder = Path(paths.PAIR.format(**pair))
     for path in folder.glob("seeds_*.parquet"):
-        identity, seeds = _made(path, path.stat().st_mtime_ns)
-        if identity == identity_digest(own):
+        made_as, seeds = _made(path, path.stat().st_mtime_ns)
+        if made_as == identity:
             here = True
             finished |= seeds.intersection(wanted)
     known = dict(timings.published(paper))
@@ -124,8 +126,11 @@ def _standing(config: Config, paper: str, scale: str, problem: str, algorithm: s
     return Standing(*names, wanted, finished, running, failed, left if one else None, done)
 
 
-def _published(paper: str, scale: str, key: str, queries: int, wanted: Sequence[int]) -> set[int]:
-    """The seeds of which whole runs are published."""
+def _published(
+    paper: str, scale: str, key: str, queries: int, wanted: Sequence[int], identity: str
+) -> set[int]:
+    """The seeds of which whole runs are published; none where some lack and other code made the others,
+    which no further seed can join."""
     if not paths.published_metadata(paper).exists():
         return set()
     path = paths.published_metadata(paper)
@@ -134,7 +139,8 @@ def _published(paper: str, scale: str, key: str, queries: int, wanted: Sequence[
     if runs is None or found_scale != scale or runs.queries != queries:
         return set()
     # Where seeds were not recorded, they are the first ones.
-    return set(wanted[: runs.runs]) if not runs.seeds else set(runs.seeds.intersection(wanted))
+    seeds = set(runs.seeds.intersection(wanted) if runs.seeds else wanted[: runs.runs])
+    return seeds if runs.identity == identity or seeds.issuperset(wanted) else set()
 
 
 @functools.lru_cache(maxsize=16)
