@@ -10,13 +10,14 @@ from typing import Any, get_args
 import pytest
 from matplotlib.colors import to_hex
 
-from replibo import verdict_map, verdict_tables
+from replibo import verdict_map, verdict_tables, verdicts
 from replibo.config import claims, load
 from replibo.config.claims import Claim
+from replibo.errors import RepliboError
 from replibo.results import plotting
 from replibo.results.comparisons import Comparison, Word
 from replibo.verdicts import Judgement, Overall, Verdict
-from replibo.workflow import gallery, page
+from replibo.workflow import gallery, outputs, page
 
 WORDS = get_args(Word)
 
@@ -30,7 +31,7 @@ def made_up(paper: str) -> list[Verdict]:
             reading = claim.readings.get(label)
             word = WORDS[place % len(WORDS)]
             numbers: dict[str, Any] = (
-                {"reason": "no runs of it", "missing": (("p", "a"),)}
+                {"reason": "no runs of it", "missing": ((claim.problems[0], claim.algorithms[0]),)}
                 if word == "not run"
                 else {"comparisons": (Comparison("supported", f"numbers of {label}"),), "seeds": 3}
             )
@@ -53,6 +54,44 @@ def made_up(paper: str) -> list[Verdict]:
 @pytest.fixture
 def found(root: Path) -> list[Verdict]:
     return [verdict for paper in load.load().papers for verdict in made_up(paper)]
+
+
+def test_verdicts_are_read_as_they_were_written(found: list[Verdict], tmp_path: Path) -> None:
+    verdicts.write(tmp_path / "own.json", found)
+    assert verdicts.read_written(tmp_path / "own.json") == found
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("", "Invalid JSON: EOF"),
+        ("{}", "Input should be a valid array"),
+        ('[{"name": "c"}]', "0: paper: Field required"),
+    ],
+)
+def test_what_is_no_file_of_verdicts_is_said_in_one_line(
+    text: str, fault: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "own.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(RepliboError) as caught:
+        verdicts.read_written(path)
+    assert str(caught.value).startswith(
+        f"{path}: must be verdicts as 'replibo claims' writes them, got {fault}"
+    )
+    assert "\n" not in str(caught.value)
+
+
+def test_verdicts_of_each_paper_make_those_of_all(found: list[Verdict], tmp_path: Path) -> None:
+    """The workflow judges each paper once."""
+    config = load.load()
+    parts = [tmp_path / f"{paper}.json" for paper in config.papers]
+    for paper, part in zip(config.papers, parts, strict=True):
+        verdicts.write(part, [own for own in found if own.paper == paper])
+    said = outputs.claims(config, [], "published", [tmp_path / "all.csv"], judged=parts)
+    assert said.splitlines() == list(verdict_tables.lines(found))
+    expected = verdict_tables.table(found, outputs.missing_costs(config, found)).csv()
+    assert (tmp_path / "all.csv").read_text(encoding="utf-8") == expected
 
 
 def test_the_table_has_a_row_for_each_claim_and_reading(found: list[Verdict]) -> None:

@@ -138,9 +138,16 @@ def parser() -> argparse.ArgumentParser:
         type=Path,
         nargs="+",
         default=[],
-        help="files: tables (csv, md, tex, html), maps (pdf, png, svg)",
+        help="files: tables (csv, md, tex, html), maps (pdf, png, svg), the verdicts themselves (json)",
     )
     shown.add_argument("--csv", action="store_true", help="a row for each reading in full, as CSV")
+    sub.add_argument(
+        "--judged",
+        type=Path,
+        nargs="+",
+        default=[],
+        help="verdicts (json) that stand as they are: nothing is judged again",
+    )
 
     sub = command(
         "compare",

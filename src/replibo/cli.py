@@ -164,7 +164,12 @@ def _claims(options: argparse.Namespace) -> str | None:
     from replibo.workflow import outputs
 
     made = outputs.claims(
-        _load(options), options.names, options.scale, options.output, in_full=options.csv
+        _load(options),
+        options.names,
+        options.scale,
+        options.output,
+        in_full=options.csv,
+        judged=options.judged,
     )
     return None if options.output else made
 

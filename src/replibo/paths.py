@@ -20,6 +20,8 @@ VERDICTS = "results/{scale}/verdicts"
 VERDICT_MAP = "figures/{scale}/verdict_map"
 PAPER_MAP = "figures/{scale}/{paper}/verdict_map"
 """These five take the endings below."""
+JUDGED = "results/{scale}/{paper}/verdicts.json"
+"""One paper's verdicts, from which those of all papers are put together."""
 
 PAGE = "results/{scale}/page/index.html"
 """The results page; what it links to lies beside it."""
@@ -68,6 +70,11 @@ def verdicts(scale: str) -> list[str]:
     """The files of the verdicts on all claims: the tables, and the map."""
     tables = [f"{VERDICTS.format(scale=scale)}.{ending}" for ending in VERDICTS_FORMATS]
     return tables + [f"{VERDICT_MAP.format(scale=scale)}.{ending}" for ending in FIGURE_FORMATS]
+
+
+def judged(scale: str, paper: str) -> str:
+    """The file of one paper's verdicts."""
+    return JUDGED.format(scale=scale, paper=paper)
 
 
 def paper_map(scale: str, paper: str) -> list[str]:

@@ -29,11 +29,15 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Literal
 
-from replibo import paths
+from pydantic import TypeAdapter, ValidationError
+
+from replibo import files, paths
 from replibo.config.claims import PRINTED, Claim, Pair, Source, load
 from replibo.config.models import Config, PaperEntry
+from replibo.errors import RepliboError
 from replibo.papers import lookup
 from replibo.results.comparisons import Comparison, MissingRunsError, Word, judge
 from replibo.results.runs import Runs, read
@@ -170,6 +174,8 @@ class Verdict:
         return f"{self.overall} ({count}): {'; '.join(said)}"
 
 
+_JSON = TypeAdapter(list[Verdict])
+
 Reader = Callable[[Sequence[Pair]], Runs]
 """Reads runs of some problems and algorithms alone."""
 
@@ -296,6 +302,28 @@ def judge_all(config: Config, papers: Sequence[str], scale: str) -> list[Verdict
             judge_claim(name, paper, claim, entry, runs, reader) for name, claim in claims.items()
         ]
     return found
+
+
+def write(path: Path, found: Sequence[Verdict]) -> None:
+    """Write verdicts as JSON, for `read_written`."""
+    with files.written_whole(path) as temporary:
+        temporary.write_bytes(_JSON.dump_json(list(found), indent=1))
+
+
+def read_written(path: Path) -> list[Verdict]:
+    """Verdicts as `write` wrote them.
+
+    Raises:
+        RepliboError: the file is missing, or holds something else.
+    """
+    try:
+        return _JSON.validate_json(files.read_bytes(path))
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        at = "".join(f"{part}: " for part in fault["loc"])
+        raise RepliboError(
+            f"{path}: must be verdicts as 'replibo claims' writes them, got {at}{fault['msg']}"
+        ) from None
 
 
 def counts(found: Sequence[Verdict]) -> Counter[Overall]:

@@ -68,14 +68,18 @@ def runs_of_output(kind, paper, name, scale):
 
 
 @one_line
-def runs_of_verdicts(scale, *papers):
-    papers = papers or targets.papers_at(CONFIG, scale)
-    return targets.verdict_files(CONFIG, scale, papers)
+def runs_of_verdicts(scale, paper):
+    return targets.verdict_files(CONFIG, paper, scale)
 
 
 @one_line
-def digest_of_verdicts(papers):
-    return targets.verdicts_digest(CONFIG, papers)
+def verdicts_of_papers(scale):
+    return targets.judged_files(CONFIG, scale)
+
+
+@one_line
+def digest_of_verdicts(paper):
+    return targets.verdicts_digest(CONFIG, paper)
 
 
 @one_line

@@ -1,11 +1,12 @@
 localrules:
     verdicts,
-    verdict_map,
+    judged,
 
 
+# Put together from those of each paper.
 rule verdicts:
     input:
-        lambda wildcards: runs_of_verdicts(wildcards.scale),
+        lambda wildcards: verdicts_of_papers(wildcards.scale),
     output:
         html=report(
             f"{paths.VERDICTS}.html",
@@ -31,13 +32,13 @@ rule verdicts:
     conda:
         "../../envs/environment.yaml"
     params:
-        digest=lambda wildcards: digest_of_verdicts(CONFIG.papers),
+        digest=lambda wildcards: code.digest(*targets.WRITTEN),
     shell:
-        "replibo claims --scale {wildcards.scale} --output {output} > {log} 2>&1"
+        "replibo claims --scale {wildcards.scale} --judged {input} --output {output} > {log} 2>&1"
 
 
-# The map of one paper, from its own runs.
-rule verdict_map:
+# The claims of one paper, from its own runs, and their map.
+rule judged:
     input:
         lambda wildcards: runs_of_verdicts(wildcards.scale, wildcards.paper),
     output:
@@ -49,6 +50,7 @@ rule verdict_map:
             labels={"claims": "map, {paper}", "scale": "{scale}"},
         ),
         caption=f"{paths.PAPER_MAP}.txt",
+        json=paths.JUDGED,
     log:
         "logs/{scale}/{paper}/verdict_map.log",
     benchmark:
@@ -56,6 +58,6 @@ rule verdict_map:
     conda:
         "../../envs/environment.yaml"
     params:
-        digest=lambda wildcards: digest_of_verdicts([wildcards.paper]),
+        digest=lambda wildcards: digest_of_verdicts(wildcards.paper),
     shell:
         "replibo claims {wildcards.paper} --scale {wildcards.scale} --output {output} > {log} 2>&1"

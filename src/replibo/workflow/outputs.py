@@ -93,17 +93,19 @@ def claims(
     files: Sequence[Path],
     *,
     in_full: bool = False,
+    judged: Sequence[Path] = (),
 ) -> str:
     """Judge the claims of some papers, or some claims (all where none is named), and write tables and
-    maps of the verdicts to ``files``.
+    maps of the verdicts to ``files``, or the verdicts themselves (json).
 
     Args:
         in_full: return the table as CSV.
+        judged: files of verdicts that stand as they are; the claims are not judged again.
 
     Returns:
         A line for each claim; the whole of each claim where claims are named.
     """
-    check_endings(files, (*TABLE_ENDINGS, *FIGURE_ENDINGS))
+    check_endings(files, (*TABLE_ENDINGS, *FIGURE_ENDINGS, "json"))
     scale = targets.scale_of(config, scale)
     from replibo import verdict_map, verdict_tables, verdicts
     from replibo.results import plotting, tables
@@ -117,14 +119,19 @@ def claims(
             )
     wanted = {name if name in config.papers else paper_of[name] for name in names}
     papers = [paper for paper in config.papers if not names or paper in wanted]
-    found = verdicts.judge_all(config, papers, scale)
+    if judged:
+        found = [own for path in judged for own in verdicts.read_written(path)]
+    else:
+        found = verdicts.judge_all(config, papers, scale)
     if names:
         found = [own for own in found if own.paper in names or own.name in names]
+    if maps := [path for path in files if path.suffix[1:] in FIGURE_ENDINGS]:
+        plotting.save(verdict_map.verdict_map(found, scale), maps)
+    for path in files:
+        if path.suffix == ".json":
+            verdicts.write(path, found)
     costs = missing_costs(config, found)
-    figures = [path for path in files if path.suffix[1:] in FIGURE_ENDINGS]
-    if figures:
-        plotting.save(verdict_map.verdict_map(found, scale), figures)
-    if rest := [path for path in files if path not in figures]:
+    if rest := [path for path in files if path.suffix[1:] in TABLE_ENDINGS]:
         tables.save(verdict_tables.table(found, costs), rest)
     if in_full:
         rows = verdict_tables.rows(found, costs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,6 +27,12 @@ SAVES: dict[OutputKind, str] = {
     "tables": "replibo.results.tables.save",
 }
 """The function that writes an output."""
+
+WRITTEN = (
+    *("replibo.verdicts", "replibo.verdict_tables", "replibo.verdict_map"),
+    *SAVES.values(),
+)
+"""The code that writes verdicts."""
 
 
 def export(config: Config, raw: Mapping[str, Any]) -> None:
@@ -85,7 +91,7 @@ def of_paper(config: Config, paper: str, scale: str) -> list[str]:
         files += paths.figure(scale, paper, name)
     for name in names_at(config, "tables", paper, scale):
         files += paths.table(scale, paper, name)
-    return files + paths.paper_map(scale, paper)
+    return [*files, *paths.paper_map(scale, paper), paths.judged(scale, paper)]
 
 
 def names_at(config: Config, kind: OutputKind, paper: str, scale: str) -> list[str]:
@@ -121,17 +127,18 @@ def output_files(config: Config, kind: OutputKind, paper: str, name: str, scale:
     return pairs.files(config, paper, scale, output_pairs(config, kind, paper, name, scale))
 
 
-def verdict_files(config: Config, scale: str, papers: Sequence[str]) -> list[str]:
-    """The files that the verdicts on the claims of some papers read: those of the runs that a claim reads
-    in any reading, and that the scale makes."""
-    files = []
-    for paper in papers:
-        entry = config.paper(paper)
-        wanted = {
-            p for claim in claims.load(config, paper).values() for p in claim.all_pairs(entry)
-        }
-        files += pairs.files(config, paper, scale, pairs.among(config, paper, scale, wanted))
-    return files
+def verdict_files(config: Config, paper: str, scale: str) -> list[str]:
+    """The files that the verdicts on a paper's claims read: those of the runs that a claim reads in any
+    reading, and that the scale makes."""
+    entry = config.paper(paper)
+    wanted = {p for claim in claims.load(config, paper).values() for p in claim.all_pairs(entry)}
+    return pairs.files(config, paper, scale, pairs.among(config, paper, scale, wanted))
+
+
+def judged_files(config: Config, scale: str) -> list[str]:
+    """The verdicts of each paper, from which those on all claims of a scale are put together."""
+    scale = scale_of(config, scale)
+    return [paths.judged(scale, paper) for paper in papers_at(config, scale)]
 
 
 def run_files(config: Config, paper: str, scale: str) -> list[str]:
@@ -224,21 +231,15 @@ def _shown(config: Config, paper: str) -> dict[str, Any]:
     }
 
 
-def verdicts_digest(config: Config, papers: Sequence[str]) -> str:
-    """What the verdicts on the claims of some papers depend on besides the traces: the claims, the
-    measures' code, and what they take from the config."""
-    functions: list[str] = []
-    entries: dict[str, Any] = {}
-    for paper in papers:
-        for name, claim in claims.load(config, paper).items():
-            functions.append(lookup.full_name(paper, claim.measure))
-            entries[name] = claim.model_dump()
-    shown = {paper: _shown(config, paper) for paper in papers}
-    written = ("replibo.verdicts", "replibo.verdict_tables", "replibo.verdict_map")
+def verdicts_digest(config: Config, paper: str) -> str:
+    """What the verdicts on a paper's claims depend on besides the traces: the claims, the measures' code,
+    and what they take from the config."""
+    own = claims.load(config, paper)
+    functions = [lookup.full_name(paper, claim.measure) for claim in own.values()]
     return identity.identity_digest(
         {
-            "code": code.digest(*functions, *written, SAVES["figures"], SAVES["tables"]),
-            "claims": entries,
-            "shown": shown,
+            "code": code.digest(*functions, *WRITTEN),
+            "claims": {name: claim.model_dump() for name, claim in own.items()},
+            "shown": _shown(config, paper),
         }
     )

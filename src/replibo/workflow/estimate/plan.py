@@ -54,8 +54,12 @@ class Plan:
     def _job(self, path: str) -> Job:
         """The job that makes a file."""
         config = self.config
-        for template in (paths.VERDICTS, paths.VERDICT_MAP, paths.PAPER_MAP):
-            made = (*paths.VERDICTS_FORMATS, *paths.FIGURE_FORMATS)
+        for template, made in (
+            (paths.VERDICTS, paths.VERDICTS_FORMATS),
+            (paths.VERDICT_MAP, paths.FIGURE_FORMATS),
+            (paths.PAPER_MAP, paths.FIGURE_FORMATS),
+            (paths.JUDGED, ()),
+        ):
             if found := paths.match(template, path, made):
                 scale = targets.scale_of(config, found["scale"])
                 return Job("verdicts", scale, found.get("paper", ""))
@@ -92,12 +96,13 @@ class Plan:
         self.needs[job] = needs
 
     def _inputs(self, job: Job) -> list[str]:
-        """The files that a job waits for; none where traces are published."""
+        """The files that a job waits for; no runs where traces are published."""
+        if job.kind == "verdicts" and not job.paper:
+            return targets.judged_files(self.config, job.scale)
         if job.kind == "run" or job.scale == paths.PUBLISHED:
             return []
         if job.kind == "verdicts":
-            papers = [job.paper] if job.paper else targets.papers_at(self.config, job.scale)
-            return targets.verdict_files(self.config, job.scale, papers)
+            return targets.verdict_files(self.config, job.paper, job.scale)
         if job.kind == "collect":
             return targets.block_files(self.config, job.paper, job.scale, *job.names)
         return targets.output_files(
