@@ -91,14 +91,16 @@ def test_seeds_join_and_larger_sets_take_the_place_of_smaller_ones(project: Proj
     timing = project.metadata()["timings"]["f1/random_search"]
     assert (timing["runs"], timing["queries"], timing["jobs"]) == (2, 16, 2)
 
-    # a reduced run gives way to one of more queries
-    project.configure(horizon=20, seeds="0-1")
+    # a reduced run gives way to longer ones once there are as many, whatever their queries
+    project.configure(horizon=20, seeds="0-2")
     project.run("0")
-    assert (
-        project.publish()[0] == "f1/random_search: 1 seeds, T = 20 in place of 2 seeds, T = 8; "
-        "not mixed with 1 seeds, T = 8 made otherwise"
+    assert project.publish()[0] == (
+        "f1/random_search: as published: 2 seeds, T = 8; 1 seeds, T = 20 made otherwise here are fewer "
+        "or shorter; allowed: --replace"
     )
-    assert project.runs("random_search").f(*RANDOM).shape == (1, 20)
+    project.run("1")
+    assert project.publish()[0] == "f1/random_search: 2 seeds, T = 20 in place of 2 seeds, T = 8"
+    assert project.runs("random_search").f(*RANDOM).shape == (2, 20)
 
 
 def test_runs_of_different_length_are_compared_at_the_shorter_one(project: Project) -> None:
@@ -129,12 +131,12 @@ def test_less_never_takes_the_place_of_more(project: Project) -> None:
     for path in Path("results").rglob("*.parquet"):
         path.unlink()
     assert project.publish() == ["f1/random_search: as published: nothing is finished here"]
-    project.configure(horizon=7, seeds="0-1")
+    project.configure(horizon=7, seeds="0-2")
     project.run("0-1")
     (line,) = project.publish()
     assert line == (
-        "f1/random_search: as published: 2 seeds, T = 8, more than 2 seeds, T = 7 made otherwise here; "
-        "allowed: --replace"
+        "f1/random_search: as published: 2 seeds, T = 8; 2 seeds, T = 7 made otherwise here are fewer "
+        "or shorter; allowed: --replace"
     )
     assert before == {path.name: path.read_bytes() for path in Path("published/go_ucb").iterdir()}
     assert "2 seeds, T = 7 in place of 2 seeds, T = 8" in project.publish("--replace")[0]

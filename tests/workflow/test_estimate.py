@@ -255,6 +255,26 @@ def test_a_job_and_what_was_measured_on_another_problem_only() -> None:
     assert borrowed and borrowed.how == "as on q: long"
 
 
+def test_what_was_never_run_is_taken_to_cost_what_others_of_its_type_do(root: Path) -> None:
+    entry_of_paper = load.load().paper("lb_gp_ucb")
+    here, there = (
+        timing(entry(constant, queries=25)),
+        timing(entry(constant, queries=25, scale=9.0)),
+    )
+    known = {"agnp/mcmc": [here], "berkenkamp/mcmc_released": [there], "agnp/mle": [there]}
+
+    def cost(problem: str, algorithm: str) -> measurements.Cost | None:
+        return measurements.cost_in_paper(entry_of_paper, known, problem, algorithm, 25, 1)
+
+    low_noise, plain = cost("agnp", "mcmc_low_noise"), cost("agnp", "mcmc")
+    assert plain and plain.own and low_noise and not low_noise.own
+    assert (low_noise.how, low_noise.seconds) == ("as mcmc: x", plain.seconds)
+    # nothing of its type on the problem itself: on another one
+    elsewhere = cost("crossed_barrel", "mcmc_low_noise")
+    assert elsewhere and elsewhere.how == "as mcmc_released: as on berkenkamp: x"
+    assert cost("agnp", "random_search") is None
+
+
 def test_runs_that_are_too_short_go_on_as_those_of_the_longest_other_problem() -> None:
     """A cost that jumps late: no extrapolation can know of it, and the other problem's runs do."""
 

@@ -7,16 +7,19 @@ import fcntl
 import io
 import os
 import shutil
+import subprocess
 import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
-from replibo import cli, paths
+from replibo import cli, paths, stopping
 from replibo.config import load
+from replibo.errors import RepliboError
 from replibo.workflow import paper_runs, status
 
 from .conftest import Project, make_project
@@ -71,6 +74,8 @@ def test_finished_here_or_published_running_failed_and_left(folder: Path) -> Non
     log.parent.mkdir(parents=True)
     log.write_text("replibo: the disk is full\n")
     assert survey()["random_search"].failed == {1}
+    log.write_text(f"8 of 20 queries\nreplibo: {stopping.STOPPED.format('SIGTERM')}\n")
+    assert survey()["random_search"].failed == set()  # it was stopped
     run(1)
     run(2)
     one = survey()["random_search"]
@@ -169,6 +174,14 @@ def test_what_is_alike_shares_a_row() -> None:
     ]
 
 
+def test_of_all_that_is_left_only_a_part_may_be_shown() -> None:
+    found = [standing("a", 2, [3600.0] * 5), standing("b", 0, [7200.0])]
+    lines = status.text(found, 2, shown=found[1:]).splitlines()
+    assert lines[0] == "a_paper" and len([line for line in lines if "a_problem" in line]) == 1
+    assert status.text(found, 2, shown=[]) == status.summary(found, 2, datetime.now(UTC))
+    assert "9.0 core hours" in "".join(lines)
+
+
 @pytest.mark.parametrize("paper", ["neuralbo", "lb_gp_ucb"])
 def test_the_survey_fits_a_screen(
     root: Path, paper: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -221,6 +234,26 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Project:
     entries["go_ucb"]["scales"]["smoke"]["algorithms"] = sizes
     path.write_text(yaml.safe_dump(entries), encoding="utf-8")
     return made
+
+
+def test_a_queue_in_which_something_failed_says_so(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All stages are tried, what is finished is published, and the exit is no success."""
+    tried: list[str] = []
+
+    class Failing(subprocess.Popen[bytes]):
+        def __init__(self, command: list[str], **options: Any) -> None:
+            tried.append(command[-1])
+            super().__init__([sys.executable, "-c", "raise SystemExit(3)"], **options)
+
+    monkeypatch.setattr(paper_runs.subprocess, "Popen", Failing)
+    monkeypatch.setattr(paper_runs.Publisher, "publish", lambda self, paper: None)
+    monkeypatch.setattr(paper_runs, "missing", lambda config, scale, stage: ["results/a/b/c/d/e"])
+    config = load.load()
+    with pytest.raises(RepliboError, match=r"^snakemake failed \(b\): .*status --scale paper"):
+        paper_runs.carry_on(config, "paper", 1, minutes=None, at_once=False)
+    assert len(tried) == len(paper_runs.stages(config, "paper"))
 
 
 def test_the_queue_runs_what_is_missing_and_publishes_it(small: Project, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def publish(config: Config, paper: str, scale: str, *, replace: bool) -> list[st
     """Merge the finished runs of a paper into ``published/``; returns what was done, a line a pair.
 
     Args:
-        replace: also where fewer runs take the place of more, or another scale's.
+        replace: also where fewer or shorter runs take the place of others, or another scale's.
 
     Raises:
         RepliboError: a variant's runs, or another scale's than those published; nothing is finished;
@@ -98,9 +98,15 @@ def publish(config: Config, paper: str, scale: str, *, replace: bool) -> list[st
 
 
 def _change(
-    key: str, before: PublishedRuns | None, here: list[Finished], *, replace: bool
+    key: str,
+    before: PublishedRuns | None,
+    here: list[Finished],
+    *,
+    replace: bool,
 ) -> Change:
-    """What to do with one pair, ``here`` being its finished runs, the largest set first."""
+    """What to do with one pair, ``here`` being its finished runs, the largest set first, which takes the
+    place of the published one where it has no fewer seeds and no shorter runs.
+    """
 
     def say(one: Finished) -> str:
         return f"{len(one.files)} seeds, T = {one.horizon}"
@@ -113,18 +119,22 @@ def _change(
         return Change(key, None, largest, largest.files, False, f"new: {say(largest)}{rest}")
     was = f"{before.runs} seeds, T = {before.horizon}"
     same = next((one for one in here if one.digest == before.identity), None)
-    if same and not replace:
-        seeds = same.files.keys() - before.seeds
-        union = (before.runs + len(seeds)) * before.queries
-        if union >= len(largest.files) * largest.queries:
-            if not seeds:
-                return Change(key, before, None, (), False, f"as published: {was}")
-            said = f"joined by seeds {text_of(seeds)}: now {before.runs + len(seeds)} seeds"
-            return Change(key, before, same, seeds, True, said)
-    if replace or len(largest.files) * largest.queries >= before.size:
+    new = same.files.keys() - before.seeds if same else frozenset()
+    runs = before.runs + len(new)
+    no_less = len(largest.files) >= runs and largest.queries >= before.queries
+    more = len(largest.files) * largest.queries > runs * before.queries
+    if new and not replace and not (no_less and more):
+        said = f"joined by seeds {text_of(new)}: now {runs} seeds"
+        return Change(key, before, same, new, True, said)
+    if largest is same and not replace:
+        return Change(key, before, None, (), False, f"as published: {was}")
+    if replace or no_less:
         said = f"{say(largest)} in place of {was}{rest}"
         return Change(key, before, largest, largest.files, False, said)
-    said = f"as published: {was}, more than {say(largest)} made otherwise here; allowed: --replace"
+    said = (
+        f"as published: {was}; {say(largest)} made otherwise here are fewer or shorter; "
+        "allowed: --replace"
+    )
     return Change(key, before, None, (), False, said)
 
 

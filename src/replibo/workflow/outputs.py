@@ -154,7 +154,7 @@ def missing_costs(config: Config, found: Sequence[Verdict]) -> dict[tuple[str, s
             for problem, algorithm in own.missing:
                 queries = timings.queries_of(entry, entry.settings("paper", problem))
                 seeds = len(entry.seeds("paper", problem, algorithm))
-                cost = timings.cost_of_job(known, problem, algorithm, queries, seeds)
+                cost = timings.cost_in_paper(entry, known, problem, algorithm, queries, seeds)
                 seconds.append(cost.seconds.expected if cost else math.nan)
             if seconds and not all(map(math.isnan, seconds)):
                 unknown = sum(map(math.isnan, seconds))

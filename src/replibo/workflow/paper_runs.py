@@ -101,15 +101,16 @@ class Publisher:
                 print(f"{paper}: {line}", flush=True)
 
 
-def run_stage(publisher: Publisher, files: Sequence[str], cores: int, deadline: float) -> None:
+def run_stage(publisher: Publisher, files: Sequence[str], cores: int, deadline: float) -> bool:
     """Run Snakemake on ``files`` until it ends or the deadline (`time.monotonic`) comes, publishing
-    meanwhile; a stop reaches all jobs, and their journals stay."""
+    meanwhile; a stop reaches all jobs, and their journals stay. Returns whether nothing failed."""
     command = [sys.executable, "-m", "snakemake", "--cores", str(cores), *files]
     snakemake = subprocess.Popen(command, start_new_session=True)
+    ended = 0
     try:
         while time.monotonic() < deadline:
             try:
-                snakemake.wait(min(SECONDS, max(deadline - time.monotonic(), 0.1)))
+                ended = snakemake.wait(min(SECONDS, max(deadline - time.monotonic(), 0.1)))
                 break
             except subprocess.TimeoutExpired:
                 publisher.look()
@@ -119,19 +120,33 @@ def run_stage(publisher: Publisher, files: Sequence[str], cores: int, deadline: 
             snakemake.wait()
         for paper in publisher.papers:
             publisher.publish(paper)
+    return ended == 0
 
 
 def carry_on(
     config: Config, scale: str, cores: int, *, minutes: float | None, at_once: bool
 ) -> None:
-    """All stages, or one of everything where ``at_once``: for more cores than a stage's last runs use."""
+    """All stages, or one of everything where ``at_once``: for more cores than a stage's last runs use.
+
+    Raises:
+        RepliboError: at the end, where a stage failed.
+    """
+    failed = []
     deadline = time.monotonic() + 60 * minutes if minutes else float("inf")
     wanted = stages(config, scale)
     for stage in [list(itertools.chain(*wanted))] if at_once else wanted:
         if time.monotonic() >= deadline:
-            return
+            break
         if files := missing(config, scale, stage):
-            run_stage(Publisher(config, scale, files), files, cores, deadline)
+            publisher = Publisher(config, scale, files)
+            if not run_stage(publisher, files, cores, deadline):
+                failed += publisher.papers
+    if failed:
+        papers = ", ".join(dict.fromkeys(failed))
+        raise RepliboError(
+            f"snakemake failed ({papers}): its messages say why, and 'replibo status --scale {scale}' "
+            "says which runs; the same command goes on"
+        )
 
 
 def take_out(scale: str, folder: Path) -> None:

@@ -20,6 +20,7 @@ from replibo.run import collect, pairs, traces
 from replibo.run.identity import identity_digest, library_versions, run_identity
 from replibo.run.progress import duration
 from replibo.run.published import pairs_of
+from replibo.stopping import STOPPED
 from replibo.workflow import terminal
 from replibo.workflow.estimate import timings
 from replibo.workflow.estimate.plan import Job, makespan
@@ -98,7 +99,7 @@ def _standing(config: Config, paper: str, scale: str, problem: str, algorithm: s
     known = dict(timings.published(paper))
     if here and f"{problem}/{algorithm}" not in known:
         known |= _measured(folder)
-    one = timings.cost_of_job(known, problem, algorithm, queries, 1)
+    one = timings.cost_in_paper(entry, known, problem, algorithm, queries, 1)
     each = one.seconds.expected if one else None
     running, left, done = set(), [], len(finished) * (each or 0.0)
     versions = library_versions()
@@ -112,7 +113,7 @@ def _standing(config: Config, paper: str, scale: str, problem: str, algorithm: s
         running |= {seed} if held else set()
         begun = 0.0
         if each is not None and made:
-            part = timings.cost_of_job(known, problem, algorithm, made, 1)
+            part = timings.cost_in_paper(entry, known, problem, algorithm, made, 1)
             begun = min(part.seconds.expected, each) if part else 0.0
         done += begun
         left.append((each or 0.0) - begun)
@@ -196,13 +197,13 @@ def _is_held(journal: os.stat_result) -> bool:
 
 
 def _failed(log: Path) -> bool:
-    """Whether a run's log ends with an error."""
+    """Whether a run's log ends with an error; a run that was stopped has none."""
     try:
         lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return False
     return any(line.startswith(("replibo: ", "Traceback ")) for line in lines[-50:]) and not (
-        lines[-1].endswith(" queries")
+        lines[-1].endswith((" queries", STOPPED.partition("{}")[2]))
     )
 
 
@@ -259,17 +260,20 @@ def summary(found: Sequence[Standing], cores: int, now: datetime) -> str:
     return text.strip()
 
 
-def text(found: Sequence[Standing], cores: int) -> str:
-    """The survey as it is printed: a table for each paper, and how far all of it has come."""
+def text(found: Sequence[Standing], cores: int, *, shown: Sequence[Standing] | None = None) -> str:
+    """The survey as it is printed: a table for each paper, of all or of those ``shown``, and how far all
+    of it has come."""
+    shown = found if shown is None else shown
     parts = []
-    for paper in dict.fromkeys(one.paper for one in found):
-        own = [one for one in found if one.paper == paper]
+    for paper in dict.fromkeys(one.paper for one in shown):
+        own = [one for one in shown if one.paper == paper]
         parts.append(f"{paper}\n{terminal.table(COLUMNS, rows(own), NUMBERS)}")
     return "\n\n".join([*parts, summary(found, cores, datetime.now(UTC))])
 
 
 def watch(config: Config, scale: str, papers: Sequence[str], cores: int) -> None:
-    """Show the survey, with a bar, and again every half minute, until it is interrupted."""
+    """Show what runs and what failed, how far all has come, and a bar, again every half minute until it
+    is interrupted."""
     from rich.console import Console, Group
     from rich.live import Live
     from rich.progress_bar import ProgressBar
@@ -280,7 +284,8 @@ def watch(config: Config, scale: str, papers: Sequence[str], cores: int) -> None
         done = sum(one.done_seconds for one in found)
         left = sum(sum(one.left or ()) for one in found)
         bar = ProgressBar(total=done + left or 1.0, completed=done, width=terminal.WIDTH - 20)
-        return Group(Text(text(found, cores)), bar)
+        moving = [one for one in found if one.running or one.failed]
+        return Group(Text(text(found, cores, shown=moving)), bar)
 
     console = Console(width=terminal.WIDTH)
     with Live(drawn(), console=console, auto_refresh=False, vertical_overflow="visible") as live:

@@ -18,7 +18,7 @@ from replibo.workflow.estimate.profile import NOTHING, Seconds
 from replibo.workflow.estimate.timings import (
     Cost,
     at_published_speed,
-    cost_of_job,
+    cost_in_paper,
     measured,
     queries_of,
     slowness,
@@ -132,7 +132,7 @@ def estimate(
             queries = queries_of(entry, entry.settings(job.scale, problem))
             line.queries += runs * queries
             line.disk_bytes += runs * queries * QUERY_BYTES + RUN_FILE_BYTES
-            cost = cost_of_job(known[job.paper], problem, algorithm, queries, runs)
+            cost = cost_in_paper(entry, known[job.paper], problem, algorithm, queries, runs)
         else:
             key = (job.paper or "all", "figures, tables, verdicts")
             line = lines.setdefault(key, Line(*key))

@@ -290,6 +290,23 @@ def cost_of_job(
     )
 
 
+def cost_in_paper(
+    entry: PaperEntry, known: Timings, problem: str, algorithm: str, queries: int, runs: int
+) -> Cost | None:
+    """`cost_of_job`, and for an algorithm that was never run what others of its type cost (same class,
+    other parameters): on this problem if they were run on it; of several the most expensive."""
+    if cost := cost_of_job(known, problem, algorithm, queries, runs):
+        return cost
+    kind = entry.algorithms[algorithm].type
+    found = [
+        cost._replace(how=f"as {name}: {cost.how}")
+        for name, own in entry.algorithms.items()
+        if own.type == kind and (cost := cost_of_job(known, problem, name, queries, runs))
+    ]
+    best = max(found, key=lambda cost: (cost.own, cost.seconds.expected), default=None)
+    return best and best._replace(own=False)
+
+
 def _carried_on(own: Timing, others: Mapping[str, Timing], queries: int) -> tuple[Seconds, str]:
     """A run that may be longer than the measured ones, and how its time was got.
 
