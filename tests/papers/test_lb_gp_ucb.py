@@ -680,7 +680,14 @@ def test_sensitivity_of_claim_3() -> None:
     table = extra_tables.sensitivity(
         made_runs({"agnp": {"lb_gp_ucb": bad, "mle": regrets["mle"][:9]}}), output()
     )
-    assert rows(table, metric="best")[0]["LB-GP-UCB is lowest"] == "yes"
+    (row,) = rows(table, metric="best")
+    assert (row["LB-GP-UCB is lowest"], row["seeds"]) == ("yes", 9)
+    assert row["regret of LB-GP-UCB at T"] < row["its regret"] < 0.3
+    # neither has any regret: the claim's rule
+    none = falling(0.0)
+    tied = {"lb_gp_ucb": none, "mle": none, "a_gp_ucb": regrets["a_gp_ucb"]}
+    table = extra_tables.sensitivity(made_runs({"agnp": tied}), output())
+    assert rows(table, metric="best")[0]["LB-GP-UCB is lowest"] == "yes (tie at 0)"
     # equal but for round-off is not lower
     regrets["mle"] = regrets["lb_gp_ucb"] + 1e-17
     table = extra_tables.sensitivity(made_runs({"agnp": regrets}), output())

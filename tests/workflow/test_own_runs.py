@@ -84,6 +84,11 @@ def test_a_caption_says_what_was_not_run_of_what_is_configured(root: Path) -> No
                 said = outputs.left_out(config, paper, entry, full[1:])
                 assert said.startswith("Not run: ")
                 assert config.paper(paper).algorithms[full[0][1]].label in said
+                rest = [pair for pair in full if pair[0] != full[0][0]]
+                if entry.problems and rest:
+                    said = outputs.left_out(config, paper, entry, rest)
+                    label = config.paper(paper).problems[full[0][0]].label
+                    assert said == f"Without runs: {label}."
 
 
 @pytest.mark.parametrize(("paper", "kind", "name"), published())

@@ -185,10 +185,10 @@ def sensitivity(
                     row = _would_be_lowest(runs, problem, metric, own, rivals)  # type: ignore[arg-type]
                     rows.append(dict(zip(columns, (*where, *row), strict=True)))
     caption = (
-        f"{entry.caption} Regret at t = T, mean and standard error over the seeds; compared over the "
-        "seeds that both have. In the last columns: the number of baselines that were run, and with "
-        f"how many of them a t-test paired by seed (one-sided, {LEVEL:.0%}) says that LB-GP-UCB's "
-        "mean is lower, or higher. "
+        f"{entry.caption} Regret at t = T, mean and standard error over the seeds that all of a row's "
+        "methods have; a tie at 0: neither has any regret in any seed. In the last columns: the number "
+        "of baselines that were run, and with how many of them a t-test paired by seed (one-sided, "
+        f"{LEVEL:.0%}) says that LB-GP-UCB's mean is lower, or higher. "
         f"{runs.note(problems)}"
     )
     return Table.of(rows, caption, dict.fromkeys((*columns[4:6], "its regret"), ".4g"), columns)
@@ -197,34 +197,41 @@ def sensitivity(
 def _would_be_lowest(
     runs: Runs, problem: str, metric: Metric, own: str, rivals: Sequence[str]
 ) -> tuple[Any, ...]:
-    values = final_regret_of(runs, problem, own, metric)
+    """The cells from the number of seeds on; means over the seeds that ``own`` and the rivals have."""
     seeds = set(runs.seeds(problem, own))
-    ran = [r for r in runs.algorithms(problem, rivals) if seeds & set(runs.seeds(problem, r))]
-    means = {name: float(final_regret_of(runs, problem, name, metric).mean()) for name in ran}
+    ran = []
+    for rival in runs.algorithms(problem, rivals):
+        if common := seeds & set(runs.seeds(problem, rival)):
+            seeds = common
+            ran.append(rival)
+    regrets = {
+        name: final_regret_of(runs, problem, name, metric)[
+            np.isin(runs.seeds(problem, name), list(seeds))
+        ]
+        for name in (own, *ran)
+    }
+    means = {name: float(values.mean()) for name, values in regrets.items()}
     lowest = min(ran, key=means.__getitem__) if ran else None
+    without = [name for name, values in regrets.items() if not values.any()]
+    losses = [float(each.mean()) for each in final_losses(runs, problem, (own, *ran), metric)]
+    lower = [
+        losses[0] < loss - statistics.ROUND_OFF * max(abs(losses[0]), abs(loss))
+        for name, loss in zip(ran, losses[1:], strict=True)
+        if not {own, name} <= {*without}
+    ]
+    tie = " (tie at 0)" if len(lower) < len(ran) else ""
     tests = [compare(runs, problem, own, name, metric) for name in ran]
     return (
-        len(values),
-        float(values.mean()),
-        float(statistics.standard_error(values)),
+        len(seeds),
+        means[own],
+        float(statistics.standard_error(regrets[own])),
         label_of(runs, lowest) if lowest else None,
         means[lowest] if lowest else None,
-        ("yes" if _is_lowest(runs, problem, metric, own, ran) else "no") if ran else None,
+        (f"yes{tie}" if all(lower) else "no") if ran else None,
         len(ran),
-        sum(lower < LEVEL for lower, _ in tests),
-        sum(higher < LEVEL for _, higher in tests),
+        sum(p < LEVEL for p, _ in tests),
+        sum(p < LEVEL for _, p in tests),
     )
-
-
-def _is_lowest(runs: Runs, problem: str, metric: Metric, own: str, rivals: Sequence[str]) -> bool:
-    """Whether the mean regret is below each rival's over the common seeds, by more than round-off."""
-    for rival in rivals:
-        mine, theirs = (
-            float(losses.mean()) for losses in final_losses(runs, problem, (own, rival), metric)
-        )
-        if not mine < theirs - statistics.ROUND_OFF * max(abs(mine), abs(theirs)):
-            return False
-    return True
 
 
 # Starts of the maximum-likelihood fit
