@@ -17,7 +17,7 @@ from replibo.config import load, models, registry
 from replibo.config.models import SCALES, RunSettings
 from replibo.config.schema import schema
 from replibo.errors import RepliboError
-from replibo.run import build
+from replibo.run import build, identity
 
 
 def parsed(overlay: str) -> models.Config:
@@ -51,6 +51,25 @@ def test_a_scales_word_goes_before_the_papers_and_a_problems_before_the_defaults
     high = RunSettings(horizon=3)
     low = RunSettings(horizon=5, seeds="0-9")
     assert high.over(low) == RunSettings(horizon=3, seeds="0-9")
+
+
+def test_an_algorithms_own_horizon_stands_until_a_more_special_word() -> None:
+    low = RunSettings(horizon=9, horizons={"a": 5, "b": 6})
+    assert RunSettings(seeds="0").over(low).horizons == {"a": 5, "b": 6}
+    assert RunSettings(horizons={"b": 2}).over(low).horizons == {"a": 5, "b": 2}
+    assert RunSettings(horizon=3).over(low) == RunSettings(horizon=3)
+    assert RunSettings(horizon=3, horizons={"c": 1}).over(low).horizons == {"c": 1}
+
+
+def test_readings_run_to_a_horizon_of_their_own(root: Path) -> None:
+    entry = load.load(root / "config").paper("neuralbo")
+    for name, T in (("neural_bo", 2000), ("neural_bo_joint", 500)):
+        assert entry.settings("paper", "ackley_10", name).horizon == T
+        assert identity.run_identity(entry, "paper", "ackley_10", name)["horizon"] == T
+        assert entry.settings("quick", "ackley_10", name).horizon == 12
+    assert entry.horizons("paper", "ackley_10") == {500, 2000}
+    assert entry.horizons("quick", "ackley_10") == {12}
+    assert entry.horizons("paper", "bbob_2d") == {37}
 
 
 @given(first=st.integers(0, 500), count=st.integers(1, 200), size=st.integers(1, 60))
@@ -126,6 +145,9 @@ def test_every_entry_can_be_built(root: Path) -> None:
 
 FAULTS = {
     "go_ucb: {defaults: {horizon: -3}}": r"config: go_ucb\.defaults\.horizon: must be greater than or equal to 1, got -3",
+    "go_ucb: {problems: {f1: {horizons: {go_ucb: 5}}}}": "f1 has horizon 5 and 5 initial points",
+    "go_ucb: {problems: {f1: {horizons: {go_ucb: 0}}}}": r"f1\.horizons\.go_ucb: must be greater",
+    "go_ucb: {problems: {f1: {horizons: {nobody: 9}}}}": r"f1\.horizons: no algorithm is called 'nobody'",
     "go_ucb: {defaults: {horizon: 5}}": "horizon must be larger",
     "go_ucb: {defaults: {horizn: 3}}": r"defaults\.horizn: unknown key; allowed: add_algorithms, algorithms, horizon",
     "go_ucb: {defaults: {seeds: ten}}": r"seeds: must be a number or FIRST-LAST, e.g. 0-9, got 'ten'",

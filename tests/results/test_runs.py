@@ -156,3 +156,37 @@ def test_a_changed_config_is_said_of_the_pairs_that_have_it() -> None:
     metadata["pairs"] = {"f1/go_ucb": {"changed_config": False}}
     own = Runs(ENTRY, metadata, table).standing_for({pair: pair})
     assert own.metadata["changed_config"] is False
+
+
+def test_runs_of_one_problem_are_read_up_to_the_shortest_of_them(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """x of the best queries up to there is read, too; alone, a longer run is read whole."""
+    names = ["random_search", "exploration_first"]
+    overlay = tmp_path / "one.yaml"
+    overlay.write_text(
+        f"go_ucb: {{scales: {{smoke: {{only: [f1], problems: {{f1: {{algorithms: {names}, "
+        "horizon: 12, horizons: {exploration_first: 8}}}}}}\n"
+    )
+    (tmp_path / "config").symlink_to(root / "config")
+    monkeypatch.chdir(tmp_path)
+    common = ["--scale", "smoke", "--config", str(overlay)]
+    for name in names:
+        output = f"results/smoke/go_ucb/f1/{name}/seeds_0-1.parquet"
+        run = ["run", "go_ucb", "f1", name, "--seeds", "0-1"]
+        assert cli.main([*run, "--output", output, *common]) == 0
+    config = load.load(overlays=[overlay])
+    long, short = (("f1", name) for name in names)
+    both = read(config, "go_ucb", "smoke", [long, short], "target")
+    alone = read(config, "go_ucb", "smoke", [long], "target")
+    assert (both.horizon("f1"), alone.horizon("f1")) == (8, 12)
+    assert both.f(*short).shape == both.f(*long).shape == (2, 8)
+    assert np.array_equal(both.f(*long), alone.f(*long)[:, :8])
+    assert both.cut_for_others([long]) and not both.cut_for_others([long, short])
+    assert not alone.cut_for_others([long])
+    path = Path("results/smoke/go_ucb/f1/random_search/seeds_0-1.parquet")
+    for runs, T in ((both, 8), (alone, 12)):
+        best = runs.best_queries(*long)
+        for trace, own in zip(traces.split(traces.read(path)), best, strict=True):
+            assert trace.x[int(np.argmax(trace.y[:T]))] == own[0].tolist()
+    assert "T = 8 of 20" in both.note(["f1"], ["random_search"])

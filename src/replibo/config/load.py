@@ -136,4 +136,4 @@ def run_settings(
         known = getattr(entry, f"{kind}s")
         if name not in known:
             raise RepliboError(f"{paper} has no {kind} called {name!r}; allowed: {allowed(known)}")
-    return entry.settings(scale, problem)
+    return entry.settings(scale, problem, algorithm)

@@ -99,6 +99,8 @@ class RunSettings(Model):
     """Seeds, ``FIRST-LAST`` (both included) or one number."""
     horizon: Annotated[int, Field(ge=1, le=LARGEST_HORIZON)] | None = None
     """T: the last round."""
+    horizons: dict[Name, Annotated[int, Field(ge=1, le=LARGEST_HORIZON)]] = {}
+    """T of single algorithms that run to another round than the problem's ``horizon``."""
     initial_points: Annotated[int, Field(ge=1, le=LARGEST_HORIZON)] | None = None
     """Number of initial points, shared by all algorithms of a seed."""
     algorithms: Names | None = None
@@ -109,12 +111,15 @@ class RunSettings(Model):
     """Seeds that one process runs; the traces do not depend on it."""
 
     def over(self, lower: RunSettings) -> RunSettings:
-        """These settings, with what they leave out taken from ``lower``."""
+        """These settings, with what they leave out taken from ``lower``. A horizon stands for every
+        algorithm: it takes the place of the single ones below it, too."""
         merged = {
             key: getattr(lower if getattr(self, key) is None else self, key)
             for key in RunSettings.model_fields
         }
         merged["add_algorithms"] = _joined(lower.add_algorithms, self.add_algorithms)
+        below = {} if self.horizon is not None else lower.horizons
+        merged["horizons"] = {**below, **self.horizons}
         # Both are checked; a dry run asks for thousands of these.
         return RunSettings.model_construct(**merged)
 
@@ -249,10 +254,11 @@ class PaperEntry(Model):
                 for key, value in settings:
                     if value is None:
                         raise ValueError(f"problems.{problem}.{key}: not given, nor in defaults")
-                rounds = settings.horizon - settings.initial_points  # type: ignore[operator]
+                horizon = min(self.horizons(scale, problem))
+                rounds = horizon - settings.initial_points  # type: ignore[operator]
                 if self.first_round == "initial" and rounds < 1:
                     raise ValueError(
-                        f"scales.{scale}: {problem} has horizon {settings.horizon} and "
+                        f"scales.{scale}: {problem} has horizon {horizon} and "
                         f"{settings.initial_points} initial points; where t = 1 is the first "
                         "initial point, the horizon must be larger"
                     )
@@ -281,6 +287,7 @@ class PaperEntry(Model):
             for where, own in settings.items():
                 found.append((f"{where}.algorithms", own.algorithms))
                 found.append((f"{where}.add_algorithms", own.add_algorithms))
+                found.append((f"{where}.horizons", list(own.horizons)))
         return [(where, names) for where, names in found if names is not None]
 
     def at(self, scale: str) -> ScaleEntry:
@@ -311,23 +318,39 @@ class PaperEntry(Model):
             if algorithms is None or algorithm in algorithms
         ]
 
-    def settings(self, scale: str, problem: str) -> RunSettings:
+    def settings(self, scale: str, problem: str, algorithm: str | None = None) -> RunSettings:
         """The settings of ``problem`` at ``scale``: the scale's word goes before the paper's, a
-        single problem's before the defaults."""
+        single problem's before the defaults.
+
+        Args:
+            algorithm: with the horizon of this one.
+        """
         known = self._settings
-        if (scale, problem) not in known:
-            entry = self.at(scale)
-            result = entry.problems.get(problem, RunSettings()).over(entry.defaults)
-            result = result.over(self.problems[problem]).over(self.defaults)
-            algorithms = _joined(result.algorithms or [], result.add_algorithms)
-            update = {"algorithms": algorithms, "add_algorithms": []}
-            known[scale, problem] = result.model_copy(update=update)
-        return known[scale, problem]
+        if (scale, problem, algorithm) not in known:
+            known[scale, problem, algorithm] = self._looked_up(scale, problem, algorithm)
+        return known[scale, problem, algorithm]
+
+    def _looked_up(self, scale: str, problem: str, algorithm: str | None) -> RunSettings:
+        if algorithm is not None:
+            common = self.settings(scale, problem)
+            horizon = common.horizons.get(algorithm, common.horizon)
+            return common.model_copy(update={"horizon": horizon, "horizons": {}})
+        entry = self.at(scale)
+        result = entry.problems.get(problem, RunSettings()).over(entry.defaults)
+        result = result.over(self.problems[problem]).over(self.defaults)
+        algorithms = _joined(result.algorithms or [], result.add_algorithms)
+        return result.model_copy(update={"algorithms": algorithms, "add_algorithms": []})
 
     @functools.cached_property
-    def _settings(self) -> dict[tuple[str, str], RunSettings]:
+    def _settings(self) -> dict[tuple[str, str, str | None], RunSettings]:
         """What `settings` said: a dry run asks tens of thousands of times."""
         return {}
+
+    def horizons(self, scale: str, problem: str) -> set[int]:
+        """Every T to which ``problem`` is run at ``scale``."""
+        settings = self.settings(scale, problem)
+        own = {settings.horizons.get(name, settings.horizon) for name in settings.algorithms or []}
+        return {horizon for horizon in own or {settings.horizon} if horizon is not None}
 
     def queries(self, settings: RunSettings) -> int:
         """The number of queries of a run with these settings."""

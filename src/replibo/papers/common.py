@@ -73,7 +73,9 @@ def cpu_seconds(runs: Runs, problem: str, algorithm: str) -> float:
 
 def cpu_seconds_a_query(runs: Runs, problem: str, algorithm: str) -> float:
     """CPU seconds over the queries that the algorithm chose; NaN where nothing was recorded."""
-    asked = _timings(runs, problem, algorithm).get("runs", 0) * runs.horizon(problem)
+    timings = _timings(runs, problem, algorithm)
+    initial = runs.initial_points(problem) if runs.entry.first_round == "search" else 0
+    asked = timings.get("queries", 0) - timings.get("runs", 0) * initial
     return cpu_seconds(runs, problem, algorithm) / asked if asked else math.nan
 
 

@@ -221,12 +221,9 @@ def _cut(table: pa.Table, found: Mapping[str, PublishedRuns], facts: Mapping[str
     import pyarrow.compute as pc
 
     horizon, problem = facts["horizon"], table["problem"][0].as_py()
-    table = table.filter(pc.less_equal(table["t"], arrow.scalar(horizon)))
     parts = []
     for algorithm in pc.unique(table["algorithm"]).to_pylist():
         own = table.filter(pc.equal(table["algorithm"], arrow.scalar(algorithm)))
         known = horizon in found[f"{problem}/{algorithm}"].best_at
-        if "x" in own.column_names:
-            own = collect.best_queries(own, facts.get("kept_queries", 1) if known else 0)
-        parts.append(own)
+        parts.append(collect.until(own, horizon, facts.get("kept_queries", 1) if known else 0))
     return pa.concat_tables(parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -34,12 +35,31 @@ def read(config: Config, paper: str, scale: str, wanted: Sequence[Pair], target:
     if scale == paths.PUBLISHED:
         table = publish.read(paper, wanted)
     elif wanted:
-        table = collect.together(
-            [collect.read_pair(config, paper, scale, *pair) for pair in wanted]
-        )
+        table = collect.together(_of_equal_length(config, paper, scale, wanted))
     else:
         table = traces.nothing({"paper": paper, "scale": scale, "problems": {}, "timings": {}})
     return Runs(config.paper(paper), traces.read_metadata(table), table)
+
+
+def _of_equal_length(
+    config: Config, paper: str, scale: str, wanted: Sequence[Pair]
+) -> list[pa.Table]:
+    """The runs of each of the ``wanted``, those of one problem cut at the shortest of them, so that what
+    is compared has the same budget."""
+    entry = config.paper(paper)
+    longest = {pair: entry.settings(scale, *pair).horizon or 0 for pair in wanted}
+    tables = []
+    for pair in wanted:
+        table = collect.read_pair(config, paper, scale, *pair)
+        horizon = min(T for (problem, _), T in longest.items() if problem == pair[0])
+        if len(entry.horizons(scale, pair[0])) > 1:  # x is kept for each of them
+            metadata = traces.read_metadata(table)
+            facts = {**metadata["problems"][pair[0]], "horizon": horizon}
+            metadata = {**metadata, "problems": {pair[0]: facts}}
+            table = collect.until(table, horizon, facts.get("kept_queries", 1))
+            table = table.replace_schema_metadata({traces.METADATA_KEY: json.dumps(metadata)})
+        tables.append(table)
+    return tables
 
 
 @dataclass
@@ -118,12 +138,18 @@ class Runs:
         )
 
     def cut_for_others(self, pairs: Iterable[Pair]) -> bool:
-        """Whether each of ``pairs`` on some problem was published with a longer horizon than is read
-        here, because another algorithm's is shorter (`replibo.results.publish.read`)."""
+        """Whether each of ``pairs`` on some problem was run to a longer horizon than is read here,
+        because another algorithm's is shorter."""
+        published = self.metadata.get("pairs", {})
         shortest: dict[str, float] = {}
         for problem, algorithm in pairs:
-            known = self.metadata.get("pairs", {}).get(f"{problem}/{algorithm}", {"horizon": 0})
-            shortest[problem] = min(known["horizon"], shortest.get(problem, np.inf))
+            if known := published.get(f"{problem}/{algorithm}"):
+                own = known["horizon"]
+            elif published:
+                own = 0  # not published
+            else:
+                own = self.entry.settings(self.scale, problem, algorithm).horizon
+            shortest[problem] = min(own, shortest.get(problem, np.inf))
         return any(t > self.horizon(problem) for problem, t in shortest.items())
 
     def until(self, t: int) -> Runs:
@@ -240,15 +266,18 @@ class Runs:
         """In what the runs are less than at paper scale: scale, seeds, horizon, data, config."""
         reasons = [] if self.scale == "paper" else [f"{self.scale} scale"]
         for problem in problems:
-            settings = self.entry.settings("paper", problem)
+            shown = self.algorithms(problem, algorithms)
             counts = [
                 (len(self.seeds(problem, a)), len(self.entry.seeds("paper", problem, a)))
-                for a in self.algorithms(problem, algorithms)
+                for a in shown
             ]
+            horizon = min(
+                (self.entry.settings("paper", problem, a).horizon or 0 for a in shown), default=0
+            )
             if fewer := [(n, full) for n, full in counts if n < full]:
                 reasons.append("{} of {} seeds".format(*min(fewer, key=lambda c: c[0] / c[1])))
-            if self.horizon(problem) < (settings.horizon or 0):
-                reasons.append(f"T = {self.horizon(problem)} of {settings.horizon}")
+            if self.horizon(problem) < horizon:
+                reasons.append(f"T = {self.horizon(problem)} of {horizon}")
             if self.stand_in(problem):
                 reasons.append("stand-in data")
         if self.metadata.get("changed_config"):

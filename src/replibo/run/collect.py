@@ -51,7 +51,7 @@ def _foreign_collected(
     names = found["paper"], found["scale"], *found["timings"]
     if names != (paper, scale, f"{problem}/{algorithm}"):
         return f"must hold {paper} {scale} {problem}/{algorithm}, got {' '.join(names)}"
-    facts, settings = found["problems"].get(problem, {}), entry.settings(scale, problem)
+    facts, settings = found["problems"].get(problem, {}), entry.settings(scale, problem, algorithm)
     for key in ("horizon", "initial_points"):
         if facts.get(key) != getattr(settings, key):
             return f"holds runs with {key} = {facts.get(key)}, not {getattr(settings, key)}"
@@ -69,7 +69,7 @@ def collect(config: Config, paper: str, scale: str, problem: str, algorithm: str
         RepliboError: one line for each file that is missing, damaged or of another run.
     """
     entry, scale = config.paper(paper), config.scale(scale)
-    queries = entry.queries(entry.settings(scale, problem))
+    queries = entry.queries(entry.settings(scale, problem, algorithm))
     parts, faults = [], []
     for block in entry.blocks(scale, problem, algorithm):
         path = Path(paths.block(scale, paper, problem, algorithm, block))
@@ -82,7 +82,7 @@ def collect(config: Config, paper: str, scale: str, problem: str, algorithm: str
         except RepliboError as error:
             faults.append(str(error))
         else:
-            parts.append(of_block(content, found, path))
+            parts.append(of_block(content, found, path, entry.horizons(scale, problem)))
     if faults:
         raise RepliboError("\n".join(faults))
     return together(parts)
@@ -117,6 +117,15 @@ def of_block(
         )
         content = content.add_column(position, column, words)
     return content.replace_schema_metadata({traces.METADATA_KEY: json.dumps(common)})
+
+
+def until(content: pa.Table, horizon: int, kept: int) -> pa.Table:
+    """The runs of one problem and algorithm up to a round, with x of their ``kept`` best queries up to
+    there."""
+    import pyarrow.compute as pc
+
+    content = content.filter(pc.less_equal(content["t"], arrow.scalar(horizon)))
+    return best_queries(content, kept) if "x" in content.column_names else content
 
 
 ORIGIN = ("versions", "machine", "commit")

@@ -83,7 +83,7 @@ def runs(
     the package's source, as committed, is the code that made them; this commit then is theirs.
     """
     expected = run_identity(entry, scale, problem, algorithm)
-    longest = entry.settings(scale, problem).horizon
+    longest = entry.settings(scale, problem, algorithm).horizon
     assert longest is not None
     pair = {"scale": scale, "paper": paper, "problem": problem, "algorithm": algorithm}
     found: dict[str, Finished] = {}
@@ -107,7 +107,9 @@ def runs(
             left_out.append(f"{path}: {fault}")
             continue
         # the horizon's first rounds may be initial points: see PaperEntry.queries
-        settings = entry.settings(scale, problem).model_copy(update={"horizon": own["horizon"]})
+        settings = entry.settings(scale, problem, algorithm).model_copy(
+            update={"horizon": own["horizon"]}
+        )
         one = found.setdefault(identity_digest(own), Finished(own, entry.queries(settings)))
         for seed in of["digests"]:
             one.files.setdefault(int(seed), (path, of))

@@ -40,7 +40,7 @@ def run_identity(entry: PaperEntry, scale: str, problem: str, algorithm: str) ->
     """All that a trace depends on besides its seed: code and settings (not: labels, colours, the
     number of seeds, the size of blocks)."""
     problem_entry, algorithm_entry = entry.problems[problem], entry.algorithms[algorithm]
-    settings = entry.settings(scale, problem)
+    settings = entry.settings(scale, problem, algorithm)
     return {
         "problem": problem,
         "problem_type": problem_entry.type,

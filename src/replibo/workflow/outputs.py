@@ -155,7 +155,7 @@ def missing_costs(config: Config, found: Sequence[Verdict]) -> dict[tuple[str, s
         for own in (*verdict.readings, *verdict.controls):
             seconds = []
             for problem, algorithm in own.missing:
-                queries = timings.queries_of(entry, entry.settings("paper", problem))
+                queries = entry.queries(entry.settings("paper", problem, algorithm))
                 seeds = len(entry.seeds("paper", problem, algorithm))
                 cost = timings.cost_in_paper(entry, known, problem, algorithm, queries, seeds)
                 seconds.append(cost.seconds.expected if cost else math.nan)

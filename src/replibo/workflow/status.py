@@ -83,7 +83,7 @@ def survey(config: Config, scale: str, papers: Sequence[str] = ()) -> list[Stand
 
 def _standing(config: Config, paper: str, scale: str, problem: str, algorithm: str) -> Standing:
     entry = config.paper(paper)
-    settings = entry.settings(scale, problem)
+    settings = entry.settings(scale, problem, algorithm)
     wanted, queries = entry.seeds(scale, problem, algorithm), entry.queries(settings)
     pair = {"scale": scale, "paper": paper, "problem": problem, "algorithm": algorithm}
     own = run_identity(entry, scale, problem, algorithm)

@@ -20,7 +20,6 @@ from replibo.workflow.estimate.timings import (
     at_published_speed,
     cost_in_paper,
     measured,
-    queries_of,
     slowness,
 )
 
@@ -129,7 +128,7 @@ def estimate(
             line = lines.setdefault(own, Line(*own))
             line.runs += (runs := len(seed_list(block)))
             entry = config.paper(job.paper)
-            queries = queries_of(entry, entry.settings(job.scale, problem))
+            queries = entry.queries(entry.settings(job.scale, problem, algorithm))
             line.queries += runs * queries
             line.disk_bytes += runs * queries * QUERY_BYTES + RUN_FILE_BYTES
             cost = cost_in_paper(entry, known[job.paper], problem, algorithm, queries, runs)

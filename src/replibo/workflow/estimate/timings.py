@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from replibo import paths
 from replibo.config.load import run_settings
-from replibo.config.models import SCALES, Config, PaperEntry, RunSettings, seed_list
+from replibo.config.models import SCALES, Config, PaperEntry, seed_list
 from replibo.errors import RepliboError
 from replibo.run import pairs
 from replibo.workflow.estimate.profile import Profile, Seconds
@@ -344,12 +344,6 @@ def _carried_on(own: Timing, others: Mapping[str, Timing], queries: int) -> tupl
     return Seconds(ways[nearest].expected, low, high), how
 
 
-def queries_of(entry: PaperEntry, settings: RunSettings) -> int:
-    """Queries of one run, initial points included."""
-    assert settings.horizon and settings.initial_points
-    return settings.horizon + (settings.initial_points if entry.first_round == "search" else 0)
-
-
 @functools.cache
 def _published_cost(
     paper: str, folder: Path, problem: str, algorithm: str, queries: int, runs: int
@@ -380,7 +374,7 @@ def resources(
         RepliboError: no such paper, scale, problem or algorithm; damaged published metadata.
     """
     settings = run_settings(config, paper, scale, problem, algorithm)
-    queries = queries_of(config.paper(paper), settings)
+    queries = config.paper(paper).queries(settings)
     cost = _published_cost(paper, Path.cwd(), problem, algorithm, queries, len(seed_list(block)))
     if cost is None:
         return Resources(config.memory_mb, config.runtime_minutes)
