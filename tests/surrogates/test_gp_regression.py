@@ -370,7 +370,7 @@ def test_memory_is_that_of_the_tensors() -> None:
     X, y = data("smooth", 3, 10)
     gp = GpRegression(X, y, device=CPU, capacity=20)
     gp.posterior(X)
-    assert gp.bytes() == 8 * (20 * 3 + 20 + 20 * 20 + 10)
+    assert gp.bytes() == 8 * (20 * 3 + 20 + 10 * 10 + 10 * (10 + 10) + 10)
 
 
 def test_grown_twice_it_has_the_same_bits() -> None:

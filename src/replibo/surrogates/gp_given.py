@@ -11,7 +11,6 @@ from replibo.surrogates.gp_regression import (
     Fit,
     GpRegression,
     Hyperparameters,
-    cholesky,
     fit_from_several,
 )
 from replibo.surrogates.standardise import standardise
@@ -36,8 +35,7 @@ class GpGiven(GpRegression):
         self._X, self._y = torch.tensor(X), torch.tensor(standard)
         self._n = self.fitted_at = n
         self.fitted = self.found(self._X, self._y)
-        self._L = cholesky(self._prior(self._X, self._X), self._noise)
-        self._alpha: Tensor | None = None
+        self._condition(0)
 
     def found(self, X: Tensor, y: Tensor) -> Fit:
         """The hyperparameters for ``X`` (``n x d``) and standardised ``y`` (``n``)."""

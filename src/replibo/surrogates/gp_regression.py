@@ -31,7 +31,7 @@ from scipy.special import expit
 
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
-from replibo.surrogates.bounds import BOUNDING, evaluate_where_best, worth_bounding
+from replibo.surrogates.bounds import evaluate_where_best
 from replibo.surrogates.kernels import JITTERS
 from replibo.surrogates.standardise import standardise
 
@@ -48,6 +48,10 @@ START = (0.0, math.log(2.0), math.log(2.0), math.exp(NOISE_PRIOR_LOG_MEAN - NOIS
 # Where s and ℓ are looked for. BoTorch sets no bounds; these are wide enough not to matter, and with
 # them and the noise's K + σ²I has a condition number below 1e12 with 10,000 points.
 OUTPUTSCALES, LENGTH_SCALES = (1e-8, 1e4), (1e-4, 1e3)
+
+# From so many observations on a deviation is bounded by one of `BOUNDING_SHARE` of them; with fewer a
+# bound costs more than it saves.
+BOUNDED_FROM, BOUNDING_SHARE = 256, 4
 
 
 @dataclass(frozen=True)
@@ -326,7 +330,16 @@ class GpRegression:
     The hyperparameters are those of the fit, in units of y standardised by the mean and deviation of
     the observations *of the fit*: so all observations up to the next fit condition one and the same
     prior. Appended rows depend on the order of the observations and on nothing else: an object made of
-    the same data and ``capacity`` has the same bits.
+    the same data has the same bits.
+
+    The factor of K + σ²I is
+
+        ⎡ L  0 ⎤
+        ⎣ R  D ⎦,
+
+    L of the observations of the fit, R and D of those appended since. L stays as it is until the next
+    fit: of a slice of a larger matrix PyTorch makes a copy at every solve, 5 ms at n = 1,500, where the
+    solve of one column takes 0.2.
 
     Args:
         X: ``n x d``, unit cube, the observations to fit.
@@ -357,26 +370,31 @@ class GpRegression:
         standard, self.centre, self.scale = standardise(y)
         self._X = torch.empty(capacity, X.shape[1], dtype=torch.float64, device=device)
         self._y = self._X.new_empty(capacity)
-        self._L = self._X.new_zeros(capacity, capacity)
         self._X[:n], self._y[:n] = self._tensor(X), self._tensor(standard)
         self._n = self.fitted_at = n
         self.fitted = fit(self._X[:n], self._y[:n], starts=starts, near=near)
-        self._L[:n, :n] = cholesky(self._prior(self._X[:n], self._X[:n]), self._noise)
+        self._condition(capacity - n)
+
+    def _condition(self, room: int) -> None:
+        """Make the factor for the observations, with room for more rows."""
+        n = self._n
+        self._L = cholesky(self._prior(self._X[:n], self._X[:n]), self._noise)
+        self._R, self._D = self._L.new_zeros(room, n), self._L.new_zeros(room, room)
         self._alpha: Tensor | None = None
 
     def __len__(self) -> int:
         return self._n
 
     def append(self, x: Array, y: float) -> None:
-        """Take in the observation ``y`` at ``x`` (``d``): one row of the Cholesky factor, O(n²)."""
+        """Take in the observation ``y`` at ``x`` (``d``): one row of R and D, O(n²)."""
         n, s = self._n, self.fitted.hyperparameters.outputscale
+        row = n - self.fitted_at
         self._X[n] = self._tensor(x)
         self._y[n] = (y - self.centre) / self.scale
-        k = self._prior(self._X[:n], self._X[n : n + 1])
-        row = self._L[n, :n]
-        row.copy_(self._solve(k)[:, 0])
-        # s - ‖row‖² is the posterior variance, which rounding can make negative
-        self._L[n, n] = ((s - row.dot(row)).clamp_min(0.0) + self._noise).sqrt()
+        k = self._solve(self._prior(self._X[:n], self._X[n : n + 1]))[:, 0]
+        self._R[row], self._D[row, :row] = k[: self.fitted_at], k[self.fitted_at :]
+        # s - ‖k‖² is the posterior variance, which rounding can make negative
+        self._D[row, row] = ((s - k.dot(k)).clamp_min(0.0) + self._noise).sqrt()
         self._n, self._alpha = n + 1, None
 
     def posterior(self, X: Array) -> tuple[Array, Array]:
@@ -392,23 +410,26 @@ class GpRegression:
         """As `posterior`, with the deviation only where the largest acquisition may be, and elsewhere an
         upper bound of it: the same maximiser, but for rounding, in a fraction of the time.
 
-        Given the last `BOUNDING` observations alone, σ is at least what it is given all of them. So the
+        Given a part of the observations alone, σ is at least what it is given all of them. So the
         points are taken in the order of the acquisition at that bound, until none that is left can be
-        better than the best so far.
+        better than the best so far. The part is the one of largest y: the points that may win lie among
+        these.
 
         Args:
             X: ``m x d``.
             acquisition: of posterior mean and deviation (``m`` each, standardised units); never falls
                 as the deviation rises.
         """
-        if not worth_bounding(self._n):
+        import torch
+
+        if self._n < BOUNDED_FROM:
             return self.posterior(X)
         points, s = self._tensor(X), self.fitted.hyperparameters.outputscale
         k = self._prior(self._X[: self._n], points)
         mean = np.asarray((self.fitted.hyperparameters.mean + k.T @ self._weights()).cpu())
-        last = slice(self._n - BOUNDING, self._n)
-        L = cholesky(self._prior(self._X[last], self._X[last]), self._noise)
-        sd = _deviation(s, _solved(L, k[last].clone()))
+        few = torch.topk(self._y[: self._n], self._n // BOUNDING_SHARE).indices
+        L = cholesky(self._prior(self._X[few], self._X[few]), self._noise)
+        sd = _deviation(s, _solved(L, k[few]))
 
         def values(rows: NDArray[np.intp]) -> Array:
             sd[rows] = _deviation(s, self._solve(k[:, rows.tolist()]))
@@ -450,7 +471,8 @@ class GpRegression:
 
     def bytes(self) -> int:
         """Memory held by its tensors; room for observations to come is part of it."""
-        held = (self._X, self._y, self._L, *(() if self._alpha is None else (self._alpha,)))
+        held = [self._X, self._y, self._L, self._R, self._D]
+        held += [] if self._alpha is None else [self._alpha]
         return sum(tensor.numel() * tensor.element_size() for tensor in held)
 
     @property
@@ -468,14 +490,26 @@ class GpRegression:
         import torch
 
         if self._alpha is None:
-            rest = self._y[: self._n, None] - self.fitted.hyperparameters.mean
-            L = self._L[: self._n, : self._n]
-            self._alpha = torch.cholesky_solve(rest, L)[:, 0]
+            whitened = self._solve(self._y[: self._n, None] - self.fitted.hyperparameters.mean)
+            first, second = whitened[: self.fitted_at], whitened[self.fitted_at :]
+            R, D = self._appended()
+            second = torch.linalg.solve_triangular(D.T, second, upper=True)
+            first = torch.linalg.solve_triangular(self._L.T, first - R.T @ second, upper=True)
+            self._alpha = torch.cat([first, second])[:, 0]
         return self._alpha
 
     def _solve(self, k: Tensor) -> Tensor:
-        """L⁻¹k; k (``n x m``) is overwritten."""
-        return _solved(self._L[: self._n, : self._n], k)
+        """The inverse of the factor times k; k (``n x m``) is overwritten."""
+        first, second = k[: self.fitted_at], k[self.fitted_at :]
+        _solved(self._L, first)
+        R, D = self._appended()
+        _solved(D, second.addmm_(R, first, alpha=-1.0))
+        return k
+
+    def _appended(self) -> tuple[Tensor, Tensor]:
+        """R and D of the observations so far."""
+        rows = self._n - self.fitted_at
+        return self._R[:rows], self._D[:rows, :rows]
 
     def _prior(self, X1: Tensor, X2: Tensor) -> Tensor:
         h = self.fitted.hyperparameters

@@ -5,6 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
+from replibo.algorithms.parts.gp_sampled import GpSchedule
 from replibo.algorithms.parts.refit import RefitSchedule
 
 
@@ -21,6 +22,12 @@ def test_sizes_by_hand():
 def test_a_late_growth_holds_from_200_observations_on():
     schedule = RefitSchedule(0.05, late_growth=0.1)
     assert [schedule.after(n) for n in (100, 199, 200, 2000)] == [105, 209, 220, 2200]
+
+
+def test_gaussian_processes_are_fitted_at_twice_the_growth_from_1000_observations_on():
+    schedule = GpSchedule(0.05)
+    assert [schedule.after(n) for n in (100, 999, 1000, 2000)] == [105, 1049, 1100, 2200]
+    assert GpSchedule(0.0).after(2000) == 2001
 
 
 def test_no_growth_fits_at_every_query():

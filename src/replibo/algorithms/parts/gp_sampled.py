@@ -22,6 +22,10 @@ from replibo.surrogates.gp_regression import GpRegression, Hyperparameters
 # The candidates' memory is reckoned for a surrogate of that many observations.
 RECKONED_OBSERVATIONS = 1000
 
+# From so many observations on, the history grows by twice as much from fit to fit: the posterior is much
+# the same (`benchmarks/gp_growth.py`).
+LATE_FROM = 1000
+
 # From so many observations on, a fit starts from the maximiser of the one before it and not afresh.
 # With fewer, the likelihood may have several maxima, and all starts together cost little.
 NEAR_FROM = 200
@@ -43,11 +47,19 @@ class Scores:
     shown: dict[str, float | Array] = field(default_factory=dict)
 
 
+class GpSchedule(RefitSchedule):
+    """`RefitSchedule` with twice the growth from `LATE_FROM` observations on."""
+
+    def after(self, n: int) -> int:
+        """The size of the history at the fit that follows the one at size ``n``."""
+        return super().after(n) if n < LATE_FROM else RefitSchedule(2 * self.growth).after(n)
+
+
 class GpSampled(Algorithm):
     """An acquisition function of an exact GP, maximised over the run's shared candidates.
 
     The GP (`replibo.surrogates.gp_regression`) is fitted to the initial points and again whenever the
-    history has grown by ``refit_growth`` (`RefitSchedule`); in between it takes in every observation
+    history has grown by ``refit_growth`` (`GpSchedule`); in between it takes in every observation
     at the hyperparameters of the last fit. From `NEAR_FROM` observations on, each fit starts from the
     maximiser of the fit before it: a chain that the schedule defines, so that a fit is a function of
     the history. The candidates are those of every other algorithm of the
@@ -61,7 +73,7 @@ class GpSampled(Algorithm):
             (`replibo.surrogates.gp_regression.fit`).
         device: ``cpu`` or ``cuda``.
         candidates, local_fraction: number of candidates and share of local ones (`Candidates`).
-        refit_growth: growth of the history from fit to fit (`RefitSchedule`).
+        refit_growth: growth of the history from fit to fit (`GpSchedule`).
 
     Raises:
         SettingError: there is no GPU, or the candidates would not fit in memory.
@@ -100,7 +112,7 @@ class GpSampled(Algorithm):
             local_fraction=local_fraction,
             bytes_per_candidate=self._bytes_per_candidate(candidates),
         )
-        self.schedule = RefitSchedule(refit_growth)
+        self.schedule = GpSchedule(refit_growth)
         self._gp: GpRegression | None = None
         self._seen = History(space.dim, 0)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replibo.algorithms.parts.refit import RefitSchedule
+from replibo.algorithms.parts.gp_sampled import GpSchedule
 from replibo.config.models import COLORS, AlgorithmEntry, FigureEntry
 from replibo.errors import RepliboError
 from replibo.papers.common import label_of, outcome
@@ -116,7 +116,8 @@ def calculated(runs: Runs, name: str, own: Memory, observations: Array) -> Array
     """The bytes that a surrogate will hold at some numbers of observations; None where no formula gives
     what was held at each of the run's own.
 
-    A Gaussian process: factor, inputs, y and the solved y, with room until the next fit. NeuralBO's
+    A Gaussian process: factor, inputs, y and the solved y, with room for the rows, inputs and y until
+    the next fit. NeuralBO's
     σ in dual form: the factor, two buffers of a row for each candidate and the features of every
     observation, in buffers that double up to 1,024 rows and then grow by as many; kernel and network.
     What was the same at every query stays so.
@@ -132,9 +133,12 @@ def calculated(runs: Runs, name: str, own: Memory, observations: Array) -> Array
 def _formula(entry: AlgorithmEntry, dim: int, initial: int, n: Array) -> Array | None:
     settings = entry.parameters
     if entry.type in ("gp_ucb.GpUcb", "gp_ts.GpTs", "gp_ei.GpEi"):
-        schedule = RefitSchedule(settings.get("refit_growth", 0.05))
-        rows = np.array([schedule.after(schedule.in_force(int(k), initial)) - 1 for k in n])
-        return np.asarray(8.0 * (rows**2 + rows * (dim + 1) + n))
+        schedule = GpSchedule(settings.get("refit_growth", 0.05))
+        fitted = np.array([schedule.in_force(int(k), initial) for k in n])
+        rows = np.array([schedule.after(int(k)) - 1 for k in fitted])
+        room = rows - fitted
+        factor = fitted**2 + room * (fitted + room)
+        return np.asarray(8.0 * (factor + rows * (dim + 1) + n))
     if entry.type == "neural_bo.NeuralBO":
         d = dim + settings.get("constant_input", False)
         width, candidates = settings.get("width", 500), settings.get("candidates", 512)
