@@ -244,7 +244,7 @@ def test_deviations_only_where_they_matter_give_the_same_queries(
     algorithm: type[GpSampled], d: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Over whole runs, against the deviation at every candidate."""
-    monkeypatch.setattr(gp_regression, "BOUNDING", 8)
+    monkeypatch.setattr(gp_regression, "BOUNDED_FROM", 16)
 
     def run() -> tuple[np.ndarray, list[float]]:
         history = started(d, 10)
@@ -253,7 +253,7 @@ def test_deviations_only_where_they_matter_give_the_same_queries(
         return history.X, [p.diagnostics["sd"] for p in proposals]
 
     X, sd = run()
-    monkeypatch.setattr(gp_regression, "BOUNDING", 10**6)  # never
+    monkeypatch.setattr(gp_regression, "BOUNDED_FROM", 10**6)  # never
     expected, expected_sd = run()
     assert_array_equal(X, expected)
     np.testing.assert_allclose(sd, expected_sd, rtol=1e-6)

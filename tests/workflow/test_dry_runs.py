@@ -155,11 +155,11 @@ def test_the_data_target_fetches_every_file(project: Project) -> None:
             "config: go_ucb",
         ),
         (
-            ["results/quick/go_ucb/f1/nope/seeds_0-4.parquet"],
+            ["results/quick/go_ucb/f1/nope/seeds_0-2.parquet"],
             "go_ucb has no algorithm called 'nope'; allowed: bumps_exploration_first",
         ),
         (
-            ["results/quick/go_ucb/nope/go_ucb/seeds_0-4.parquet"],
+            ["results/quick/go_ucb/nope/go_ucb/seeds_0-2.parquet"],
             "go_ucb has no problem called 'nope'; allowed: f1",
         ),
         (
@@ -195,7 +195,7 @@ def test_bad_input_is_said_in_a_line_of_its_own(
         ("9-0", "must be seeds in rising order, at most 2147483647, got '9-0'"),
         ("0-2147483647", "must be at most 100000 seeds, got '0-2147483647'"),
         ("010", "must be a number or FIRST-LAST, e.g. 0-9, got '010'"),
-        ("8-12", "must be seeds of the config (0-4), got 8-12"),
+        ("8-12", "must be seeds of the config (0-2), got 8-12"),
     ],
 )
 def test_a_block_is_made_of_seeds_of_the_config(block: str, line: str, root: Path) -> None:

@@ -387,7 +387,7 @@ def test_by_problem_the_rows_are_others_and_the_sums_the_same(root: Path) -> Non
 
 
 def test_single_files_and_papers(root: Path) -> None:
-    assert len(jobs_of(root, "results/quick/go_ucb/f1/gp_ei/seeds_0-4.parquet")) == 1
+    assert len(jobs_of(root, "results/quick/go_ucb/f1/gp_ei/seeds_0-2.parquet")) == 1
     paper = jobs_of(root, "go_ucb", scale="smoke")
     assert paper < jobs_of(root, "smoke") and {job.scale for job in paper} == {"smoke"}
     collected = jobs_of(root, "results/paper/go_ucb/f1/gp_ei/runs.parquet")
