@@ -1,8 +1,11 @@
-"""CPU time of a GP baseline's choice: deviations at all candidates, and only where the best may be.
+"""CPU time of a GP baseline's round between two fits: an appended observation, and the choice among the
+candidates, by the deviations at all of them and only where the best may be.
 
 ``python benchmarks/gp_bounds.py [--dim 20] [--observations 2000] [--candidates 512]``
 
-On noisy observations of Ackley, half of them local; half of the candidates are local. Set
+On noisy observations of Ackley, half of them local; half of the candidates are local. The last
+twentieth of the observations was appended after the fit. With PYTHONPATH at the ``src`` of another
+checkout it times that one. Set
 OMP_NUM_THREADS=1.
 """
 
@@ -38,7 +41,12 @@ def main() -> None:
     fitted: Fit = GpRegression(X[:300], y[:300], device=torch.device("cpu"), capacity=300).fitted
     hyperparameters: Hyperparameters = fitted.hyperparameters
     gp_regression.fit = lambda *_, **__: Fit(hyperparameters, 0.0, True, 0)
-    gp = GpRegression(X, y, device=torch.device("cpu"), capacity=n)
+    fitted_at = n - n // 20
+    gp = GpRegression(X[:fitted_at], y[:fitted_at], device=torch.device("cpu"), capacity=n)
+    start = time.process_time()
+    for i in range(fitted_at, n):
+        gp.append(X[i], float(y[i]))
+    print(f"an observation appended: {(time.process_time() - start) / (n - fitted_at):.4f} s")
     rng = np.random.default_rng(1)
     points = rng.random((options.candidates, options.dim))
     half = len(points) // 2
