@@ -51,6 +51,10 @@ rule collect:
         "../../envs/environment.yaml"
     params:
         digest=code.digest("replibo.run.collect.collect"),
+        # x is kept for the best queries up to each of them
+        horizons=lambda wildcards: sorted(
+            CONFIG.paper(wildcards.paper).horizons(wildcards.scale, wildcards.problem)
+        ),
     shell:
         "replibo collect {wildcards.paper} {wildcards.problem} {wildcards.algorithm} "
         "--scale {wildcards.scale} --output {output} > {log} 2>&1"

@@ -116,11 +116,10 @@ def calculated(runs: Runs, name: str, own: Memory, observations: Array) -> Array
     """The bytes that a surrogate will hold at some numbers of observations; None where no formula gives
     what was held at each of the run's own.
 
-    A Gaussian process: factor, inputs, y and the solved y, with room for the rows, inputs and y until
-    the next fit. NeuralBO's
-    σ in dual form: the factor, two buffers of a row for each candidate and the features of every
-    observation, in buffers that double up to 1,024 rows and then grow by as many; kernel and network.
-    What was the same at every query stays so.
+    A Gaussian process: factor, inputs, y and the solved y, with room for what comes until the next fit.
+    NeuralBO's σ in dual form: the factor, two buffers of a row for each candidate and the features of
+    every observation, in buffers that double up to 1,024 rows and then grow by as many; kernel and
+    network. What was the same at every query stays so.
     """
     entry, dim = runs.entry.algorithms[name], runs.dim(own.problem)
     initial = runs.initial_points(own.problem)
