@@ -207,7 +207,7 @@ def test_the_calculated_bytes_are_those_of_every_published_query():
     # 500 hidden units, 14 inputs and no bias: p = 7,500
     assert mib["neural_bo_printed"] == pytest.approx((8 * 7500**2 + 90_000) / 2**20)
     dual = [name for name in mib if name in ("neural_bo", "neural_bo_standardised")]
-    assert dual and all(mib[name] == pytest.approx(384, abs=1) for name in dual)
+    assert dual and all(mib[name] == pytest.approx(336, abs=1) for name in dual)
     assert 8 * 6000**2 / 2**20 < mib["gp_ucb"] < 8 * 6300**2 / 2**20
 
 

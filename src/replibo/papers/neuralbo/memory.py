@@ -117,9 +117,9 @@ def calculated(runs: Runs, name: str, own: Memory, observations: Array) -> Array
     what was held at each of the run's own.
 
     A Gaussian process: factor, inputs, y and the solved y, with room for what comes until the next fit.
-    NeuralBO's σ in dual form: the factor, two buffers of a row for each candidate and the features of
-    every observation, in buffers that double up to 1,024 rows and then grow by as many; kernel and
-    network. What was the same at every query stays so.
+    NeuralBO's σ in dual form: the factor and the features of every observation, in buffers that double
+    up to 1,024 rows and then grow by as many; kernel and network. What was the same at every query
+    stays so.
     """
     entry, dim = runs.entry.algorithms[name], runs.dim(own.problem)
     initial = runs.initial_points(own.problem)
@@ -140,12 +140,12 @@ def _formula(entry: AlgorithmEntry, dim: int, initial: int, n: Array) -> Array |
         return np.asarray(8.0 * (factor + rows * (dim + 1) + n))
     if entry.type == "neural_bo.NeuralBO":
         d = dim + settings.get("constant_input", False)
-        width, candidates = settings.get("width", 500), settings.get("candidates", 512)
+        width = settings.get("width", 500)
         sizes = [FIRST_CAPACITY]
         while sizes[-1] < n.max():
             sizes.append(sizes[-1] + min(sizes[-1], MORE_ROWS))
         rows = np.array(sizes)[np.searchsorted(sizes, n)]
-        of_rows = 8.0 * (rows**2 + rows * (d + 2 * width + 2 * candidates))
+        of_rows = 8.0 * (rows**2 + rows * (d + 2 * width))
         return np.asarray(of_rows + (8 + 4) * width * (d + 1))  # the network in single precision
     return None
 
