@@ -152,7 +152,7 @@ def test_what_misses_runs_names_the_target_that_makes_them(
     ):
         status, error = said(capsys, *arguments)
         assert status == 2 and error.count("\n") == 1
-        first = r"results/quick/go_ucb/f1/go_ucb/seeds_0-4\.parquet and \d+ more: not found"
+        first = r"results/quick/go_ucb/f1/go_ucb/seeds_0-2\.parquet and \d+ more: not found"
         assert re.search(first, error)
         assert f"'snakemake --cores 2 {target}" in error
     assert [path.name for path in elsewhere.iterdir()] == ["config"]
@@ -167,7 +167,7 @@ def test_figures_and_tables_refuse_what_they_cannot_read_or_write(
         path.parent.mkdir(parents=True)
         path.write_bytes(b"PAR1 and then nothing")
     for arguments, line in (
-        (FIGURE, "f1/go_ucb/seeds_0-4.parquet: not a whole parquet file"),
+        (FIGURE, "f1/go_ucb/seeds_0-2.parquet: not a whole parquet file"),
         ((*TABLE[:-1], "a.docx"), "must end in csv, html, md or tex"),
         ((*FIGURE[:-1], "a.md"), "must end in pdf, png, svg or txt"),
         (("figure", "go_ucb", "figure_9", *FIGURE[3:]), "called 'figure_9'; allowed: figure_1"),

@@ -317,7 +317,7 @@ def test_postprocessing_says_in_one_line_what_is_wrong(tmp_path, monkeypatch):
 def test_the_command_line_says_in_one_line_what_is_wrong(tmp_path, monkeypatch):
     monkeypatch.chdir(Path(__file__).parents[2])
     with pytest.raises(
-        RepliboError, match="'nope' has no runs on bbob at scale quick; allowed: gp_ei, gp_ts"
+        RepliboError, match="'nope' has no runs on bbob at scale quick; allowed: gp_ts, neural_bo"
     ):
         coco_archive.main(["archive", "nope", "--scale", "quick", "--output", str(tmp_path / "o")])
     with pytest.raises(RepliboError, match="holds no data of COCO's observer"):

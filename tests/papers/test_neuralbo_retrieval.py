@@ -60,7 +60,11 @@ def made_runs(scores, scale="paper", recorded=FACTS, timings=True, stand_in=""):
             "f": f.ravel(),
         }
         parts.append(pa.table(columns))
-        times[f"{problem}/{algorithm}"] = {"runs": n, "cpu_seconds": 0.5 * n * HORIZON}
+        times[f"{problem}/{algorithm}"] = {
+            "runs": n,
+            "queries": n * (INITIAL + HORIZON),
+            "cpu_seconds": 0.5 * n * HORIZON,
+        }
     facts = {
         "optimal_value": 1.0,
         "initial_points": INITIAL,

@@ -69,7 +69,11 @@ def made_runs(rewards, *, x=(), seeds=None, scale="paper"):
     facts = {"optimal_value": None, "initial_points": 2, "stand_in": "", "dim": 14}
     problems = {p: {**facts, "horizon": f.shape[1] - 2} for (p, _), f in rewards.items()}
     timings = {
-        "/".join(key): {"runs": len(f), "cpu_seconds": 0.5 * len(f) * (f.shape[1] - 2)}
+        "/".join(key): {
+            "runs": len(f),
+            "queries": f.size,
+            "cpu_seconds": 0.5 * len(f) * (f.shape[1] - 2),
+        }
         for key, f in rewards.items()
     }
     metadata = {"scale": scale, "problems": problems, "timings": timings}
