@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import math
@@ -253,6 +254,17 @@ def test_a_job_and_what_was_measured_on_another_problem_only() -> None:
     known["q/a"] = [timing(entry(constant, queries=60), "long")]
     borrowed = measurements.cost_of_job(known, "p", "a", 60, 1)
     assert borrowed and borrowed.how == "as on q: long"
+
+
+def test_of_several_other_problems_the_one_of_nearest_dimension_counts() -> None:
+    small, large, unknown = (
+        dataclasses.replace(timing(entry(constant, queries=25, scale=scale), name), dim=dim)
+        for name, scale, dim in (("small", 1.0, 4), ("large", 5.0, 500), ("unknown", 9.0, None))
+    )
+    known = {"q/a": [small], "r/a": [large], "s/a": [unknown]}
+    for dim, how in ((10, "q: small"), (100, "r: large"), (None, "s: unknown")):
+        cost = measurements.cost_of_job(known, "p", "a", 25, 1, dim)
+        assert cost and cost.how == f"as on {how}"
 
 
 def test_what_was_never_run_is_taken_to_cost_what_others_of_its_type_do(root: Path) -> None:

@@ -57,6 +57,7 @@ class Timing:
         start_seconds: CPU seconds of a job's start (imports, data).
         peak_mb: the largest memory of a job.
         profile: None in timings that were collected without one.
+        dim: of the problem; None where not recorded.
     """
 
     origin: str
@@ -69,6 +70,7 @@ class Timing:
     start_seconds: float
     peak_mb: float
     profile: Profile | None
+    dim: int | None = None
 
     def run(self, queries: int) -> Seconds:
         """A run of so many queries."""
@@ -140,6 +142,7 @@ def timings(metadata: Mapping[str, Any], origin: str, here: bool) -> dict[str, T
             start_seconds=entry["import_seconds"] / jobs,
             peak_mb=entry["peak_mb"],
             profile=profile,
+            dim=metadata.get("problems", {}).get(key.partition("/")[0], {}).get("dim"),
         )
     return found
 
@@ -240,14 +243,15 @@ class Cost(NamedTuple):
 
 
 def cost_of_job(
-    known: Timings, problem: str, algorithm: str, queries: int, runs: int
+    known: Timings, problem: str, algorithm: str, queries: int, runs: int, dim: int | None = None
 ) -> Cost | None:
     """A job of ``runs`` seeds with ``queries`` queries each; None where the algorithm was never run.
 
     Runs that are too short to say are carried on as those of another problem of the paper
     (`_carried_on`). An algorithm that was not run on the problem, but on others, is taken to cost what it
-    does on that one whose runs cover most of the queries (of several, the most expensive), with this
-    problem's evaluations instead of that one's.
+    does on that one whose runs cover most of the queries (of several, one whose dimension is nearest to
+    ``dim`` where this is given; of these, the most expensive), with this problem's evaluations instead
+    of that one's.
     """
     own = _best(known.get(f"{problem}/{algorithm}", ()), queries)
     others: dict[str, Timing] = {}
@@ -266,6 +270,7 @@ def cost_of_job(
             others,
             key=lambda name: (
                 min(others[name].queries, queries),
+                -_apart(others[name].dim, dim),
                 others[name].run(queries).expected,
             ),
         )
@@ -290,18 +295,26 @@ def cost_of_job(
     )
 
 
+def _apart(one: int | None, other: int | None) -> float:
+    """How far two dimensions are from each other, on a log scale; 0 where the second is not known."""
+    if other is None:
+        return 0.0
+    return abs(math.log(one / other)) if one else math.inf
+
+
 def cost_in_paper(
     entry: PaperEntry, known: Timings, problem: str, algorithm: str, queries: int, runs: int
 ) -> Cost | None:
     """`cost_of_job`, and for an algorithm that was never run what others of its type cost (same class,
     other parameters): on this problem if they were run on it; of several the most expensive."""
-    if cost := cost_of_job(known, problem, algorithm, queries, runs):
+    dim = entry.problems[problem].parameters.get("dim")
+    if cost := cost_of_job(known, problem, algorithm, queries, runs, dim):
         return cost
     kind = entry.algorithms[algorithm].type
     found = [
         cost._replace(how=f"as {name}: {cost.how}")
         for name, own in entry.algorithms.items()
-        if own.type == kind and (cost := cost_of_job(known, problem, name, queries, runs))
+        if own.type == kind and (cost := cost_of_job(known, problem, name, queries, runs, dim))
     ]
     best = max(found, key=lambda cost: (cost.own, cost.seconds.expected), default=None)
     return best and best._replace(own=False)
