@@ -7,23 +7,20 @@ Snoek et al. (2015), as pybnn sets it, which the NeuralBO paper uses "with defau
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
 from replibo.algorithms.parts.acquisition_functions import log_expected_improvement
 from replibo.algorithms.parts.candidates import Candidates
-from replibo.algorithms.parts.devices import Device, torch_device
 from replibo.algorithms.parts.refit import RefitSchedule
 from replibo.errors import RepliboError
 from replibo.settings import Count, Fraction, NonNegative, Positive
 from replibo.streams import RunStreams
 from replibo.surrogates.bayesian_linear_regression import BayesianLinearRegression
 from replibo.surrogates.standardise import standardise
-
-if TYPE_CHECKING:
-    from replibo.surrogates.tanh_network import TanhNetwork
+from replibo.surrogates.tanh_network import TanhNetwork
 
 
 class Dngo(Algorithm):
@@ -44,15 +41,14 @@ class Dngo(Algorithm):
     Args:
         epochs, batch_size, learning_rate: of the training by Adam.
         xi: ξ, in units of the standardised y.
-        device: where the network is trained: ``cpu`` or ``cuda``; the regression (50 features) is
-            made on the CPU.
         candidates, local_fraction: how many, and which share of them near the incumbent
             (`replibo.algorithms.parts.candidates`).
-        refit_growth: by what share the history grows between two trainings
+        refit_growth: by what share the history grows between two trainings, twice that from 200
+            observations on, where nearly all the time goes into trainings
             (`replibo.algorithms.parts.refit`).
 
     Raises:
-        SettingError: there is no GPU, or the candidates would not fit in memory.
+        SettingError: the candidates would not fit in memory.
     """
 
     diagnostics: ClassVar[dict[str, str]] = {
@@ -63,7 +59,6 @@ class Dngo(Algorithm):
         "training_loss": "mean squared error of the network at the end of its training",
         "diverged": "1 where the network's training diverged and the choice is at random, else 0",
     }
-    late_imports: ClassVar[tuple[str, ...]] = ("torch", "replibo.surrogates.tanh_network")
 
     def __init__(
         self,
@@ -74,7 +69,6 @@ class Dngo(Algorithm):
         batch_size: Count = 10,
         learning_rate: Positive = 0.01,
         xi: NonNegative = 0.01,
-        device: Device = "cpu",
         candidates: Count = 512,
         local_fraction: Fraction = 0.5,
         refit_growth: NonNegative = 0.05,
@@ -82,7 +76,6 @@ class Dngo(Algorithm):
         super().__init__(space, streams)
         self.epochs, self.batch_size, self.learning_rate = epochs, batch_size, learning_rate
         self.xi = xi
-        self.device = torch_device(device)
         self.candidates = Candidates(
             space,
             streams,
@@ -91,7 +84,7 @@ class Dngo(Algorithm):
             # inputs twice, and 51 numbers for each of three layers and for the features thrice
             bytes_per_candidate=8.0 * (2 * space.dim + 6 * 51),
         )
-        self.schedule = RefitSchedule(refit_growth)
+        self.schedule = RefitSchedule(refit_growth, late_growth=2 * refit_growth)
         self._fit: tuple[bytes, TanhNetwork] | None = None  # a cache
 
     def ask(self, history: History, t: int) -> Proposal:
@@ -130,10 +123,8 @@ class Dngo(Algorithm):
         X, y = history.X[:size], history.y[:size]
         data = X.tobytes() + y.tobytes()
         if self._fit is None or self._fit[0] != data:
-            from replibo.surrogates.tanh_network import TanhNetwork
-
             rng = self.streams.surrogate_at(size)
-            network = TanhNetwork(self.space.dim, rng, device=self.device)
+            network = TanhNetwork(self.space.dim, rng)
             network.train(
                 X,
                 standardise(y)[0],
