@@ -33,7 +33,7 @@ test: $(VENV)/installed ## style, types, lint, tests, the whole workflow at smok
 	$(BIN)/mypy
 	$(BIN)/snakefmt --check .
 	$(BIN)/snakemake --lint
-	$(BIN)/python -m pytest -n $(CORES) --dist loadfile --durations 30
+	$(BIN)/python -m pytest -n $(CORES) --dist loadfile --no-loadscope-reorder --durations 30
 
 COUNT ?= 1000
 SEED ?= 1

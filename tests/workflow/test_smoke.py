@@ -159,7 +159,7 @@ def test_cores_order_and_blocks_do_not_change_a_trace(smoke: Project, tmp_path: 
         f"results/smoke/{paper}/{problem}/{algorithm}/seeds_{seed}.parquet"
         for paper, entry in entries.items()
         for problem in entry.problems_at("smoke")[:1]
-        for algorithm in (entry.settings("smoke", problem).algorithms or [])[:3]
+        for algorithm in (entry.settings("smoke", problem).algorithms or [])[:2]
         for block in entry.blocks("smoke", problem, algorithm)
         for seed in seed_list(block)
     ]
