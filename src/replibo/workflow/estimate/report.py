@@ -17,6 +17,7 @@ from replibo.workflow.estimate.plan import Job, Plan, makespan
 from replibo.workflow.estimate.profile import NOTHING, Seconds
 from replibo.workflow.estimate.timings import (
     Cost,
+    at_one_speed,
     at_published_speed,
     cost_in_paper,
     measured,
@@ -71,8 +72,8 @@ class Estimate:
         unknown: jobs that are not in it, for nothing like them was ever run.
         memory_mb: of the ``cores`` jobs that need the most, at once.
         disk_bytes: results and figures.
-        slowness: how many times as long this machine takes as the one that published, by which all the
-            seconds are; None where it is not known.
+        slowness: how many times as long this machine takes as the fastest one that published, by which
+            all the seconds are; None where it is not known.
     """
 
     lines: list[Line]
@@ -115,7 +116,10 @@ def estimate(
     plan = Plan(config)
     for target in targets:
         plan.add(target, scale)
-    every = {paper: measured(config, paper) for paper in config.papers}
+    every = {
+        paper: at_one_speed(entry, measured(config, paper))
+        for paper, entry in config.entries.items()
+    }
     slower = slowness(every)
     known = {paper: at_published_speed(own, slower or 1.0) for paper, own in every.items()}
     lines: dict[tuple[str, str], Line] = {}
@@ -211,10 +215,10 @@ def text(found: Estimate) -> str:
         f"{duration(found.wall_seconds)} on {found.cores} free cores, {found.memory_mb:.0f} MB of "
         f"memory, {found.disk_bytes / 1e6:.0f} MB of disk.{missing}"
     )
-    machine = "by the machine that was measured"
+    machine = "by the fastest machine that was measured"
     if found.slowness is not None:
         machine = (
-            "by the machine that published (this one takes "
+            "by the fastest machine that published (this one takes "
             f"{found.slowness:.2g} times as long, by the median of what was run on both)"
         )
     how = (
