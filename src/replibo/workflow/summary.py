@@ -17,10 +17,10 @@ def text(scale: str) -> str:
         overall = rows[0]["all readings"].partition(" (")[0]
         counts.setdefault(rows[0]["paper"], Counter())[overall] += 1
     words = [word for word in page.KINDS if any(own[word] for own in counts.values())]
-    table = [(paper, *(str(own[word] or "") for word in words)) for paper, own in counts.items()]
+    table = [(word, *(str(own[word] or "") for own in counts.values())) for word in words]
     lines = [
         f"Verdicts at scale {scale}:",
-        terminal.table(("paper", *words), table, words),
+        terminal.table(("claims", *counts), table, tuple(counts)),
         "",
         f"each claim:  replibo claims --scale {scale}, or results/{scale}/verdicts.md",
         f"figures:     figures/{scale}, each with its caption beside it",
