@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Literal
 
@@ -176,7 +176,7 @@ class Verdict:
 
 _JSON = TypeAdapter(list[Verdict])
 
-Reader = Callable[[Sequence[Pair]], Runs]
+Reader = Callable[[tuple[Pair, ...]], Runs]
 """Reads runs of some problems and algorithms alone."""
 
 
@@ -233,7 +233,7 @@ def _judged(
     standing = claim.pairs(entry, variation)
     there = [pair for pair in dict.fromkeys(standing.values()) if runs.has(*pair)]
     if read_alone and runs.cut_for_others(there):
-        runs = read_alone(there)
+        runs = read_alone(tuple(there))
     seen = runs.standing_for(standing)
     try:
         comparisons: list[Comparison] = measure(seen, **own.options)
@@ -297,7 +297,8 @@ def judge_all(config: Config, papers: Sequence[str], scale: str) -> list[Verdict
         read_by_any = {pair for claim in claims.values() for pair in claim.all_pairs(entry)}
         wanted = pairs.among(config, paper, scale, read_by_any)
         runs = read(config, paper, scale, wanted, target) if wanted else None
-        reader = partial(read, config, paper, scale, target=target)
+        # Remembered: the claims on one function's dimensions read the same runs
+        reader = lru_cache(8)(partial(read, config, paper, scale, target=target))
         found += [
             judge_claim(name, paper, claim, entry, runs, reader) for name, claim in claims.items()
         ]

@@ -190,3 +190,15 @@ def test_runs_of_one_problem_are_read_up_to_the_shortest_of_them(
         for trace, own in zip(traces.split(traces.read(path)), best, strict=True):
             assert trace.x[int(np.argmax(trace.y[:T]))] == own[0].tolist()
     assert "T = 8 of 20" in both.note(["f1"], ["random_search"])
+
+
+@given(st.permutations(range(8)))
+def test_the_runs_of_a_pair_are_found_wherever_its_rows_are(order: list[int]) -> None:
+    rows = pa.concat_tables(
+        block(values).set_column(1, "algorithm", pa.repeat(name, 4))
+        for name, values in (("go_ucb", np.eye(2)), ("random_search", -np.eye(2)))
+    )
+    runs = of_table(rows.take(order))
+    assert runs.algorithms("f1", ["random_search", "go_ucb"]) == ["random_search", "go_ucb"]
+    np.testing.assert_array_equal(runs.f("f1", "go_ucb"), np.eye(2))
+    np.testing.assert_array_equal(runs.f("f1", "random_search"), -np.eye(2))

@@ -8,6 +8,7 @@ of each pair its seeds, horizon, code and origin (`replibo.run.published`). The 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Collection, Mapping
@@ -152,9 +153,7 @@ def rows(paper: str, wanted: Collection[Pair], metadata: dict[str, Any]) -> list
     Raises:
         RepliboError: a file is missing or damaged.
     """
-    import pyarrow as pa
     import pyarrow.compute as pc
-    import pyarrow.parquet as pq
 
     folder = Path(paths.PUBLISHED, paper)
     parts = []
@@ -168,13 +167,22 @@ def rows(paper: str, wanted: Collection[Pair], metadata: dict[str, Any]) -> list
                 f"{path}: not the published file (its digest is wrong); publish the paper again, or "
                 "take the file from the repository"
             )
-        content = pq.ParquetFile(pa.BufferReader(whole)).read()
+        content = _decoded(whole)
         problem = content["problem"][0].as_py()
         names = sorted(algorithm for own, algorithm in wanted if own == problem)
         parts.append(
             content.filter(pc.is_in(content["algorithm"].cast("string"), arrow.strings(names)))
         )
     return parts
+
+
+@functools.cache
+def _decoded(content: bytes) -> pa.Table:
+    """The rows of a published file. Remembered: the claims read some files dozens of times."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    return pq.ParquetFile(pa.BufferReader(content)).read()
 
 
 def read(paper: str, wanted: Collection[Pair]) -> pa.Table:

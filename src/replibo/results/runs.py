@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -79,16 +80,19 @@ class Runs:
     left_out: str = ""
 
     @functools.cached_property
-    def _groups(self) -> dict[tuple[str, str], pa.Table]:
-        import pyarrow.compute as pc
+    def _groups(self) -> dict[Pair, pa.Table]:
+        import pyarrow as pa
 
-        groups = {}
-        for problem in pc.unique(self.table["problem"]).to_pylist():
-            rows = self.table.filter(pc.equal(self.table["problem"], arrow.scalar(problem)))
-            for algorithm in pc.unique(rows["algorithm"]).to_pylist():
-                own = pc.equal(rows["algorithm"], arrow.scalar(algorithm))
-                groups[problem, algorithm] = rows.filter(own)
-        return groups
+        (problems, problem), (algorithms, algorithm) = (
+            arrow.words(self.table[name]) for name in ("problem", "algorithm")
+        )
+        changes = np.flatnonzero((np.diff(problem) != 0) | (np.diff(algorithm) != 0)) + 1
+        parts: dict[Pair, list[pa.Table]] = {}
+        for first, end in itertools.pairwise([0, *changes.tolist(), len(problem)]):
+            if first < end:
+                pair = problems[problem[first]], algorithms[algorithm[first]]
+                parts.setdefault(pair, []).append(self.table.slice(first, end - first))
+        return {pair: pa.concat_tables(own) for pair, own in parts.items()}
 
     @property
     def scale(self) -> str:

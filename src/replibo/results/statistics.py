@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -135,22 +134,20 @@ def t_test_less(
             statistic = effect_size = math.copysign(math.inf, difference)
             p_value = 0.0 if difference < 0 else 1.0
     else:
-        import scipy.stats
+        from scipy.special import stdtr
 
-        with warnings.catch_warnings():
-            # SciPy warns of one constant sample; what is degenerate has been dealt with above.
-            warnings.filterwarnings("ignore", "Precision loss occurred", RuntimeWarning)
-            if paired:
-                result = scipy.stats.ttest_rel(first, second, alternative="less")
-            else:
-                result = scipy.stats.ttest_ind(
-                    first, second, equal_var=equal_variances, alternative="less"
-                )
-        statistic, p_value = float(result.statistic), float(result.pvalue)
-        degrees_of_freedom = float(result.df)
-        squares = sum(float(np.sum((sample - sample.mean()) ** 2)) for sample in samples)
-        pooled_variance = squares / sum(sample.size - 1 for sample in samples)
-        effect_size = difference / math.sqrt(pooled_variance)
+        # Written out: SciPy's own tests take a hundred times as long, and a table has hundreds of them.
+        sizes = np.array([sample.size for sample in samples])
+        variances = np.array([sample.var(ddof=1) for sample in samples])
+        pooled_variance = np.average(variances, weights=sizes - 1)
+        errors = (pooled_variance if equal_variances else variances) / sizes
+        if paired or equal_variances:
+            degrees_of_freedom = float(np.sum(sizes - 1))
+        else:
+            degrees_of_freedom = float(np.sum(errors) ** 2 / np.sum(errors**2 / (sizes - 1)))
+        statistic = float(difference / np.sqrt(np.sum(errors)))
+        p_value = float(stdtr(degrees_of_freedom, statistic))
+        effect_size = float(difference / np.sqrt(pooled_variance))
     return TestResult(
         statistic=statistic,
         p_value=p_value,

@@ -51,6 +51,12 @@ def values(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
     return np.from_dlpack(whole)
 
 
+def words(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray]:
+    """The different texts of a column, and for each row the place of its own among them."""
+    encoded = column.dictionary_encode().combine_chunks()
+    return encoded.dictionary.to_pylist(), values(encoded.indices)
+
+
 def scalar(value: str | float) -> Any:
     """What a column is compared with."""
     return strings([value])[0] if isinstance(value, str) else numbers(np.array([value]))[0]
