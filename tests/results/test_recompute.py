@@ -13,7 +13,9 @@ from replibo.config import load
 from replibo.config.models import Config
 from replibo.errors import RepliboError
 from replibo.results import publish, recompute
-from replibo.run import block, build, collect, loop, traces
+from replibo.run import block, build, collect, loop, pairs, traces
+from replibo.run.identity import run_identity
+from replibo.run.published import pairs_of, written
 
 
 @pytest.fixture
@@ -42,8 +44,8 @@ def config(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Confi
     return found
 
 
-def write(table: pa.Table) -> None:
-    metadata = {**traces.read_metadata(table), "rows": len(table)}
+def write(table: pa.Table, **known: object) -> None:
+    metadata = {**traces.read_metadata(table), "rows": len(table), **known}
     publish.write(Path("published/go_ucb"), metadata, publish.files_of("f1", table))
 
 
@@ -53,16 +55,34 @@ def test_the_same_code_makes_the_same_runs(config: Config) -> None:
     assert last == "1 of 1 runs are equal to the last bit."
 
 
-def test_a_last_bit_is_seen(config: Config) -> None:
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("this", ""),
+        ("", " (which code made it was not recorded)"),
+        ("other", " (older code made it)"),
+    ],
+)
+def test_a_last_bit_is_seen(code: str, said: str, config: Config) -> None:
     table = publish.read("go_ucb", [("f1", "random_search")])
     f = table["f"].to_numpy().copy()
     f[8 + 5] = np.nextafter(f[8 + 5], 2)  # the sixth query of seed 4
+    (own,) = pairs_of(pairs.published_metadata("go_ucb")).values()
+    if code == "this":
+        entry = config.paper("go_ucb")
+        code = run_identity(entry, "paper", "f1", "random_search")["code"]
+    own = dataclasses.replace(own, code=code, seeds=frozenset({3, 4}))
     position = table.column_names.index("f")
-    write(table.set_column(position, "f", pa.array(f)))
-    line, last, why = recompute.recompute(config, "go_ucb", ["f1/random_search"], 4)
-    assert "seed 4: 5 of 8 values of f equal, the next differs by 2e-16" in line
+    table = table.set_column(position, "f", pa.array(f))
+    write(table, **written({"f1/random_search": own}))
+    line, last, *why = recompute.recompute(config, "go_ucb", ["f1/random_search"], 4)
+    assert f"seed 4: 5 of 8 values of f equal, the next differs by 2e-16{said}, " in line
     assert last.startswith("0 of 1")
-    assert "published from Linux of another age. This is " in why and block.machine() in why
+    if said:
+        assert not why  # the processor explains nothing that was made by other code
+    else:
+        assert "published from Linux of another age. This is " in why[0]
+        assert block.machine() in why[0]
     line, _ = recompute.recompute(config, "go_ucb", seed=3)
     assert "8 of 8" in line
 

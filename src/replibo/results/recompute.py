@@ -13,6 +13,7 @@ from replibo.errors import RepliboError, allowed
 from replibo.problems.base import Array
 from replibo.results import publish
 from replibo.run import arrow, block, build, loop, pairs
+from replibo.run.identity import run_identity
 from replibo.run.pairs import Pair
 from replibo.run.published import pairs_of
 
@@ -22,7 +23,7 @@ def recompute(
 ) -> Iterator[str]:
     """Run one seed of each published problem and algorithm again, with the whole of its horizon; a line
     for each says whether f, which is published whole, is the same to the last bit at every query, and if
-    not, by how much the first other value differs.
+    not, by how much the first other value differs, and whether other code made it.
 
     Args:
         wanted: problems (``f1``) or pairs (``f1/go_ucb``); all where it is empty.
@@ -56,7 +57,12 @@ def recompute(
         parted = ""
         if same < min(len(before), len(after)):
             parted = f", the next differs by {abs(after[same] - before[same]):.1g}"
-            machines |= set(own.machine)
+            if not own.code:
+                parted += " (which code made it was not recorded)"
+            elif own.code != run_identity(config.paper(paper), "paper", problem, algorithm)["code"]:
+                parted += " (older code made it)"
+            else:
+                machines |= set(own.machine)
         yield (
             f"{key}, seed {number}: {same} of {len(before)} values of f equal{parted}, "
             f"{time.process_time() - started:.1f} CPU s"
@@ -64,8 +70,9 @@ def recompute(
     yield f"{equal} of {total} runs are equal to the last bit."
     if machines - {here := block.machine()}:
         yield (
-            f"The others were published from {'; '.join(sorted(machines))}. This is {here}. On another "
-            "processor the last bits of sums may differ, and an algorithm goes its own way from there."
+            f"Others of the same code were published from {'; '.join(sorted(machines))}. This is {here}. "
+            "On another processor the last bits of sums may differ, and an algorithm goes its own way "
+            "from there."
         )
 
 
