@@ -149,6 +149,7 @@ def test_what_misses_runs_names_the_target_that_makes_them(
         (FIGURE, "figures/quick/go_ucb/figure_1.pdf"),
         (TABLE, "results/quick/go_ucb/final_regret.csv"),
         (("claims", "--scale", "quick"), "results/quick/verdicts"),
+        (("claims", "go_ucb", "--scale", "quick"), "results/quick/go_ucb/verdicts.json"),
     ):
         status, error = said(capsys, *arguments)
         assert status == 2 and error.count("\n") == 1
@@ -171,7 +172,7 @@ def test_figures_and_tables_refuse_what_they_cannot_read_or_write(
         ((*TABLE[:-1], "a.docx"), "must end in csv, html, md or tex"),
         ((*FIGURE[:-1], "a.md"), "must end in pdf, png, svg or txt"),
         (("figure", "go_ucb", "figure_9", *FIGURE[3:]), "called 'figure_9'; allowed: figure_1"),
-        ((*FIGURE[:4], "huge", *FIGURE[5:]), "must be one of paper, quick or smoke, got 'huge'"),
+        ((*FIGURE[:4], "huge", *FIGURE[5:]), "one of paper, published, quick or smoke, got 'huge'"),
     ):
         status, error = said(capsys, *arguments)
         assert status == 2 and line in error, error
@@ -299,7 +300,7 @@ def test_runs_that_share_a_folder_do_not_share_journals(root: Path, tmp_path: Pa
         ((*RUN, "--seeds", "0", "--output", "."), "got a folder"),
         (
             ("claims", "--scale", "huge"),
-            "must be one of paper, quick or smoke, got 'huge'",
+            "must be one of paper, published, quick or smoke, got 'huge'",
         ),
     ],
     ids=str,
@@ -309,3 +310,51 @@ def test_more_bad_input(
 ) -> None:
     status, error = said(capsys, *arguments)
     assert status == 2 and line in error and error.count("\n") == 1
+
+
+def test_what_the_system_refuses_is_one_line_with_the_file(
+    elsewhere: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*arguments: object, **named: object) -> None:
+        raise PermissionError(13, "Permission denied", "published/go_ucb")
+
+    monkeypatch.setattr(load, "load", refused)
+    assert said(capsys, "claims") == (2, "replibo: published/go_ucb: Permission denied\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (
+            ("run", "go_ucb", "f1", "go_ucb", "--seeds", "0", "--output", "runs.csv"),
+            "--output: must end with .parquet, got runs.csv",
+        ),
+        (("page", "--output", "page.txt"), "--output: must end with .html, got page.txt"),
+    ],
+)
+def test_endings_are_checked(
+    arguments: tuple[str, ...], line: str, elsewhere: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said(capsys, *arguments) == (2, f"replibo: {line}\n")
+
+
+@pytest.mark.parametrize("command", ["run", "status"])
+def test_a_class_that_is_not_there_is_one_line(
+    command: str, elsewhere: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("own.yaml").write_text("go_ucb: {algorithms: {go_ucb: {type: go_ucb.GoUcbb}}}\n")
+    arguments = {
+        "run": ("go_ucb", "f1", "go_ucb", "--seeds", "0", "--output", "a.parquet"),
+        "status": ("go_ucb",),
+    }[command]
+    status, error = said(capsys, command, *arguments, "--scale", "smoke", "--config", "own.yaml")
+    assert status == 2 and error.count("\n") == 1
+    assert "go_ucb: type: there is no replibo.algorithms.go_ucb.GoUcbb" in error
+
+
+def test_a_place_is_no_setting(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("own.yaml").write_text("go_ucb: {algorithms: {random_search: {parameters: {space: 1}}}}\n")
+    run = ("run", "go_ucb", "f1", "random_search", "--seeds", "0", "--output", "a.parquet")
+    status, error = said(capsys, *run, "--scale", "smoke", "--config", "own.yaml")
+    assert status == 2 and error.count("\n") == 1
+    assert "go_ucb.algorithms.random_search.parameters.space: is unknown" in error

@@ -128,9 +128,14 @@ def test_a_wrong_super_is_one_line(cls: type[Algorithm]) -> None:
         ({"bounds": [(1, 0)]}, "bounds: must be finite and lower < upper, got"),
         ({"bounds": [1, 2]}, "bounds: must be one pair (lower, upper) a dimension, got [1, 2]"),
         ({"algorithm": "nothing"}, "type: must be a_gp_ucb.AGpUcb,"),
-        ({"n_initial": 0}, "n_initial: must be at least 1, got 0"),
+        ({"algorithm": 3}, "algorithm: must be a name or a subclass of Algorithm, got 3"),
+        ({"bounds": [(0, 1), (0,)]}, "bounds: must be one pair (lower, upper) a dimension, got"),
+        ({"n_iter": 1.5}, "n_iter: must be a whole number of at least 0, got 1.5"),
+        ({"seed": -1}, "seed: must be a whole number of at least 0, got -1"),
+        ({"function": lambda x: None}, "function: must return a number, got None"),
+        ({"n_initial": 0}, "n_initial: must be a whole number of at least 1, got 0"),
         ({"step": 1}, "RandomSearch: step is unknown; must be nothing"),
-        ({"n_iter": -1}, "n_iter: must be at least 0, got -1"),
+        ({"n_iter": -1}, "n_iter: must be a whole number of at least 0, got -1"),
     ],
 )
 def test_bad_arguments_are_one_line(arguments: dict[str, Any], line: str) -> None:
@@ -163,3 +168,26 @@ def test_published_traces_as_a_data_frame(root: Path) -> None:
 def test_there_is_nothing_else_in_the_package() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         replibo.nothing  # noqa: B018
+
+
+class Outside(Algorithm):
+    def ask(self, history: History, t: int) -> Proposal:
+        return Proposal(np.full(self.space.dim, 1.5))
+
+
+def test_a_proposal_outside_the_cube_is_refused() -> None:
+    with pytest.raises(RepliboError, match="Outside: its proposal must be a point of the 2-D unit"):
+        replibo.minimize(bowl, BOX, Outside)
+
+
+def test_a_function_may_overwrite_its_argument() -> None:
+    def greedy(x: Any) -> float:
+        value = bowl(x)
+        x[:] = 0
+        return value
+
+    plain, overwritten = (
+        replibo.minimize(one, BOX, "random_search", n_iter=2) for one in (bowl, greedy)
+    )
+    np.testing.assert_array_equal(plain.X, overwritten.X)
+    np.testing.assert_array_equal(plain.Y, overwritten.Y)

@@ -56,6 +56,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for line in str(error).splitlines():
             print(f"replibo: {line}", file=sys.stderr)
         return 2
+    except OSError as error:
+        if error.filename is None:
+            raise
+        print(f"replibo: {error.filename}: {files.reason(error)}", file=sys.stderr)
+        return 2
     except ModuleNotFoundError as error:
         if error.name not in EXTRAS:
             raise
@@ -90,10 +95,13 @@ def _check_lines(arguments: Sequence[str]) -> None:
 
 
 def _check_outputs(options: argparse.Namespace) -> None:
-    """Before the work starts: only a file, or nothing, may be where an output shall be."""
+    """Before the work starts: only a file, or nothing, may be where an output shall be, and traces are
+    parquet files."""
     outputs = getattr(options, "output", None) or []
     for path in outputs if isinstance(outputs, list) else [outputs]:
         files.check_target(path)
+        if options.command in ("run", "collect") and path.suffix != ".parquet":
+            raise RepliboError(f"--output: must end with .parquet, got {path}")
 
 
 def _load(options: argparse.Namespace) -> Config:

@@ -61,7 +61,10 @@ class Optimizer:
         noise_std: float = 0.0,
         **settings: Any,
     ) -> None:
-        box = np.asarray(bounds, dtype=float)
+        try:
+            box = np.asarray(bounds, dtype=float)
+        except (TypeError, ValueError):
+            box = np.empty(0)
         if box.ndim != 2 or box.shape[1] != 2 or not len(box):
             raise RepliboError(
                 f"bounds: must be one pair (lower, upper) a dimension, got {bounds!r}"
@@ -70,10 +73,13 @@ class Optimizer:
             raise RepliboError(f"bounds: must be finite and lower < upper, got {box.tolist()}")
         self._lower, self._upper = box.T
         dim = len(box)
-        self.n_initial = 2 * (dim + 1) if n_initial is None else n_initial
-        if self.n_initial < 1:
-            raise RepliboError(f"n_initial: must be at least 1, got {n_initial}")
+        self.n_initial = 2 * (dim + 1) if n_initial is None else _whole("n_initial", n_initial, 1)
+        _whole("seed", seed, 0)
         cls = registry.only("algorithms", algorithm) if isinstance(algorithm, str) else algorithm
+        if not (isinstance(cls, type) and issubclass(cls, Algorithm)):
+            raise RepliboError(
+                f"algorithm: must be a name or a subclass of Algorithm, got {algorithm!r}"
+            )
         self._streams = RunStreams("library", "function", cls.__name__, seed)
         self._initial = self._streams.initial().uniform(size=(self.n_initial, dim))
         self._history = History(dim, self.n_initial)
@@ -96,7 +102,12 @@ class Optimizer:
         if n < self.n_initial:
             unit = self._initial[n]
         else:
-            unit = self._algorithm.ask(self._history, n - self.n_initial + 1).x
+            unit = np.asarray(self._algorithm.ask(self._history, n - self.n_initial + 1).x)
+            if unit.shape != self._lower.shape or not ((unit >= 0) & (unit <= 1)).all():
+                raise RepliboError(
+                    f"{type(self._algorithm).__name__}: its proposal must be a point of the "
+                    f"{len(self._lower)}-D unit cube, got {unit}"
+                )
         inside: Array = np.clip(
             self._lower + (self._upper - self._lower) * unit, self._lower, self._upper
         )
@@ -123,6 +134,13 @@ class Optimizer:
         unit = (point - self._lower) / (self._upper - self._lower)
         self._history.append(unit, -float(y))
         self._algorithm.tell(self._history)
+
+
+def _whole(name: str, value: object, least: int) -> int:
+    """``value``, or a `RepliboError` where it is not a whole number from ``least`` on."""
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
+        raise RepliboError(f"{name}: must be a whole number of at least {least}, got {value!r}")
+    return int(value)
 
 
 @dataclass(frozen=True)
@@ -165,8 +183,7 @@ def minimize(
     Raises:
         RepliboError: a bad argument, or a value that is not finite.
     """
-    if n_iter < 0:
-        raise RepliboError(f"n_iter: must be at least 0, got {n_iter}")
+    _whole("n_iter", n_iter, 0)
     optimizer = Optimizer(
         bounds, algorithm, n_initial=n_initial, seed=seed, noise_std=noise_std, **settings
     )
@@ -177,7 +194,12 @@ def minimize(
         steps = track(steps, "minimizing")
     for _ in steps:
         x = optimizer.ask()
-        optimizer.tell(x, float(function(x)))
+        value = function(x.copy())
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise RepliboError(f"function: must return a number, got {value!r}") from None
+        optimizer.tell(x, number)
     best = int(np.argmin(optimizer.y))
     return Minimum(optimizer.X[best], float(optimizer.y[best]), optimizer.X, optimizer.y)
 

@@ -83,14 +83,12 @@ def _types(cls: type) -> dict[str, TypeAdapter[Any]]:
 def checked(cls: type, settings: Mapping[str, Any]) -> dict[str, Any]:
     """``settings`` with each value of the type that the constructor of ``cls`` declares.
 
-    Arguments that are not keyword-only are left as they are.
-
     Raises:
         SettingError: a value is out of its range or of another type (a bool or a text is no number),
             a setting without a default is missing, or there is no setting of that name.
     """
     result, known, types = dict(settings), parameters(cls), _types(cls)
-    for name in settings.keys() - known.keys() - inspect.signature(cls.__init__).parameters.keys():  # type: ignore[misc]
+    for name in settings.keys() - known.keys():
         raise SettingError(name, f"is unknown; must be {allowed(known)}", cls.__name__)
     for name, parameter in known.items():
         if name in settings:
@@ -116,7 +114,9 @@ class Checked(ABCMeta):
             f"{cls.__name__}: __init__ must call super().__init__({', '.join(own)}) first"
         )
         try:
-            made = super().__call__(*arguments, **checked(cls, settings))
+            places = inspect.signature(cls.__init__).parameters.keys() - parameters(cls)  # type: ignore[misc]
+            named = {name: settings.pop(name) for name in places & settings.keys()}
+            made = super().__call__(*arguments, **named, **checked(cls, settings))
         except SettingError as error:
             raise SettingError(error.key, error.what, cls.__name__) from None
         except TypeError as error:

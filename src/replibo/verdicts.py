@@ -291,7 +291,8 @@ def judge_all(config: Config, papers: Sequence[str], scale: str) -> list[Verdict
         RepliboError: files of runs are missing or damaged; a fault in the claims.
     """
     found = []
-    target = paths.verdicts(scale)[0]
+    one = len(papers) == 1
+    target = paths.judged(scale, papers[0]) if one else paths.verdicts(scale)[0]
     for paper in papers:
         claims, entry = load(config, paper), config.paper(paper)
         read_by_any = {pair for claim in claims.values() for pair in claim.all_pairs(entry)}

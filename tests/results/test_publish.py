@@ -75,6 +75,26 @@ def test_what_is_published_is_thin_exact_and_says_what_it_is(folder: Path) -> No
     assert traces.read_metadata(content)["scale"] == "paper"
 
 
+@pytest.mark.parametrize("fault", ["altered", "cut", "gone"])
+def test_a_file_that_stays_must_be_the_published_one(folder: Path, fault: str) -> None:
+    """Written anew beside others, a damaged file must not become the published one."""
+    published(source(), folder)
+    metadata = json.loads((folder / "metadata.json").read_text())
+    (name,), path = metadata["files"], folder / "f1.parquet"
+    content = path.read_bytes()
+    if fault == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(content[:-9] if fault == "cut" else content[:-9] + b"x" + content[-8:])
+    before = (folder / "metadata.json").read_bytes()
+    with pytest.raises(RepliboError, match=r"not the published file|cannot be read|not found"):
+        publish.write(folder, metadata, {name: None}, metadata["files"])
+    assert (folder / "metadata.json").read_bytes() == before
+    path.write_bytes(content)
+    publish.write(folder, metadata, {name: None}, metadata["files"])
+    assert path.read_bytes() == content
+
+
 def test_a_run_too_large_for_a_file_is_refused(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

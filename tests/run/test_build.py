@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from replibo.algorithms.random_search import RandomSearch
 from replibo.config import load
 from replibo.errors import RepliboError
 from replibo.run import build
@@ -32,3 +33,13 @@ def test_a_data_file_with_the_wrong_digest_is_not_used(root: Path, tmp_path: Pat
     path.write_text("QAgNO3(%),Qpva(%),Qtsc(%),Qseed(%),Qtot(uL/min),loss\n1,2,3,4,5,6\n")
     with pytest.raises(RepliboError, match=r"agnp\.csv: wrong digest: .*; delete it, and 'replibo"):
         on_real_data(tmp_path)
+
+
+def test_a_diagnostic_is_not_called_as_a_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RandomSearch, "diagnostics", {"f": "what is predicted", "own": "else"})
+    with pytest.raises(RepliboError) as caught:
+        build.experiment(load.load(), "go_ucb", "smoke", "f1", "random_search")
+    assert str(caught.value) == (
+        "go_ucb.algorithms.random_search.type: diagnostics of RandomSearch must not be called as a column "
+        "of the traces, got f"
+    )

@@ -159,7 +159,7 @@ def test_a_name_is_a_definition_a_module_or_the_function_that_hides_its_module(
     assert made.nodes("pack.sub.again.other") == {("pack.sub.again", "other")}
     assert ("pack.b", "UNUSED") in made.nodes("pack.b")
     for name in ("pack.a.nothing", "elsewhere.f", "pack.none"):
-        with pytest.raises(LookupError, match=f"must define {name}"):
+        with pytest.raises(LookupError, match=f"there is no {name}"):
             made.nodes(name)
 
 

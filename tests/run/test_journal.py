@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -171,3 +172,12 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(RepliboError, match="file/j: cannot be written"):
         Journal(tmp_path / "file" / "j", "id", 3)
+
+
+def test_numpys_numbers_are_kept_and_other_things_refused(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal", "identity", 0)
+    journal.append([np.int64(3), np.float64(0.1)])
+    with pytest.raises(RepliboError, match="a diagnostic must be a number, got <object"):
+        journal.append([object()])
+    journal.close()
+    assert Journal(tmp_path / "journal", "identity", 0).records == [[3.0, 0.1]]

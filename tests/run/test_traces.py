@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -170,3 +172,19 @@ def test_a_block_that_is_not_as_it_was_observed(content: pa.Table, fault: str) -
     traces.check_block(Path("a"), block(), [3, 4], 3)
     with pytest.raises(RepliboError, match=f"^a: .*{fault}"):
         traces.check_block(Path("a"), content, [3, 4], 3)
+
+
+@pytest.mark.parametrize(
+    ("diagnostics", "line"),
+    [
+        (
+            {"y": 1.0},
+            "seed 3, query 1: the diagnostic y must not be called as a column of the traces",
+        ),
+        ({"own": "much"}, "seed 3, query 1: the diagnostic own must be a number, got 'much'"),
+    ],
+)
+def test_what_is_no_diagnostic_is_refused(diagnostics: dict[str, Any], line: str) -> None:
+    with pytest.raises(RepliboError, match=line):
+        traces.check_diagnostics([traces.Trace(3, diagnostics=[diagnostics])])
+    traces.check_diagnostics([traces.Trace(3, diagnostics=[{"own": np.int64(1), "other": True}])])

@@ -219,3 +219,13 @@ def test_a_config_given_on_the_command_line_reaches_the_jobs(project: Project) -
 
     content = traces.read(project.path / target)
     assert len(content) == 2 * 7
+
+
+def test_a_figures_options_are_checked_before_anything_runs(project: Project) -> None:
+    overlay = project.path / "wrong.yaml"
+    overlay.write_text("go_ucb: {figures: {figure_1: {options: {nope: 1}}}}\n")
+    done = project.snakemake(
+        "-n", "figures/smoke/go_ucb/figure_1.pdf", "--configfile", overlay.name, check=False
+    )
+    assert done.returncode != 0
+    assert "replibo: config: go_ucb.figures.figure_1.options: must be " in done.stderr + done.stdout

@@ -280,3 +280,11 @@ def test_the_queue_runs_what_is_missing_and_publishes_it(small: Project, tmp_pat
     again = small.run(*command, "--at-once")
     assert "snakemake" not in (again.stdout + again.stderr).lower()
     assert published.read_bytes() == before
+
+
+def test_what_is_no_file_of_runs_is_passed_over(folder: Path) -> None:
+    run(0)
+    own = Path(paths.block("smoke", *PAIR, "1"))
+    own.symlink_to("nowhere")
+    os.mkfifo(own.with_name("seeds_2.parquet"))
+    assert survey()["random_search"].finished == {0}

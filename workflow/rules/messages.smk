@@ -16,6 +16,10 @@ def one_line(function):
             return function(*arguments)
         except RepliboError as error:
             sys.exit("\n".join(f"replibo: {line}" for line in str(error).splitlines()))
+        except OSError as error:
+            if error.filename is None:
+                raise
+            sys.exit(f"replibo: {error.filename}: {error.strerror}")
 
     return wrapped
 

@@ -400,11 +400,12 @@ class Config(Model):
     entries: dict[Name, PaperEntry] = Field(default={}, exclude=True)
     """Filled from the papers' files; not a key of config.yaml."""
 
-    def scale(self, name: str) -> str:
+    def scale(self, name: str, also: str = "") -> str:
         """A scale as files are named by it: ``quick``, or of a variant ``quick@VARIANT``.
 
         Args:
             name: a scale, with the variant's name or without.
+            also: another name that the caller allows, for the message.
 
         Raises:
             RepliboError: there is no such scale, or the config is not that variant's.
@@ -412,7 +413,9 @@ class Config(Model):
         base, at, variant = name.partition("@")
         if base not in SCALES or (at and variant != self.variant):
             names = [self.scale(scale) for scale in SCALES]
-            raise RepliboError(f"scale: must be one of {allowed(names)}, got {name!r}")
+            raise RepliboError(
+                f"scale: must be one of {allowed(names + [also] * bool(also))}, got {name!r}"
+            )
         return f"{base}@{self.variant}" if self.variant else base
 
     def paper(self, name: str) -> PaperEntry:

@@ -47,6 +47,16 @@ def _classes(kind: Kind, module: str) -> dict[str, type[Any]]:
     }
 
 
+def _unusable(kind: Kind, module: str) -> dict[str, type[Any]]:
+    """The classes that ``module`` itself defines and that are none of ``kind``."""
+    where = f"replibo.{kind}.{module}"
+    return {
+        name: cls
+        for name, cls in vars(importlib.import_module(where)).items()
+        if inspect.isclass(cls) and cls.__module__ == where and name not in _ROOTS.values()
+    }
+
+
 def _modules(kind: Kind) -> list[str]:
     return sorted(path.stem for path in (PACKAGE / kind).glob("*.py") if path.stem != "__init__")
 
@@ -67,6 +77,11 @@ def load(kind: Kind, name: str) -> type[Any]:
     module, _, cls = name.partition(".")
     found = _classes(kind, module).get(cls) if module in _modules(kind) else None
     if found is None:
+        own = _unusable(kind, module).get(cls) if module in _modules(kind) else None
+        if own is not None:
+            lacking = getattr(own, "__abstractmethods__", ())
+            lacks = f" that defines {allowed(lacking)}" if lacking else ""
+            raise RepliboError(f"type: {name} must be a public subclass of {_ROOTS[kind]}{lacks}")
         raise RepliboError(f"type: must be {allowed(names(kind))}, got {name!r}")
     return found
 

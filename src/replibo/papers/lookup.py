@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import importlib
-import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
@@ -19,54 +18,51 @@ def full_name(paper: str, name: str) -> str:
     return f"replibo.papers.{paper}.{name}"
 
 
-def check(kind: Kind, paper: str, name: str, where: str) -> None:
-    """Raise a `RepliboError` unless ``name`` is one of a module's own public functions, and takes what
-    this kind is given: runs, and but for claims the config's entry. By reading the source, since an
-    import of the module may be slow.
+def check(kind: Kind, paper: str, name: str, options: Mapping[str, Any], where: str) -> None:
+    """Raise a `RepliboError` unless ``name`` is one of a module's own public functions, is given what
+    this kind is given (runs, and but for claims the config's entry), and takes ``options``. By reading
+    the source, since an import of the module may be slow.
 
     Args:
-        where: the place in the config, for the message.
+        where: the entry's place in the config, for messages.
     """
+    own = f"{where}.{'measure' if kind == 'claims' else 'function'}"
     module, _, function = full_name(paper, name).rpartition(".")
     path = registry.PACKAGE.joinpath(*module.split(".")[1:]).with_suffix(".py")
     if not path.is_file():
-        raise RepliboError(f"{where}: must be a function of replibo.papers.{paper}, got {name!r}")
+        raise RepliboError(f"{own}: must be a function of replibo.papers.{paper}, got {name!r}")
     given = ["runs"] if kind == "claims" else ["runs", "entry"]
-    known = [
-        node.name
+    known = {
+        node.name: node.args
         for node in registry.syntax_tree(path).body
         if isinstance(node, ast.FunctionDef)
         and not node.name.startswith("_")
         and [argument.arg for argument in node.args.args] == given
-    ]
+    }
     if function not in known:
-        raise RepliboError(f"{where}: must be {allowed(known)} of {module}, got {function!r}")
+        raise RepliboError(f"{own}: must be {allowed(known)} of {module}, got {function!r}")
+    arguments = known[function]
+    defaults = {
+        argument.arg: default
+        for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    }
+    for option in options:
+        if option not in defaults:
+            raise RepliboError(f"{where}.options: must be {allowed(defaults)}, got {option!r}")
+    for option, default in defaults.items():
+        if default is None and option not in options:
+            raise RepliboError(f"{where}.options: {option} is missing")
 
 
 def load(
     kind: Kind, paper: str, name: str, options: Mapping[str, Any], where: str
 ) -> Callable[..., Any]:
-    """The function of this name, after a check that it takes ``options``.
-
-    Args:
-        where: the place of the entry in the config, for messages.
+    """The function of this name, after a `check`.
 
     Raises:
         RepliboError: there is no such function, or it takes other options.
     """
-    check(kind, paper, name, f"{where}.{'measure' if kind == 'claims' else 'function'}")
+    check(kind, paper, name, options, where)
     module, _, attribute = full_name(paper, name).rpartition(".")
     function: Callable[..., Any] = getattr(importlib.import_module(module), attribute)
-    keywords = [
-        parameter
-        for parameter in inspect.signature(function).parameters.values()
-        if parameter.kind is parameter.KEYWORD_ONLY
-    ]
-    known = [parameter.name for parameter in keywords]
-    for option in options:
-        if option not in known:
-            raise RepliboError(f"{where}.options: must be {allowed(known)}, got {option!r}")
-    for parameter in keywords:
-        if parameter.default is parameter.empty and parameter.name not in options:
-            raise RepliboError(f"{where}.options: {parameter.name} is missing")
     return function

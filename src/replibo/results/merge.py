@@ -251,7 +251,7 @@ class _Merged:
             **written(known),
             "rows": self.rows,
         }
-        files.write(folder, metadata, self.contents)
+        files.write(folder, metadata, self.contents, self.metadata["files"])
 
 
 def _is_of(key: str, problem: str) -> bool:

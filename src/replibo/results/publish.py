@@ -119,18 +119,24 @@ def _compressed(rows: pa.Table) -> bytes:
     return bytes(buffer.getvalue().to_pybytes())
 
 
-def write(folder: Path, metadata: dict[str, Any], contents: Mapping[str, bytes | None]) -> None:
+def write(
+    folder: Path,
+    metadata: dict[str, Any],
+    contents: Mapping[str, bytes | None],
+    published: Mapping[str, str] | None = None,
+) -> None:
     """Write published files and their metadata to ``folder``, in place of what was there.
 
     Args:
         contents: for each file its bytes, or None for one that stays as it is.
+        published: the digests of those that stay.
 
     Raises:
-        RepliboError: the folder cannot be written, or the metadata are too large; then nothing in it
-            has changed.
+        RepliboError: a file that stays is missing or not the published one, the folder cannot be
+            written, or the metadata are too large; then nothing in it has changed.
     """
     parts = {
-        name: files.read_bytes(folder / name) if content is None else content
+        name: _as_published(folder / name, (published or {})[name]) if content is None else content
         for name, content in contents.items()
     }
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(parts.items())}
@@ -160,20 +166,27 @@ def rows(paper: str, wanted: Collection[Pair], metadata: dict[str, Any]) -> list
     for name, digest in metadata["files"].items():
         if not any(pairs.holds(name, *pair) for pair in wanted):
             continue
-        path = folder / name
-        whole = files.read_bytes(path)
-        if hashlib.sha256(whole).hexdigest() != digest:
-            raise RepliboError(
-                f"{path}: not the published file (its digest is wrong); publish the paper again, or "
-                "take the file from the repository"
-            )
-        content = _decoded(whole)
+        content = _decoded(_as_published(folder / name, digest))
         problem = content["problem"][0].as_py()
         names = sorted(algorithm for own, algorithm in wanted if own == problem)
         parts.append(
             content.filter(pc.is_in(content["algorithm"].cast("string"), arrow.strings(names)))
         )
     return parts
+
+
+def _as_published(path: Path, digest: str) -> bytes:
+    """The content of a published file.
+
+    Raises:
+        RepliboError: it is missing or has another digest.
+    """
+    content = files.read_bytes(path)
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise RepliboError(
+            f"{path}: not the published file (its digest is wrong); take it from the repository"
+        )
+    return content
 
 
 @functools.cache

@@ -62,10 +62,15 @@ def run(
     job = build.experiment(config, paper, scale, problem, algorithm, given)
     overhead = time.process_time() - started
     name = f"{paper} {problem} {algorithm} seeds {seeds} at scale {scale}"
-    with while_querying:
-        done = loop.run_block(
-            job, block, journal_folder=folder, identity=journal, report=progress.reporter(name)
-        )
+    try:
+        with while_querying:
+            done = loop.run_block(
+                job, block, journal_folder=folder, identity=journal, report=progress.reporter(name)
+            )
+    except Exception as error:
+        error.add_note(f"in {name}")
+        raise
+    traces.check_diagnostics(done)
     metadata = {
         "paper": paper,
         "problem": problem,

@@ -21,7 +21,8 @@ from replibo.data.verify import fault_of
 from replibo.errors import RepliboError
 from replibo.problems.base import Array, Problem
 from replibo.run.loop import Experiment
-from replibo.settings import SettingError
+from replibo.run.traces import RUN_COLUMNS
+from replibo.settings import SettingError, checked
 from replibo.streams import RunStreams
 from replibo.threads import one_thread
 
@@ -124,6 +125,11 @@ def experiment(
     algorithm_entry = entry.algorithms[algorithm]
     where = f"{paper}.algorithms.{algorithm}"
     cls = _loaded(where, "algorithms", algorithm_entry.type)
+    if taken := sorted({*cls.diagnostics} & {*RUN_COLUMNS}):
+        raise RepliboError(
+            f"{where}.type: diagnostics of {cls.__name__} must not be called as a column of the traces, "
+            f"got {', '.join(taken)}"
+        )
 
     def make_algorithm(space: Space, streams: RunStreams) -> Algorithm:
         made: Algorithm = _made(where, cls, algorithm_entry.parameters, space, streams)
@@ -156,7 +162,7 @@ def _loaded(where: str, kind: registry.Kind, name: str) -> type[Any]:
 def _made(where: str, cls: type[Any], settings: dict[str, Any], *arguments: Any) -> Any:
     """``cls(*arguments, **settings)``; what is wrong with a setting is said with its place."""
     try:
-        return cls(*arguments, **settings)
+        return cls(*arguments, **checked(cls, settings))
     except SettingError as error:
         raise RepliboError(f"{where}.parameters.{error.key}: {error.what}") from None
     except RepliboError as error:

@@ -91,7 +91,7 @@ class Package:
         for name in names:
             found = self._resolve(name)
             if not found or (WHOLE in found[0] and found[0][0] != name):
-                raise LookupError(f"{self.root}: must define {name}")
+                raise LookupError(f"there is no {name}")
             queue += found
         reached: set[Node] = set()
         while queue:

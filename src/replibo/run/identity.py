@@ -15,6 +15,7 @@ from typing import Any
 
 from replibo.config.models import AlgorithmEntry, PaperEntry, ProblemEntry
 from replibo.data.manifest import load_manifest
+from replibo.errors import RepliboError
 from replibo.run import code
 
 # What every run depends on, besides its problem and its algorithm: the order of calls.
@@ -41,6 +42,11 @@ def run_identity(entry: PaperEntry, scale: str, problem: str, algorithm: str) ->
     number of seeds, the size of blocks)."""
     problem_entry, algorithm_entry = entry.problems[problem], entry.algorithms[algorithm]
     settings = entry.settings(scale, problem, algorithm)
+    names = code_names(problem_entry, algorithm_entry)
+    try:
+        digest = code.digest(*names, without=NO_NUMBERS)
+    except LookupError as error:
+        raise RepliboError(f"config: {problem}, {algorithm}: type: {error}") from None
     return {
         "problem": problem,
         "problem_type": problem_entry.type,
@@ -52,7 +58,7 @@ def run_identity(entry: PaperEntry, scale: str, problem: str, algorithm: str) ->
         "first_round": entry.first_round,
         "horizon": settings.horizon,
         "initial_points": settings.initial_points,
-        "code": code.digest(*code_names(problem_entry, algorithm_entry), without=NO_NUMBERS),
+        "code": digest,
     }
 
 

@@ -28,8 +28,17 @@ LONGEST_LINE = 2**26
 
 def line(before: bytes, number: int, record: Any) -> bytes:
     """The line of a record; ``before`` is the line before it (empty: the first)."""
-    text = b"%d %s" % (number, json.dumps(record, separators=(",", ":")).encode())
+    content = json.dumps(record, separators=(",", ":"), default=_number)
+    text = b"%d %s" % (number, content.encode())
     return b"%s %s\n" % (_checksum(before, text), text)
+
+
+def _number(value: Any) -> float:
+    """One of NumPy's numbers, as a diagnostic may be."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise RepliboError(f"a diagnostic must be a number, got {value!r}") from None
 
 
 def _checksum(before: bytes, text: bytes) -> bytes:

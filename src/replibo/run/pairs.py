@@ -121,7 +121,6 @@ def _metadata(path: Path, content: bytes) -> dict[str, Any]:
         raise RepliboError(f"{path}: not JSON ({error})") from None
     if not isinstance(found, dict) or found.get("checksum") != metadata.checksum(found):
         raise RepliboError(
-            f"{path}: damaged (its checksum is wrong or missing); publish the paper again, or take the "
-            "file from the repository"
+            f"{path}: damaged (its checksum is wrong or missing); take it from the repository"
         )
     return found

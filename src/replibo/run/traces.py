@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from replibo import files
-from replibo.errors import RepliboError
+from replibo.errors import RepliboError, allowed
 from replibo.run import arrow
 
 if TYPE_CHECKING:
@@ -73,6 +73,22 @@ class Trace:
             sha.update("\x1f".join(names).encode())
             sha.update(np.asarray([row[name] for name in names], dtype="<f8").tobytes())
         return sha.hexdigest()
+
+
+def check_diagnostics(traces: Sequence[Trace]) -> None:
+    """Raise a `RepliboError` where a diagnostic has the name of a column, or is no number."""
+    for trace in traces:
+        for query, row in enumerate(trace.diagnostics, 1):
+            for name, value in row.items():
+                if name in RUN_COLUMNS:
+                    fault = f"must not be called as a column of the traces ({allowed(RUN_COLUMNS)})"
+                elif not isinstance(value, (int, float, np.number, np.bool_)):
+                    fault = f"must be a number, got {value!r}"
+                else:
+                    continue
+                raise RepliboError(
+                    f"seed {trace.seed}, query {query}: the diagnostic {name} {fault}"
+                )
 
 
 def table(traces: Sequence[Trace], metadata: dict[str, Any]) -> pa.Table:

@@ -53,7 +53,8 @@ def table(base: Config, variant: Config, papers: Sequence[str], scale: str) -> T
     if not rows:
         raise RepliboError(
             f"no runs at {base.scale(scale)} nor {variant.scale(scale)}; 'snakemake --cores 2 "
-            f"{scale}' makes them, with '--configfile' those of the variant"
+            f"{'all' if scale == 'paper' else scale}' makes them, with '--configfile' those of the "
+            "variant"
         )
     caption = (
         f"Best noise-free value at the end: mean ± half of the {CONFIDENCE:.0%} interval (Student) over "

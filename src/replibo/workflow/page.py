@@ -20,6 +20,7 @@ from replibo import files, paths
 from replibo.config import claims
 from replibo.config.claims import Claim
 from replibo.config.models import Config
+from replibo.errors import RepliboError
 from replibo.run import pairs
 from replibo.workflow import targets
 from replibo.workflow.targets import OutputKind
@@ -77,7 +78,9 @@ def write(config: Config, scale: str, index: Path) -> None:
         RepliboError: figures, tables or verdicts are missing.
     """
     scale = targets.scale_of(config, scale)
-    pairs.require(inputs(config, scale), str(index))
+    if index.suffix != ".html":
+        raise RepliboError(f"--output: must end with .html, got {index}")
+    pairs.require(inputs(config, scale), paths.PAGE.format(scale=scale))
     import jinja2
 
     folder = index.parent

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import json
 import os
+import stat
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -92,7 +93,13 @@ def _standing(config: Config, paper: str, scale: str, problem: str, algorithm: s
     here = False
     folder = Path(paths.PAIR.format(**pair))
     for path in folder.glob("seeds_*.parquet"):
-        made_as, seeds = _made(path, path.stat().st_mtime_ns)
+        try:
+            found = path.stat()
+        except OSError:  # Snakemake has just removed it
+            continue
+        if not stat.S_ISREG(found.st_mode):
+            continue
+        made_as, seeds = _made(path, found.st_mtime_ns)
         if made_as == identity:
             here = True
             finished |= seeds.intersection(wanted)

@@ -57,7 +57,7 @@ def export(config: Config, raw: Mapping[str, Any]) -> None:
 
 def scale_of(config: Config, name: str) -> str:
     """A scale, or `published`, as files are named by it (`Config.scale`)."""
-    return name if name == paths.PUBLISHED else config.scale(name)
+    return name if name == paths.PUBLISHED else config.scale(name, also=paths.PUBLISHED)
 
 
 def scales(config: Config) -> list[str]:
@@ -200,7 +200,7 @@ def output_digest(config: Config, kind: OutputKind, paper: str, name: str) -> st
     """What a figure or table depends on besides the traces: its code, its entry, and the labels and
     colours of the paper."""
     entry = output_entry(config, kind, paper, name)
-    lookup.check(kind, paper, entry.function, f"config: {paper}.{kind}.{name}.function")
+    lookup.check(kind, paper, entry.function, entry.options, f"config: {paper}.{kind}.{name}")
     looks = {
         "output": entry.model_dump(),
         "paper": _shown(config, paper),
