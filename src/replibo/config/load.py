@@ -61,7 +61,7 @@ def parse(raw: Mapping[str, Any]) -> Config:
     papers = raw.get("papers") if isinstance(raw.get("papers"), list) else []
     entries: dict[str, PaperEntry] = {}
     faults: list[str] = []
-    for paper in papers or []:
+    for paper in dict.fromkeys(papers or []):  # twice is said below
         try:
             entries[paper] = PaperEntry.model_validate(raw.pop(paper, {}))
         except ValidationError as error:
@@ -71,7 +71,7 @@ def parse(raw: Mapping[str, Any]) -> Config:
     try:
         config = Config.model_validate({**raw, "entries": {}})
     except ValidationError as error:
-        faults += _faults(Config, error, "")
+        faults += _faults(Config, error, "", also=papers or [])
     if faults:
         raise RepliboError("\n".join(faults))
     return config.model_copy(update={"entries": entries})
@@ -86,14 +86,17 @@ def load(folder: Path = Path("config"), overlays: Sequence[Path] = ()) -> Config
     return parse(read(folder, overlays))
 
 
-def _faults(model: type[BaseModel], error: ValidationError, prefix: str) -> list[str]:
+def _faults(
+    model: type[BaseModel], error: ValidationError, prefix: str, also: Sequence[str] = ()
+) -> list[str]:
+    """A line for each fault; ``also``: keys of the top level that the model does not have."""
     lines = []
     for fault in error.errors(include_url=False):
         location = [part for part in fault["loc"] if part != "[key]"]
         where = prefix + ".".join(str(part) for part in location)
         match fault["type"]:
             case "extra_forbidden":
-                keys = _keys(model, location[:-1])
+                keys = [*_keys(model, location[:-1]), *(also if len(location) == 1 else ())]
                 what = f"unknown key; allowed: {allowed(keys)}" if keys else "unknown key"
             case "missing":
                 what = "missing"

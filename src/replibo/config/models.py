@@ -13,7 +13,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    PositiveInt,
     model_validator,
 )
 
@@ -43,6 +42,9 @@ Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=100)]
 FunctionName = Annotated[str, Field(pattern=r"^([a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*$")]
 
 LARGEST_HORIZON = 1_000_000
+# Strict: no bool, no text, no 8.0
+Rounds = Annotated[int, Field(ge=1, le=LARGEST_HORIZON, strict=True)]
+Size = Annotated[int, Field(gt=0, strict=True)]
 
 
 def _unique(names: list[str]) -> list[str]:
@@ -97,17 +99,17 @@ class RunSettings(Model):
 
     seeds: Seeds | None = None
     """Seeds, ``FIRST-LAST`` (both included) or one number."""
-    horizon: Annotated[int, Field(ge=1, le=LARGEST_HORIZON)] | None = None
+    horizon: Rounds | None = None
     """T: the last round."""
-    horizons: dict[Name, Annotated[int, Field(ge=1, le=LARGEST_HORIZON)]] = {}
+    horizons: dict[Name, Rounds] = {}
     """T of single algorithms that run to another round than the problem's ``horizon``."""
-    initial_points: Annotated[int, Field(ge=1, le=LARGEST_HORIZON)] | None = None
+    initial_points: Rounds | None = None
     """Number of initial points, shared by all algorithms of a seed."""
     algorithms: Names | None = None
     """Names of the algorithms to run."""
     add_algorithms: Names = []
     """Names of algorithms to run besides those, inherited or not."""
-    seeds_per_job: PositiveInt | None = None
+    seeds_per_job: Size | None = None
     """Seeds that one process runs; the traces do not depend on it."""
 
     def over(self, lower: RunSettings) -> RunSettings:
@@ -152,7 +154,7 @@ class AlgorithmEntry(Model):
     """Marker in every figure: colour says the method, line and marker say which variant."""
     parameters: dict[str, Any] = {}
     """Keyword arguments of the class."""
-    seeds_per_job: PositiveInt | None = None
+    seeds_per_job: Size | None = None
     """Overrides the problem's ``seeds_per_job`` where this algorithm is much faster or slower."""
 
 
@@ -161,7 +163,7 @@ class AlgorithmSettings(Model):
 
     seeds: Seeds | None = None
     """Seeds, where the algorithm is too slow for the problem's."""
-    seeds_per_job: PositiveInt | None = None
+    seeds_per_job: Size | None = None
     """Seeds that one process runs."""
 
 
@@ -393,9 +395,9 @@ class Config(Model):
     """Folder of the downloaded files."""
     data_mirror: str | None = None
     """Folder or URL with the data files; goes before the files' own addresses."""
-    memory_mb: PositiveInt = 1500
+    memory_mb: Size = 1500
     """Memory in MB that one job of runs asks a cluster for where its method was never measured."""
-    runtime_minutes: PositiveInt = 60
+    runtime_minutes: Size = 60
     """Minutes that one job of runs asks a cluster for where its method was never measured."""
     entries: dict[Name, PaperEntry] = Field(default={}, exclude=True)
     """Filled from the papers' files; not a key of config.yaml."""
