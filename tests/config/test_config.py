@@ -169,7 +169,6 @@ FAULTS = {
     "go_ucb: {figures: {figure_1: {problems: [f9]}}}": r"figures\.figure_1\.problems: no problem is",
     "go_ucb: {defaults: {algorithms: [go_ucb, go_ucb]}}": "must hold each name once, got 'go_ucb' twice",
     "papres: [go_ucb]": r"config: papres: unknown key; allowed: bbo, .*data_dir, .*go_ucb, .*papers",
-    "papers: [go_ucb, go_ucb]": r"config: papers: must hold each name once, got 'go_ucb' twice",
     "go_ucb: {defaults: {horizon: true}}": r"defaults\.horizon: must be a valid integer, got true",
     "go_ucb: {defaults: {initial_points: 8.0}}": r"initial_points: must be a valid integer, got 8\.0",
     "memory_mb: lots": r"memory_mb: must be a valid integer.*got \"lots\"",

@@ -71,7 +71,7 @@ def parse(raw: Mapping[str, Any]) -> Config:
     try:
         config = Config.model_validate({**raw, "entries": {}})
     except ValidationError as error:
-        faults += _faults(Config, error, "", also=papers or [])
+        faults += _faults(Config, error, "", also=list(dict.fromkeys(papers or [])))
     if faults:
         raise RepliboError("\n".join(faults))
     return config.model_copy(update={"entries": entries})
