@@ -20,6 +20,9 @@ from replibo.run.identity import run_identity
 if TYPE_CHECKING:
     import pyarrow as pa
 
+OTHER = "Snakemake makes it again, where it is given this config"
+"""What to do about runs with other settings; nothing need be deleted."""
+
 
 def read_pair(config: Config, paper: str, scale: str, problem: str, algorithm: str) -> pa.Table:
     """The runs of one problem and algorithm from the file that outputs read (`replibo.run.pairs.file`).
@@ -33,7 +36,7 @@ def read_pair(config: Config, paper: str, scale: str, problem: str, algorithm: s
         return collect(config, paper, scale, problem, algorithm)
     content = traces.read(path)
     if fault := _foreign_collected(content, path, entry, paper, scale, problem, algorithm):
-        raise RepliboError(f"{path}: {fault}; delete it, and its rule makes it again")
+        raise RepliboError(f"{path}: {fault}; {OTHER}")
     return content
 
 
@@ -77,7 +80,7 @@ def collect(config: Config, paper: str, scale: str, problem: str, algorithm: str
             content = traces.read(path)
             found = metadata.check(metadata.Block, traces.read_metadata(content), path)
             if fault := _foreign(found, entry, paper, scale, problem, algorithm):
-                raise RepliboError(f"{path}: {fault}; delete it, and its rule makes it again")
+                raise RepliboError(f"{path}: {fault}; {OTHER}")
             traces.check_block(path, content, seed_list(block), queries)
         except RepliboError as error:
             faults.append(str(error))
