@@ -193,10 +193,10 @@ def test_the_other_commands_end_as_well(
 
     monkeypatch.setattr(cli, {"figure": "_output"}.get(name, f"_{name}"), half)
     arguments = {
-        "figure": ["figure", "go_ucb", "figure_1", "--scale", "quick"],
-        "collect": ["collect", "go_ucb", "f1", "go_ucb", "--scale", "quick"],
+        "figure": ["figure", "go_ucb", "figure_1", "--output", str(tmp_path / "a.png")],
+        "collect": ["collect", "go_ucb", "f1", "go_ucb", "--output", str(tmp_path / "a.parquet")],
     }[name]
-    assert cli.main([*arguments, "--output", str(tmp_path / "a.png")]) == 143
+    assert cli.main([*arguments, "--scale", "quick"]) == 143
     assert capsys.readouterr().err == LINE.format("SIGTERM")
     assert list(tmp_path.iterdir()) == []
 

@@ -145,7 +145,7 @@ def test_the_data_target_fetches_every_file(project: Project) -> None:
     ("arguments", "line"),
     [
         (["quick", "--config", "papers=7"], "config: papers: must be a list of papers, got 7"),
-        (["quick", "--config", "papres=1"], "config: papres: unknown key; allowed: data_dir"),
+        (["quick", "--config", "papres=1"], "config: papres: unknown key; allowed: bbo, data_dir"),
         (
             [
                 "quick",

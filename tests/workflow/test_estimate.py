@@ -437,7 +437,10 @@ def test_single_files_and_papers(root: Path) -> None:
         ),
         (("figures/paper/go_ucb/figure_9.pdf",), "no figure called 'figure_9'; allowed: figure_1"),
         (("figures/paper/go_ucb/figure_1.jpg",), "no target is called"),
-        (("figures/huge/go_ucb/figure_1.pdf",), "must be one of paper, quick or smoke, got 'huge'"),
+        (
+            ("figures/huge/go_ucb/figure_1.pdf",),
+            "one of paper, published, quick or smoke, got 'huge'",
+        ),
         (("figures/paper/nope/figure_1.pdf",), "no paper is called 'nope'"),
         (("results/paper/go_ucb/f9/gp_ei/seeds_0.parquet",), "no problem called 'f9'"),
         (

@@ -88,7 +88,8 @@ def test_a_variant_is_no_target_of_the_base_and_the_other_way_round(extended: Pr
     )
     assert done.returncode == 2
     assert done.stderr == (
-        "replibo: scale: must be one of paper@mine, quick@mine or smoke@mine, got 'smoke@other'\n"
+        "replibo: scale: must be one of paper@mine, published, quick@mine or smoke@mine, got "
+        "'smoke@other'\n"
     )
 
 
