@@ -57,10 +57,9 @@ def _by_hand(acquisition_: str, history: History, streams: RunStreams, **setting
         warnings.simplefilter("ignore")
         optimizer = skopt.Optimizer(
             [(0.0, 1.0)] * history.X.shape[1],
-            n_initial_points=history.n_initial,
             acq_func=NAMES[acquisition_],
             random_state=seed,
-            **settings,
+            **{"n_initial_points": history.n_initial, **settings},
         )
         for i, (u, y) in enumerate(zip(history.X, history.y, strict=True)):
             optimizer.tell(u.tolist(), -float(y), fit=i == len(history) - 1)
@@ -82,6 +81,19 @@ def test_proposals_are_the_stock_optimizers(name: Any, seed: int, n: int) -> Non
     # the proposal stems from the model, not from the initial design
     assert optimizer._n_initial_points <= 0
     assert np.all((proposal.x >= 0) & (proposal.x <= 1))
+
+
+@pytest.mark.parametrize("n", [5, 9, 10])
+def test_ten_initial_points_are_the_stock_optimizers_default(n: int) -> None:
+    history = _history(0, n)
+    default = _default(skopt.Optimizer, "n_initial_points")
+    assert default == _default(skopt.gp_minimize, "n_initial_points") == 10
+    algorithm = ScikitOptimize(Space(1), STREAMS, acquisition="EI", n_initial_points=default)
+    optimizer, expected = _by_hand(
+        "EI", history, STREAMS, avoid_duplicates=False, n_initial_points=default
+    )
+    np.testing.assert_array_equal(algorithm.ask(history, n + 1).x, expected)
+    assert len(optimizer.models) == (1 if n >= 10 else 0)  # uniform until then
 
 
 def test_several_dimensions() -> None:
@@ -264,7 +276,11 @@ def test_the_optimizer_gets_no_other_settings_than_these(monkeypatch: Any) -> No
 def test_names_of_the_acquisitions() -> None:
     assert ACQUISITIONS == NAMES
     name = "scikit_optimize.ScikitOptimize"
-    assert registry.parameters("algorithms", name) == ("acquisition", "avoid_duplicates")
+    assert registry.parameters("algorithms", name) == (
+        "acquisition",
+        "avoid_duplicates",
+        "n_initial_points",
+    )
     with pytest.raises(RepliboError, match="must be 'EI', 'PI' or 'UCB', got 'LCB'") as error:
         ScikitOptimize(Space(1), STREAMS, acquisition="LCB")  # type: ignore[arg-type]
     assert "\n" not in str(error.value)

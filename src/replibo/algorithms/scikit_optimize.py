@@ -9,13 +9,14 @@ import numpy as np
 
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
 from replibo.errors import RepliboError
+from replibo.settings import Count
 from replibo.streams import RunStreams
 
 ACQUISITIONS = {"EI": "EI", "PI": "PI", "UCB": "LCB"}
 
 
 class ScikitOptimize(Algorithm):
-    """``skopt.Optimizer`` with a GP and default settings, by ask and tell, minimising -y.
+    """``skopt.Optimizer`` with a GP, by ask and tell, minimising -y; two of its defaults are settings.
 
     scikit-optimize keeps a random state from call to call. Here each query is asked of a fresh
     optimizer that is told the whole history and seeded by the query's own stream; it fits one GP, as
@@ -25,6 +26,9 @@ class ScikitOptimize(Algorithm):
         acquisition: ``EI`` and ``PI`` (xi = 0.01) or ``UCB`` (scikit-optimize's LCB, kappa = 1.96).
         avoid_duplicates: scikit-optimize 0.10 replaces a proposal that it has made before by a
             uniform random point, unless told otherwise; the releases of the paper's time repeat it.
+        n_initial_points: how many observations the first GP needs, the initial points included; until
+            then the proposals are uniform. None: the initial points alone. scikit-optimize's default
+            is 10.
     """
 
     late_imports: ClassVar[tuple[str, ...]] = ("skopt",)
@@ -36,12 +40,14 @@ class ScikitOptimize(Algorithm):
         *,
         acquisition: Literal["EI", "PI", "UCB"],
         avoid_duplicates: bool = False,
+        n_initial_points: Count | None = None,
     ) -> None:
         super().__init__(space, streams)
         if space.candidates is not None:
             raise RepliboError("scikit-optimize: the problem must be continuous, got a finite pool")
         self.acquisition = acquisition
         self.avoid_duplicates = avoid_duplicates
+        self.n_initial_points = n_initial_points
 
     def ask(self, history: History, t: int) -> Proposal:
         import skopt
@@ -52,7 +58,7 @@ class ScikitOptimize(Algorithm):
             optimizer = skopt.Optimizer(
                 [(0.0, 1.0)] * self.space.dim,
                 base_estimator="GP",
-                n_initial_points=history.n_initial,
+                n_initial_points=self.n_initial_points or history.n_initial,
                 acq_func=ACQUISITIONS[self.acquisition],
                 acq_func_kwargs={"xi": 0.01, "kappa": 1.96},
                 avoid_duplicates=self.avoid_duplicates,
