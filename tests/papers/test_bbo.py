@@ -615,6 +615,14 @@ def test_turns_up() -> None:
     assert outcomes(measures.turns_up(runs, steps=[20])) == ["open"]
 
 
+def test_turns_up_since_another_number_of_steps() -> None:
+    losses = {1000: 2 + SPREAD, 2000: 3 + SPREAD, 3000: 2.5 + SPREAD}
+    runs = cells_of({n: {"gp_ei": values} for n, values in losses.items()})
+    assert outcomes(measures.turns_up(runs, steps=[20])) == ["contradicted"]
+    (found,) = measures.turns_up(runs, steps=[20], since=1000)
+    assert found.outcome == "supported" and "at N = 1000, " in found.ours
+
+
 @pytest.mark.parametrize(
     ("largest", "expected"),
     [(2.0, "supported"), (1.9, "supported"), (1.0, "contradicted"), (3.0, "contradicted")],

@@ -166,14 +166,16 @@ def turns_up(
     *,
     steps: Sequence[int] = STEPS,
     algorithms: Sequence[str] = ("gp_ei",),
+    since: int | None = None,
     reading: str | Reading = REPORTED,
 ) -> list[Comparison]:
-    """At fixed T the performance is worse (larger) at the table's largest N than at the one before:
-    Welch's test."""
+    """At fixed T the performance is worse (larger) at the table's largest N than at the one before, or at
+    N = ``since``: Welch's test."""
 
     def compare(t: int) -> tuple[list[Comparison], list[str]]:
         before, largest = iterations_of(t)[-2:]
-        return _changed(runs, t, algorithms, (before, largest), reading_of(reading), "larger")
+        numbers = before if since is None else since, largest
+        return _changed(runs, t, algorithms, numbers, reading_of(reading), "larger")
 
     return _table_by_table(steps, compare)
 
