@@ -6,8 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError
+from replibo.problems.base import Array
 from replibo.results.comparisons import MissingRunsError, Outcome, Undecided
 from replibo.results.intervals import Interval
 from replibo.results.runs import Runs
@@ -77,6 +80,19 @@ def cpu_seconds_a_query(runs: Runs, problem: str, algorithm: str) -> float:
     initial = runs.initial_points(problem) if runs.entry.first_round == "search" else 0
     asked = timings.get("queries", 0) - timings.get("runs", 0) * initial
     return cpu_seconds(runs, problem, algorithm) / asked if asked else math.nan
+
+
+def cpu_seconds_by_query(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Array]:
+    """How the mean CPU seconds of a query grow: the number of the query in the middle of each bin of the
+    profile (`replibo.run.collect.timings`; the first bin is left out), and its seconds; both empty where
+    nothing was recorded."""
+    timings = _timings(runs, problem, algorithm)
+    bins = {int(first): seconds for first, seconds in timings.get("profile", {}).items()}
+    if not bins:
+        return np.empty(0), np.empty(0)
+    edges = np.array([*bins, timings["queries"] // timings["runs"] + 1], dtype=float)
+    seconds = np.array(list(bins.values())) / timings["runs"] / np.diff(edges)
+    return np.sqrt(edges[:-1] * (edges[1:] - 1))[1:], seconds[1:]
 
 
 def _timings(runs: Runs, problem: str, algorithm: str) -> dict[str, Any]:

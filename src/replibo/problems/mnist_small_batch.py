@@ -1,4 +1,4 @@
-"""The inner problem of the BBO paper with the batches of its proof: one example a step."""
+"""The inner problem of the BBO paper with the batches of its algorithms: one example a step."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from replibo.problems.networks.small_batch import SmallBatchNetwork
 class MnistSmallBatch(MnistCnn):
     """Minus the validation loss of the network of `MnistCnn`, trained on batches of a few images.
 
-    The proof of Theorem 1 (Fu et al. 2024, B.4) draws one example a step: ``batch_size`` 1. Networks and
-    settings are those of `MnistCnn`; only the passes over the validation and test sets take more images
+    Algorithms 1 and 2 (line 3) and the proof of Theorem 1 (B.4; Fu et al. 2024) take one example a step:
+    ``batch_size`` 1. Networks and settings are those of `MnistCnn`; only the passes over the validation and test sets take more images
     at a time.
     """
 

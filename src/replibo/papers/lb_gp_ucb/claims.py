@@ -35,6 +35,9 @@ from replibo.streams import generator
 RESAMPLES = 10_000
 """Of the bootstrap."""
 
+ROUND_OFF = 1e-12
+"""Of logarithms of length scales: less is no evidence."""
+
 
 def _mean(values: Array) -> str:
     """``mean ± standard error``."""
@@ -99,40 +102,93 @@ def length_scale_closer(
     Args:
         optimal_length_scale: θ̂*; None takes the oracle's of the config.
     """
-    optimal = oracle_length_scale(runs, problem, optimal_length_scale)
+    optimal = _optimal(runs, problem, optimal_length_scale)
+    return decided([_closer(runs, problem, algorithm, other, optimal) for other in others])
+
+
+def length_scale_sides(
+    runs: Runs,
+    *,
+    problem: str,
+    above: Sequence[str] = (),
+    below: Sequence[str] = (),
+    optimal_length_scale: float | None = None,
+) -> list[Comparison]:
+    """The median length scales of ``above`` lie above θ̂*, those of ``below`` below it.
+
+    Per seed the median over the rounds; Wilcoxon's signed-rank test of log θ - log θ̂*.
+    """
+    optimal = _optimal(runs, problem, optimal_length_scale)
+    return decided(
+        [_side(runs, problem, name, optimal, -1) for name in above]
+        + [_side(runs, problem, name, optimal, 1) for name in below]
+    )
+
+
+def closer_and_below(
+    runs: Runs,
+    *,
+    problem: str,
+    variants: Sequence[str],
+    other_variants: Sequence[str],
+    optimal_length_scale: float | None = None,
+) -> list[Comparison]:
+    """For each a the length scales of ``variants`` are closer to θ̂* than those of ``other_variants``,
+    which lie below it; tests as above.
+
+    Args:
+        variants, other_variants: by a, in the same order.
+    """
+    optimal = _optimal(runs, problem, optimal_length_scale)
+    pairs = list(zip(variants, other_variants, strict=True))
+    return decided(
+        [_closer(runs, problem, own, other, optimal) for own, other in pairs]
+        + [_side(runs, problem, other, optimal, 1) for other in other_variants]
+    )
+
+
+def _optimal(runs: Runs, problem: str, given: float | None) -> float:
+    optimal = oracle_length_scale(runs, problem, given)
     if optimal is None:
         raise MissingRunsError(f"no optimal length scale of {problem}: the config has no oracle")
-    medians = {
-        name: dict(
-            zip(
-                runs.seeds(problem, name).tolist(),
-                np.median(diagnostic(runs, problem, name, "length_scale"), axis=1).tolist(),
-                strict=False,
-            )
-        )
-        for name in (algorithm, *others)
-    }
+    return optimal
 
-    def shown(name: str) -> str:
-        overall = np.median(diagnostic(runs, problem, name, "length_scale"))
-        return f"{label_of(runs, name)} {overall:.3g}"
 
-    tests = []
-    for other in others:
-        common = sorted(medians[algorithm].keys() & medians[other].keys())
-        own, theirs = (
-            np.abs(np.log([medians[name][seed] for seed in common]) - math.log(optimal))
-            for name in (algorithm, other)
-        )
-        difference = own - theirs
-        difference[np.abs(difference) < 1e-12] = 0.0  # round-off of the logarithms is no evidence
-        p, reverse = (statistics.signed_rank_less(sign * difference) for sign in (1, -1))
-        text = (
-            f"median θ of {shown(algorithm)}, of {shown(other)} (θ̂* {optimal:.3g}), "
-            f"closer in {np.sum(difference < 0)} of {len(common)} seeds"
-        )
-        tests.append(Undecided(text, p, reverse))
-    return decided(tests)
+def _log_ratios(runs: Runs, problem: str, name: str, optimal: float) -> dict[int, float]:
+    """For each seed log θ - log θ̂* of its median length scale; 0 where that is round-off."""
+    medians = np.median(diagnostic(runs, problem, name, "length_scale"), axis=1)
+    ratios = np.log(medians) - math.log(optimal)
+    ratios[np.abs(ratios) < ROUND_OFF] = 0.0
+    return dict(zip(runs.seeds(problem, name).tolist(), ratios.tolist(), strict=True))
+
+
+def _median(runs: Runs, problem: str, name: str) -> str:
+    overall = np.median(diagnostic(runs, problem, name, "length_scale"))
+    return f"{label_of(runs, name)} {overall:.3g}"
+
+
+def _closer(runs: Runs, problem: str, algorithm: str, other: str, optimal: float) -> Undecided:
+    own, theirs = (_log_ratios(runs, problem, name, optimal) for name in (algorithm, other))
+    common = sorted(own.keys() & theirs.keys())
+    difference = np.array([abs(own[seed]) - abs(theirs[seed]) for seed in common])
+    difference[np.abs(difference) < ROUND_OFF] = 0.0
+    p, reverse = (statistics.signed_rank_less(sign * difference) for sign in (1, -1))
+    text = (
+        f"median θ of {_median(runs, problem, algorithm)}, of {_median(runs, problem, other)} "
+        f"(θ̂* {optimal:.3g}), closer in {np.sum(difference < 0)} of {len(common)} seeds"
+    )
+    return Undecided(text, p, reverse)
+
+
+def _side(runs: Runs, problem: str, name: str, optimal: float, sign: int) -> Undecided:
+    """θ below θ̂* (``sign`` 1) or above it (-1)."""
+    ratios = np.array(list(_log_ratios(runs, problem, name, optimal).values()))
+    p, reverse = (statistics.signed_rank_less(own * ratios) for own in (sign, -sign))
+    text = (
+        f"median θ of {_median(runs, problem, name)}, {'below' if sign == 1 else 'above'} θ̂* "
+        f"{optimal:.3g} in {np.sum(sign * ratios < 0)} of {len(ratios)} seeds"
+    )
+    return Undecided(text, p, reverse)
 
 
 # Claim 3

@@ -11,12 +11,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from replibo.errors import RepliboError, allowed
-from replibo.papers.common import label_of, outcome
+from replibo.papers.common import cpu_seconds_by_query, label_of, outcome, problem_label
 from replibo.papers.neuralbo.printed import BASELINES, T_TESTS
 from replibo.papers.neuralbo.statistics import LEVEL, Cell, compare
 from replibo.papers.neuralbo.traces import final_values_of, function_of, synthetic_problems
-from replibo.results import statistics
-from replibo.results.comparisons import Comparison, MissingRunsError, Outcome
+from replibo.problems.base import Array
+from replibo.results import regret, statistics
+from replibo.results.comparisons import Comparison, MissingRunsError, Outcome, Undecided, decided
+from replibo.results.intervals import student_interval
 from replibo.results.runs import Runs
 from replibo.results.tables import p_value
 
@@ -145,3 +147,75 @@ def normally_distributed(
                 )
             )
     return _counted(cells)
+
+
+# Claims 8 and 9: what the abstract of the theory promises
+
+
+def sublinear_regret(
+    runs: Runs, *, problems: Sequence[str], algorithm: str = "neural_bo"
+) -> list[Comparison]:
+    """The cumulative regret R_t grows as a power of t below 1 (Theorem 1): Student's test of its exponent
+    over the seeds, for each problem."""
+    _require(runs, problems, (algorithm,))
+    tests = []
+    for problem in problems:
+        asked = runs.rounds(problem, algorithm) > 0
+        if (T := int(asked.sum())) < FEWEST_ROUNDS:
+            raise MissingRunsError(f"{problem}: {T} rounds, fewer than {FEWEST_ROUNDS}")
+        f = runs.f(problem, algorithm)[:, asked]
+        slopes = exponents(regret.cumulative_regret(f, runs.optimal_value(problem)))
+        found = student_interval(slopes, 0.95)
+        text = (
+            f"{problem_label(runs, problem)}: R_t of {label_of(runs, algorithm)} grows as t to the "
+            f"{found.mean:.2f} [{found.low:.2f}, {found.high:.2f}] from t = {T // 10} to {T} "
+            f"({len(slopes)} seeds)"
+        )
+        linear = np.ones_like(slopes)
+        p, reverse = (
+            statistics.t_test_less(*pair, paired=True).p_value
+            for pair in ((slopes, linear), (linear, slopes))
+        )
+        tests.append(Undecided(text, p, reverse))
+    return decided(tests)
+
+
+FEWEST_ROUNDS = 100
+"""Of runs whose growth is judged."""
+
+
+def exponents(totals: Array) -> Array:
+    """The exponent of R_t in t from a tenth of the rounds on, for each seed: least squares on logarithms,
+    at thirty t that are equally far apart in them.
+
+    Args:
+        totals: R_t, ``seeds x T``, positive.
+    """
+    T = totals.shape[1]
+    t = np.unique(np.geomspace(T / 10, T, 30).round().astype(int))
+    return np.asarray(np.polyfit(np.log(t), np.log(totals[:, t - 1]).T, 1)[0])
+
+
+def cost_of_a_round(
+    runs: Runs, *, problems: Sequence[str], algorithm: str = "neural_bo", since: int = 256
+) -> list[Comparison]:
+    """The CPU time of a round grows with the number n of observations nearer to linearly than to
+    quadratically: its exponent in n, from ``since`` on, is below 1.5, for each problem. Mean times of all
+    runs, and no test."""
+    _require(runs, problems, (algorithm,))
+    found = []
+    for problem in problems:
+        n, seconds = cpu_seconds_by_query(runs, problem, algorithm)
+        late = n >= since
+        if late.sum() < 3:
+            raise MissingRunsError(
+                f"no CPU times of {algorithm} on {problem} far beyond n = {since}"
+            )
+        slope = np.polyfit(np.log(n[late]), np.log(seconds[late]), 1)[0]
+        text = (
+            f"{problem_label(runs, problem)}: a round of {label_of(runs, algorithm)} takes "
+            f"{seconds[late][0]:.3g} CPU s at n = {n[late][0]:.0f}, {seconds[-1]:.3g} at {n[-1]:.0f}, "
+            f"n to the {slope:.2f}"
+        )
+        found.append(Comparison("supported" if slope < 1.5 else "contradicted", text))
+    return found
