@@ -783,6 +783,41 @@ def test_claim_2_without_length_scales_is_not_run() -> None:
         measures.length_scale_closer(without, **options)
 
 
+def chosen_scales(**centre: float) -> Runs:
+    """Runs on Michalewicz whose length scales are about the given ones, a little more in each seed."""
+    values = {name: falling(0.1, key=i) for i, name in enumerate(centre)}
+    return made_runs(
+        {"michalewicz5": values},
+        lambda problem, name, seed: {"length_scale": centre[name] * 1.001**seed},
+    )
+
+
+def test_claim_2_on_which_side_of_the_optimal_length_scale() -> None:
+    found = chosen_scales(mle=0.08, a_gp_ucb=0.005)
+    options: dict[str, Any] = {"problem": "michalewicz5"}
+    comparisons = measures.length_scale_sides(found, above=["mle"], below=["a_gp_ucb"], **options)
+    assert outcomes(comparisons) == ["supported", "supported"]
+    assert "MLE 0.0804, above θ̂* 0.0354 in 10 of 10 seeds, p 0.0020" in comparisons[0].ours
+    comparisons = measures.length_scale_sides(found, above=["a_gp_ucb"], below=["mle"], **options)
+    assert outcomes(comparisons) == ["contradicted", "contradicted"]
+    near = chosen_scales(mle=0.0354 / 1.001**4.5)  # half of the seeds on either side
+    assert outcomes(measures.length_scale_sides(near, above=["mle"], **options)) == ["open"]
+
+
+def test_claim_4_is_closer_for_each_a_and_the_other_below() -> None:
+    options: dict[str, Any] = {"problem": "michalewicz5", **FAMILIES}
+    lb = dict.fromkeys(FAMILIES["variants"], 0.04)
+    low = dict(zip(FAMILIES["other_variants"], (0.01, 0.005, 0.001), strict=True))
+    comparisons = measures.closer_and_below(chosen_scales(**lb, **low), **options)
+    assert outcomes(comparisons) == ["supported"] * 6
+    assert "p 0.0059" in comparisons[0].ours  # 6/1024, of six tests
+    high = dict.fromkeys(FAMILIES["other_variants"], 1.0)  # further away still, and above
+    comparisons = measures.closer_and_below(chosen_scales(**lb, **high), **options)
+    assert outcomes(comparisons) == ["supported"] * 3 + ["contradicted"] * 3
+    with pytest.raises(MissingRunsError, match="a_gp_ucb_a025 was not run"):
+        measures.closer_and_below(chosen_scales(**lb), **options)
+
+
 @pytest.mark.parametrize("metric", ["best", "cumulative"])
 def test_claim_3_in_all_outcomes(metric: Any) -> None:
     finals = {"mle": 0.3, "mcmc": 0.1, "a_gp_ucb": 0.201, "lb_gp_ucb": 0.2}
@@ -904,8 +939,9 @@ def test_the_claims_of_the_config(root: Path) -> None:
         name: claim.model_copy(update={"horizon": 10})  # the runs made here are short
         for name, claim in claims.load(load.load(), "lb_gp_ucb").items()
     }
-    # 1, 2, 3 by problem and metric as the text has them, 4 for regret and length scales, 5 for both
-    assert len(found) == 1 + 1 + (2 + 2 + 4 + 4) + 2 + 2
+    # 1, 2 by distance and side, 3 by problem and metric as the text has them, 4 for regret and length
+    # scales (how similar, where), 5 for both
+    assert len(found) == 1 + 2 + (3 + 2 + 4 + 4) + 3 + 2
 
     def words(made: Runs) -> dict[str, str]:
         judged = (
@@ -966,12 +1002,10 @@ def test_the_claims_of_the_config(root: Path) -> None:
     }
 
     def far(problem: str, name: str, seed: int) -> dict[str, float]:
-        place = FAMILIES["variants"].index(name) if name in FAMILIES["variants"] else 0
-        return {
-            "length_scale": {0: 0.03}.get(place, 9.0) * 1.001**seed
-            if name != "lb_gp_ucb"
-            else 9.0 * 1.001**seed
-        }
+        """LB-GP-UCB's far from θ̂* and apart, MLE's below it and A-GP-UCB's above."""
+        if name in FAMILIES["variants"]:
+            return {"length_scale": (0.005 if name == "lb_gp_ucb_a025" else 9.0) * 1.001**seed}
+        return {"length_scale": (0.03 if name == "mle" else 0.04) * 1.001**seed}
 
     assert words(made_runs(against, far, times)) == dict.fromkeys(found, "does not hold")
     # and with no runs of LB-GP-UCB at all, none can be judged

@@ -21,6 +21,7 @@ from replibo.config import claims, load
 from replibo.config.claims import Claim
 from replibo.config.models import AlgorithmEntry, FigureEntry, PaperEntry
 from replibo.errors import RepliboError
+from replibo.papers import common
 from replibo.papers.neuralbo import claims as measures
 from replibo.papers.neuralbo import statistics as study
 from replibo.papers.neuralbo import synthetic, traces
@@ -871,3 +872,81 @@ def test_the_search_for_beta_reads_beta(monkeypatch: pytest.MonkeyPatch) -> None
     assert "β = 4, by the smallest mean rank" in table.caption
     assert "which is the choice of these runs" in table.caption
     assert [row["β"] for row in rows(table, problem="all, mean rank")] == [1, 4, 16]
+
+
+# The order of the regret, and the cost of a round
+
+
+def growing_as(power: float, rounds: int = 400, seeds: int = 5, sd: float = 0.02) -> np.ndarray:
+    """Values above an optimum of 0 whose sums from t = 1 on are c t^power, c by seed; initial points
+    far above, which do not count."""
+    t = np.arange(rounds + 1)
+    powers = power + sd * np.random.default_rng(0).standard_normal((seeds, 1))
+    regrets = np.diff(t**powers, axis=1) * np.arange(1, seeds + 1)[:, None]
+    return np.hstack([np.full((seeds, INITIAL), 1e6), regrets])
+
+
+@pytest.mark.parametrize(
+    ("power", "expected"), [(0.5, "supported"), (1.0, "open"), (1.2, "contradicted")]
+)
+def test_sublinear_regret_is_an_exponent_below_1(power: float, expected: str) -> None:
+    problems = ["levy_10", "levy_20"]
+    values = growing_as(power)
+    runs = made_runs({p: {"neural_bo": values} for p in problems}, optimal_value=0.0)
+    found = measures.sublinear_regret(runs, problems=problems)
+    assert [own.outcome for own in found] == [expected] * 2
+    slopes = measures.exponents(np.cumsum(values[:, INITIAL:], axis=1))
+    assert slopes == pytest.approx(power + 0.02 * np.random.default_rng(0).standard_normal(5))
+    # two equal tests: Holm's p is twice Student's
+    p = stats.ttest_1samp(slopes, 1.0, alternative="less").pvalue
+    assert f"t to the {slopes.mean():.2f} [" in found[0].ours
+    if expected == "supported":
+        assert found[0].ours.endswith(f"(5 seeds), p {tables.p_value(2 * p)}")
+
+
+def test_sublinear_regret_needs_rounds_and_an_optimum() -> None:
+    short = made_runs({"levy_10": {"neural_bo": growing_as(0.5, rounds=99)}}, optimal_value=0.0)
+    with pytest.raises(MissingRunsError, match="99 rounds, fewer than 100"):
+        measures.sublinear_regret(short, problems=["levy_10"])
+    with pytest.raises(RepliboError, match="its optimum is not known"):
+        measures.sublinear_regret(
+            made_runs({"levy_10": {"neural_bo": growing_as(0.5)}}), problems=["levy_10"]
+        )
+
+
+def timed_runs(power: float) -> Runs:
+    """Three runs of 2,000 queries, the nth at n^power CPU seconds."""
+    runs = made_runs({"levy_10": {"neural_bo": around(0.0, 3)}})
+    first = [1, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536]
+    n = np.arange(1, 2001)
+    bins = np.digitize(n, first) - 1
+    seconds = np.bincount(bins, weights=3.0 * n**power)
+    profile = {str(own): float(s) for own, s in zip(first, seconds, strict=True)}
+    runs.metadata["timings"]["levy_10/neural_bo"] = {
+        "runs": 3,
+        "queries": 6000,
+        "cpu_seconds": float(seconds.sum()),
+        "profile": profile,
+    }
+    return runs
+
+
+@pytest.mark.parametrize(
+    ("power", "expected"), [(1.0, "supported"), (1.4, "supported"), (2.0, "contradicted")]
+)
+def test_the_cost_of_a_round_grows_as_a_power_of_n(power: float, expected: str) -> None:
+    runs = timed_runs(power)
+    n, seconds = common.cpu_seconds_by_query(runs, "levy_10", "neural_bo")
+    assert seconds == pytest.approx(n**power, rel=0.03)  # of the bins' middles
+    assert n[-1] == (1536 + 2000) / 2
+    (found,) = measures.cost_of_a_round(runs, problems=["levy_10"])
+    assert found.outcome == expected
+    assert float(found.ours.rpartition("n to the ")[2]) == pytest.approx(power, abs=0.03)
+
+
+def test_the_cost_of_a_round_needs_times() -> None:
+    for runs in (made_runs({"levy_10": {"neural_bo": around(0.0, 3)}}), timed_runs(1.0)):
+        with pytest.raises(
+            MissingRunsError, match="no CPU times of neural_bo on levy_10 far beyond"
+        ):
+            measures.cost_of_a_round(runs, problems=["levy_10"], since=1000)

@@ -92,7 +92,7 @@ def cpu_seconds_by_query(runs: Runs, problem: str, algorithm: str) -> tuple[Arra
         return np.empty(0), np.empty(0)
     edges = np.array([*bins, timings["queries"] // timings["runs"] + 1], dtype=float)
     seconds = np.array(list(bins.values())) / timings["runs"] / np.diff(edges)
-    return np.sqrt(edges[:-1] * (edges[1:] - 1))[1:], seconds[1:]
+    return (edges[:-1] + edges[1:] - 1)[1:] / 2, seconds[1:]
 
 
 def _timings(runs: Runs, problem: str, algorithm: str) -> dict[str, Any]:

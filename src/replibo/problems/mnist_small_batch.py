@@ -16,8 +16,8 @@ class MnistSmallBatch(MnistCnn):
     """Minus the validation loss of the network of `MnistCnn`, trained on batches of a few images.
 
     Algorithms 1 and 2 (line 3) and the proof of Theorem 1 (B.4; Fu et al. 2024) take one example a step:
-    ``batch_size`` 1. Networks and settings are those of `MnistCnn`; only the passes over the validation and test sets take more images
-    at a time.
+    ``batch_size`` 1. Networks and settings are those of `MnistCnn`; only the passes over the validation
+    and test sets take more images at a time.
     """
 
     @cached_property

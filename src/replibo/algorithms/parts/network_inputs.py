@@ -14,11 +14,11 @@ InputScaling = Literal["root_dim", "none"]
 def network_inputs(U: Array, scaling: InputScaling, constant: bool) -> Array:
     """``none``: [−1, 1]^d, ``n x d``; ``root_dim``: the same over √d; with ``constant`` one column more.
 
-    The paper feeds x itself; an algorithm does not know a problem's own coordinates here. [−1, 1]^d is the
-    released code's ``normalized_inputs``; where the paper's x = 0 is not the centre of the box, as on
-    Michalewicz, it is another place. A step of SGD on one
-    observation is stable where η m ‖x‖² < 2; at η = 0.001 and m = 500 that is ‖x‖² < 4. [−1, 1]^d has
-    ‖x‖² up to d; ``root_dim`` makes it at most 1 (1 + 1/d with the constant).
+    The paper feeds x itself; an algorithm does not know a problem's own coordinates here. [−1, 1]^d is
+    the released code's ``normalized_inputs``; where the paper's x = 0 is not the centre of the box, as
+    on Michalewicz, it is another place. A step of SGD on one observation is stable where η m ‖x‖² < 2;
+    at η = 0.001 and m = 500 that is ‖x‖² < 4. [−1, 1]^d has ‖x‖² up to d; ``root_dim`` makes it at most
+    1 (1 + 1/d with the constant).
 
     The network has no bias, so that h(cx) = c h(x) for c > 0: along each ray from the centre of the box h
     is linear, and 0 at the centre itself. A constant input (1 before the scaling) is a bias of the hidden
