@@ -231,6 +231,14 @@ def test_the_pages_show_the_verdicts_of_the_published_traces(root: Path) -> None
         assert path.read_text(encoding="utf-8") == content, f"{path}: run 'make gallery'"
 
 
+def test_every_figure_of_the_gallery_is_shown_on_a_page(root: Path) -> None:
+    pages = [root / "README.md", *(root / "docs" / "results").glob("*.md")]
+    text = "".join(path.read_text(encoding="utf-8") for path in pages)
+    assert [name for name in gallery.SHOWN if name.replace("/", "_") not in text] == []
+    kept = {path.name for path in (root / "figures" / "gallery").glob("*.png")}
+    assert kept == {name.replace("/", "_") for name in gallery.SHOWN}
+
+
 def test_the_summary_counts_every_claim_once(root: Path) -> None:
     config = load.load()
     found = verdicts.judge_all(config, config.papers, "published")
