@@ -257,3 +257,32 @@ def test_the_exponent_of_a_power_of_t():
     np.testing.assert_allclose([slope.mean, slope.low, slope.high], 0.5, atol=1e-12)
     (ax,) = paper.scaling(runs, FIGURE).axes
     assert "0.50" in ax.get_legend_handles_labels()[1][0]
+
+
+@pytest.mark.parametrize(
+    ("exponent", "spread", "power", "expected"),
+    [
+        (0.5, 0.01, 0.5, "supported"),
+        (0.9, 0.01, 0.5, "contradicted"),
+        (0.7, 0.8, 0.5, "open"),  # an interval that holds 1
+        (1.1, 0.01, 1.2, "open"),
+    ],
+)
+def test_order_of_regret(exponent, spread, power, expected):
+    """R_T = T^exponent, with another exponent in each seed."""
+    own = exponent + spread * np.array([-1.0, -0.5, 0.0, 0.5, 1.0])[:, None]
+    horizons = {"f1": 16, "f2": 64}
+    f = {(p, "go_ucb"): OPTIMUM - np.full((5, T), T ** (own - 1)) for p, T in horizons.items()}
+    runs = made_runs(f)
+    facts = {p: {**runs.metadata["problems"][p], "horizon": T} for p, T in horizons.items()}
+    runs = Runs(runs.entry, {**runs.metadata, "problems": facts}, runs.table)
+    options = {"problems": ["f1", "f2"], "algorithm": "go_ucb", "power": power}
+    (found,) = paper.order_of_regret(runs, **options)
+    assert found.outcome == expected
+    slope = paper.scaling_slope(runs, ["f1", "f2"], "go_ucb")
+    if spread == 0.01:
+        assert slope.mean == pytest.approx(exponent, abs=0.001)
+    assert f"T = 16, 64: R_T grows as T to the {float(slope.mean):.2f} [" in found.ours
+    assert "(5 seeds)" in found.ours
+    with pytest.raises(MissingRunsError):
+        paper.order_of_regret(runs, **{**options, "algorithm": "gp_ei"})

@@ -382,3 +382,29 @@ def shrinking_error_bars(
                 p = statistics.spread_shrinks(first, last)
                 found.append(Undecided(text, p, 1 - p))
     return decided(found, LEVEL)
+
+
+def order_of_regret(
+    runs: Runs, *, problems: Sequence[str], algorithm: str, power: float
+) -> list[Comparison]:
+    """R_T grows as a power of T that is below 1 and not shown to be above ``power``.
+
+    Supported: the exponent's 95 % interval (`scaling_slope`) lies below 1 and does not lie above
+    ``power``; contradicted: it lies above ``power``; open otherwise.
+
+    Args:
+        problems: the same function with different T and the theorem's n.
+        power: the theorem's, of a bound: 1/2 (Theorem 12) or 2/3 (Lemma 15).
+    """
+    for problem in problems:
+        require(runs, problem, algorithm)
+    found = scaling_slope(runs, problems, algorithm)
+    mean, low, high = (float(end) for end in (found.mean, found.low, found.high))
+    word = outcome(high < 1 and low <= power, low > power)
+    T = ", ".join(str(runs.horizon(problem)) for problem in problems)
+    seeds = len(runs.seeds(problems[0], algorithm))
+    text = (
+        f"{label_of(runs, algorithm)}, T = {T}: R_T grows as T to the "
+        f"{mean:.2f} [{low:.2f}, {high:.2f}] ({seeds} seeds)"
+    )
+    return [Comparison(word, text)]
