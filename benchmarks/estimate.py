@@ -24,12 +24,13 @@ from typing import Any
 
 ESTIMATE = """
 import json, sys
-from replibo import estimate
-from replibo.config import load, workflow
+from replibo.config import load
+from replibo.workflow import targets
+from replibo.workflow.estimate import report
 scale, cores, *papers = sys.argv[1:]
 config = load.load()
-found = estimate.estimate(config, papers, scale, int(cores))
-files = [f for f in workflow.outputs(config, scale) if any(f"/{paper}/" in f for paper in papers)]
+found = report.estimate(config, papers, scale, int(cores))
+files = [f for f in targets.outputs(config, scale) if any(f"/{paper}/" in f for paper in papers)]
 print(json.dumps({"cpu": found.cpu, "wall": found.wall_seconds, "jobs": found.jobs,
                   "unknown": found.unknown, "files": files}))
 """
