@@ -15,6 +15,7 @@ from replibo.algorithms.a_gp_ucb import AGpUcb
 from replibo.algorithms.base import Algorithm, History, Space
 from replibo.algorithms.oracle import Oracle
 from replibo.algorithms.parts.length_scale_range import Growth
+from replibo.config import load
 from replibo.errors import RepliboError
 from replibo.papers.lb_gp_ucb.optimal_length_scale import (
     RELEASED_OPTIMAL_LENGTH_SCALES,
@@ -258,6 +259,11 @@ def test_optimal_length_scale_is_a_maximum_likelihood_of_the_best_points() -> No
         grid = np.geomspace(found / 1.3, found * 1.3, 61)
         likelihood = [log_marginal_likelihood(D, y, ell, 1e-4)[0] for ell in grid]
         assert grid[np.argmax(likelihood)] == pytest.approx(found, rel=0.01)
+
+
+def test_the_configs_oracle_is_given_the_released_length_scales() -> None:
+    oracle = load.load().paper("lb_gp_ucb").algorithms["oracle"]
+    assert oracle.parameters["length_scale"] == RELEASED_OPTIMAL_LENGTH_SCALES
 
 
 def test_optimal_length_scale_off_a_pool() -> None:
