@@ -27,6 +27,14 @@ def test_a_resumed_run_is_judged_by_what_its_process_did() -> None:
     assert forecast.left(700) == pytest.approx(0.5 * (700 - 599), rel=1e-6)
 
 
+def test_a_resumed_run_whose_queries_cost_ever_more() -> None:
+    forecast, gone = progress.Forecast(), 7.0  # seconds before its first query
+    for n in range(500, 600):
+        gone += 1e-6 * n**2
+        forecast.add(n, gone)
+    assert forecast.left(700) == pytest.approx(sum(1e-6 * n**2 for n in range(600, 701)), rel=0.03)
+
+
 def test_two_queries_say_nothing_of_the_rest() -> None:
     forecast = progress.Forecast()
     forecast.add(1, 1.0)
