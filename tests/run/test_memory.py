@@ -35,7 +35,7 @@ def test_a_small_process_that_a_large_one_started_is_small() -> None:
 def test_without_proc_by_getrusage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     expected = memory.peak_mib()
     monkeypatch.setattr(memory, "STATUS", tmp_path / "status")
-    assert memory.peak_mib() >= 0.9 * expected
+    assert 0.9 * expected <= memory.peak_mib() < 100 * expected
 
 
 @pytest.mark.parametrize("device", ["cuda", torch.device("cuda")])
