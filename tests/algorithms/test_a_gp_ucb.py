@@ -22,6 +22,7 @@ from replibo.papers.lb_gp_ucb.optimal_length_scale import (
     estimate_optimal_length_scale,
 )
 from replibo.problems.base import Problem
+from replibo.problems.berkenkamp import Berkenkamp
 from replibo.problems.materials import AgNP, CrossedBarrel
 from replibo.streams import RunStreams
 from replibo.surrogates.exact_gp import standardise
@@ -283,18 +284,6 @@ def test_optimal_length_scale_is_the_released_codes(task: Any, file: str) -> Non
     problem = task(data={task.data_name: mirror / "materials" / file})
     released = RELEASED_OPTIMAL_LENGTH_SCALES[task.data_name]
     assert estimate_optimal_length_scale(problem) == pytest.approx(released, abs=5e-5)
-
-
-class Berkenkamp(Problem):
-    """The formula of the paper's toy problem."""
-
-    dim, bounds, optimal_value = 1, np.array([[0.0], [1.0]]), 0.7451981532
-
-    def evaluate_true(self, X: np.ndarray) -> np.ndarray:
-        x = X[:, 0]
-        density = np.exp(-0.5 * ((x - 0.2) / 0.08) ** 2) / (0.08 * math.sqrt(2 * math.pi))
-        f: np.ndarray = 0.6 * x + density / 8
-        return f
 
 
 def test_optimal_length_scale_of_berkenkamp() -> None:
