@@ -14,7 +14,7 @@ from replibo.config import load
 from replibo.run import traces
 from replibo.workflow import targets
 
-from ..workflow.conftest import ROOT, Project, make_project
+from ..workflow.conftest import ROOT, Project, make_project, run_files
 from .conftest import SCRIPT, Workflow, queue, until
 
 pytestmark = pytest.mark.slurm
@@ -213,7 +213,7 @@ def test_the_whole_workflow_ends_with_the_traces_of_a_local_one(smoke: Workflow)
     config = load.load(ROOT / "config")
     for name in targets.outputs(config, "smoke"):
         assert (project.path / name).stat().st_size > 100, name
-    runs = [name for paper in config.papers for name in targets.run_files(config, paper, "smoke")]
+    runs = [name for paper in config.papers for name in run_files(config, paper, "smoke")]
     # every run was a job of its own, every other rule was local
     assert len(sent(smoke.said())) == len(runs)
     assert not list((project.path / "logs/slurm").rglob("*.log")), "logs of jobs that succeeded"

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from replibo.config.models import Config
+from replibo.run import pairs
+
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "workflow", "profiles", "config", "envs", "published", "src", "READINGS.md")
 
@@ -73,6 +76,14 @@ def make_project(path: Path) -> Project:
     (path / "docs/results").mkdir(parents=True)
     shutil.copy(ROOT / "docs/results/faults.md", path / "docs/results")
     return Project(path)
+
+
+def run_files(config: Config, paper: str, scale: str) -> list[str]:
+    """The files of all the runs that a paper has at a scale."""
+    entry = config.paper(paper)
+    return [
+        name for pair in entry.pairs(scale) for name in pairs.blocks(entry, paper, scale, *pair)
+    ]
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from replibo.errors import RepliboError
 from replibo.workflow import targets
 from replibo.workflow.estimate.plan import Plan
 
-from .conftest import ROOT, Project
+from .conftest import ROOT, Project, run_files
 
 
 def test_the_default_target_is_all_at_paper_scale(project: Project) -> None:
@@ -23,7 +23,7 @@ def test_the_default_target_is_all_at_paper_scale(project: Project) -> None:
     planned = project.planned()
     assert set(targets.outputs(config, "paper")) <= planned
     for paper in config.papers:
-        assert set(targets.run_files(config, paper, "paper")) <= planned
+        assert set(run_files(config, paper, "paper")) <= planned
     # the real data are fetched at this scale, and at no other
     assert "data/materials/crossed_barrel.csv" in planned
 
@@ -34,7 +34,7 @@ def test_the_small_scales_need_no_data(scale: str, project: Project) -> None:
     planned = project.planned(scale)
     assert set(targets.outputs(config, scale)) <= planned
     for paper in config.papers:
-        assert set(targets.run_files(config, paper, scale)) <= planned
+        assert set(run_files(config, paper, scale)) <= planned
     assert not [name for name in planned if name.startswith("data/")]
 
 
@@ -70,7 +70,7 @@ def test_a_scale_leaves_out_what_would_show_nothing(project: Project) -> None:
 def test_a_paper_is_a_target(project: Project) -> None:
     config = load.load(ROOT / "config")
     planned = project.planned("bbo")
-    assert set(targets.run_files(config, "bbo", "paper")) <= planned
+    assert set(run_files(config, "bbo", "paper")) <= planned
     assert "figures/paper/bbo/frontier.pdf" in planned
     assert not [name for name in planned if "/go_ucb/" in name]
 

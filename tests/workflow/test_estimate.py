@@ -30,6 +30,8 @@ from replibo.workflow.estimate import timings as measurements
 from replibo.workflow.estimate.plan import Job, makespan
 from replibo.workflow.estimate.profile import Profile, Seconds
 
+from .conftest import run_files
+
 Law = Callable[[np.ndarray], np.ndarray]
 
 
@@ -383,9 +385,7 @@ def jobs_of(root: Path, *targets: str, scale: str = "paper") -> set[Job]:
 def test_the_target_rules(target: str, root: Path) -> None:
     config, scale = load.load(), "paper" if target == "all" else target
     jobs = jobs_of(root, target)
-    runs_of = {
-        p: targets.run_files(config, p, scale) for p in config.papers if scale != "published"
-    }
+    runs_of = {p: run_files(config, p, scale) for p in config.papers if scale != "published"}
     assert sum(job.kind == "run" for job in jobs) == sum(map(len, runs_of.values()))
     papers = targets.papers_at(config, scale)
     assert sum(job.kind == "figure" for job in jobs) == sum(

@@ -21,7 +21,7 @@ from replibo.workflow import outputs, targets
 
 from ..results.conftest import misfits
 from .browser import CHROMIUM, browsed, faults
-from .conftest import ROOT, Project, make_project
+from .conftest import ROOT, Project, make_project, run_files
 
 
 def config() -> load.Config:
@@ -186,9 +186,7 @@ def test_what_a_change_reruns(smoke: Project, tmp_path: Path) -> None:
                 if path.read_text() != text:
                     path.write_text(text)
 
-    runs = {
-        name for paper in config().papers for name in targets.run_files(config(), paper, "smoke")
-    }
+    runs = {name for paper in config().papers for name in run_files(config(), paper, "smoke")}
     # a changed algorithm: its runs (and what is made from them), no other algorithm's
     planned = planned_after("src/replibo/algorithms/scikit_optimize.py", '"xi": 0.01', '"xi": 0.02')
     again = planned & runs

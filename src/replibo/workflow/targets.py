@@ -141,14 +141,6 @@ def judged_files(config: Config, scale: str) -> list[str]:
     return [paths.judged(scale, paper) for paper in papers_at(config, scale)]
 
 
-def run_files(config: Config, paper: str, scale: str) -> list[str]:
-    """The files of all the runs that a paper has at a scale."""
-    entry = config.paper(paper)
-    return [
-        name for pair in entry.pairs(scale) for name in pairs.blocks(entry, paper, scale, *pair)
-    ]
-
-
 def block_files(config: Config, paper: str, scale: str, problem: str, algorithm: str) -> list[str]:
     """The files that are collected for one problem and algorithm."""
     load.run_settings(config, paper, scale, problem, algorithm)
