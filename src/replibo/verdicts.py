@@ -25,7 +25,6 @@ runs of the paper's own size on its own data.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -326,8 +325,3 @@ def read_written(path: Path) -> list[Verdict]:
         raise RepliboError(
             f"{path}: must be verdicts as 'replibo claims' writes them, got {at}{fault['msg']}"
         ) from None
-
-
-def counts(found: Sequence[Verdict]) -> Counter[Overall]:
-    """How many claims have which overall verdict."""
-    return Counter(own.overall for own in found)

@@ -13,7 +13,6 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -59,10 +58,8 @@ class TestResult:
         degrees_of_freedom: by Welch and Satterthwaite, n_a + n_b - 2 (equal variances) or n - 1
             (paired).
         difference: mean(a) - mean(b), in the samples' unit.
-        effect_size: the difference in standard deviations: ``effect_size_kind`` says which.
-        effect_size_kind: ``d``, Cohen's d, by the pooled deviation of the two samples; or ``d_z``,
-            by the deviation of the paired differences. The two cannot be compared.
-        n_a, n_b: sizes of the samples.
+        effect_size: the difference in standard deviations: of two samples Cohen's d, by their pooled
+            deviation; of pairs d_z, by the deviation of the differences. The two cannot be compared.
     """
 
     statistic: float
@@ -70,9 +67,6 @@ class TestResult:
     degrees_of_freedom: float
     difference: float
     effect_size: float
-    effect_size_kind: Literal["d", "d_z"]
-    n_a: int
-    n_b: int
 
 
 def t_test_less(
@@ -104,8 +98,7 @@ def t_test_less(
         equal_variances: the pooled test instead of Welch's; only where not paired.
 
     Returns:
-        A `TestResult`. With fewer than two values in a sample all but the difference and the sizes
-        is NaN.
+        A `TestResult`. With fewer than two values in a sample all but the difference is NaN.
 
     Raises:
         RepliboError: samples that are empty, not finite or not one-dimensional, paired samples of
@@ -154,9 +147,6 @@ def t_test_less(
         degrees_of_freedom=degrees_of_freedom,
         difference=difference,
         effect_size=effect_size,
-        effect_size_kind="d_z" if paired else "d",
-        n_a=n_a,
-        n_b=n_b,
     )
 
 
@@ -257,12 +247,12 @@ class KSResult:
     Attributes:
         statistic: the largest distance of the two distribution functions.
         p_value: two-sided.
-        sizes: of the sample, or of the two samples.
+        n: size of the sample.
     """
 
     statistic: float
     p_value: float
-    sizes: tuple[int, ...]
+    n: int
 
 
 def ks_normality(samples: ArrayLike) -> KSResult:
@@ -283,11 +273,11 @@ def ks_normality(samples: ArrayLike) -> KSResult:
     """
     values = _sample(samples, "samples")
     if np.ptp(values) <= ROUND_OFF * np.abs(values).max():  # a single value among them
-        return KSResult(math.nan, math.nan, (values.size,))
+        return KSResult(math.nan, math.nan, values.size)
     import scipy.stats
 
     result = scipy.stats.kstest(values, "norm", args=(values.mean(), values.std(ddof=1)))
-    return KSResult(float(result.statistic), float(result.pvalue), (values.size,))
+    return KSResult(float(result.statistic), float(result.pvalue), values.size)
 
 
 LILLIEFORS_SAMPLES = 19_999
@@ -324,8 +314,8 @@ def lilliefors(samples: ArrayLike) -> KSResult:
     plain = ks_normality(samples)
     if math.isnan(plain.statistic):
         return plain
-    larger = int(np.sum(lilliefors_distances(plain.sizes[0]) >= plain.statistic))
-    return KSResult(plain.statistic, (1 + larger) / (1 + LILLIEFORS_SAMPLES), plain.sizes)
+    larger = int(np.sum(lilliefors_distances(plain.n) >= plain.statistic))
+    return KSResult(plain.statistic, (1 + larger) / (1 + LILLIEFORS_SAMPLES), plain.n)
 
 
 # Input

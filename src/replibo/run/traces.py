@@ -140,13 +140,13 @@ def write(path: Path, content: pa.Table) -> None:
 SEAL_BYTES = 32
 
 
-def sealed(content: pa.Table, compression_level: int | None = None) -> bytes:
+def sealed(content: pa.Table) -> bytes:
     """The bytes of a parquet file with a seal, by which `read` finds any damage."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     buffer = pa.BufferOutputStream()
-    pq.write_table(content, buffer, compression="zstd", compression_level=compression_level)
+    pq.write_table(content, buffer, compression="zstd")
     whole = memoryview(buffer.getvalue())
     footer = _footer(whole)
     return b"".join([whole[:footer], _seal(whole[:footer], whole[footer:]), whole[footer:]])

@@ -77,10 +77,6 @@ class Cell:
         """The deviation over the seeds, with n - 1; NaN of a single seed."""
         return float(standard_deviation(self.values))
 
-    @property
-    def name(self) -> str:
-        return f"T = {self.steps}, N = {self.iterations}"
-
 
 @dataclass(frozen=True)
 class Reading:
