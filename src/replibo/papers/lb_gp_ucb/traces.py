@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +15,6 @@ from replibo.problems.base import Array
 from replibo.results import regret, statistics
 from replibo.results.comparisons import MissingRunsError
 from replibo.results.runs import Runs
-from replibo.run import arrow
 
 Metric = Literal["best", "cumulative"]
 """Which regret: of the best query so far, or summed over the rounds."""
@@ -75,16 +73,13 @@ def final_losses(
     """
     check_metric(metric)
     require(runs, problem, *algorithms)
-    n = runs.initial_points(problem)
-    seeds = [runs.seeds(problem, name) for name in algorithms]
-    common = sorted(set.intersection(*(set(s.tolist()) for s in seeds)))
-    if not common:
+    found = runs.f_of_common_seeds(problem, algorithms)
+    if not len(found[0]):
         raise MissingRunsError(f"{', '.join(algorithms)} have no seed in common on {problem}")
-    losses = []
-    for name, own in zip(algorithms, seeds, strict=True):
-        f = runs.f(problem, name)[np.isin(own, common)]
-        losses.append(-f.max(axis=1) if metric == "best" else -f[:, n:].sum(axis=1))
-    return losses
+    if metric == "best":
+        return [-f.max(axis=1) for f in found]
+    n = runs.initial_points(problem)
+    return [-f[:, n:].sum(axis=1) for f in found]
 
 
 def compare(
@@ -110,12 +105,9 @@ def first_rounds(runs: Runs, rounds: int | None) -> Runs:
         return runs
     if rounds < 1:
         raise RepliboError(f"options.rounds: must be a whole number >= 1, got {rounds}")
-    import pyarrow.compute as pc
-
     if short := [p for p in runs.problems() if runs.horizon(p) < rounds]:
         raise MissingRunsError(f"the runs on {', '.join(short)} are shorter than {rounds} rounds")
-    table = runs.table.filter(pc.less_equal(runs.table["t"], arrow.scalar(rounds)))
-    return dataclasses.replace(runs, table=table)
+    return runs.until(rounds)
 
 
 # Diagnostics
