@@ -8,13 +8,13 @@ compared on the pairs that all of them ran: on other functions an ECDF would be 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from replibo.config.models import FigureEntry
-from replibo.errors import RepliboError
 from replibo.papers.common import (
     dim_of,
     label_of,
@@ -96,22 +96,6 @@ def bootstrap_interval(values: Array, problem: str, seeds: Array) -> Interval:
     return bootstrap_mean_interval(values, CONFIDENCE, RESAMPLES, rng, functions)
 
 
-def _common(runs: Runs, problem: str, algorithms: Sequence[str]) -> tuple[Array, list[Array]]:
-    """The seeds that all the algorithms ran, and `shares_reached` of each, up to the budget."""
-    seeds = runs.seeds(problem, algorithms[0])
-    for name in algorithms[1:]:
-        seeds = np.intersect1d(seeds, runs.seeds(problem, name))
-    if len(seeds) == 0:
-        raise MissingRunsError(
-            f"{problem}: no (function, instance) was run by all of {', '.join(algorithms)}"
-        )
-    budget = EVALUATIONS_PER_DIMENSION * dim_of(runs, problem)
-    best = runs.optimal_value(problem)
-    return seeds, [
-        shares_reached(f[:, :budget], best) for f in runs.f_of_common_seeds(problem, algorithms)
-    ]
-
-
 def common_shares(
     runs: Runs, problem: str, algorithms: Sequence[str]
 ) -> tuple[Array, dict[str, Array]]:
@@ -120,12 +104,17 @@ def common_shares(
     Evaluations beyond 20·D do not count. A run that ended earlier has the columns that it has.
 
     Raises:
-        RepliboError: they have no seed in common.
+        MissingRunsError: they have no seed in common.
     """
-    try:
-        seeds, shares = _common(runs, problem, algorithms)
-    except MissingRunsError as error:
-        raise RepliboError(str(error)) from None
+    seeds = functools.reduce(np.intersect1d, [runs.seeds(problem, name) for name in algorithms])
+    if len(seeds) == 0:
+        raise MissingRunsError(
+            f"{problem}: no (function, instance) was run by all of {', '.join(algorithms)}"
+        )
+    budget = EVALUATIONS_PER_DIMENSION * dim_of(runs, problem)
+    best = runs.optimal_value(problem)
+    found = runs.f_of_common_seeds(problem, algorithms)
+    shares = [shares_reached(f[:, :budget], best) for f in found]
     return seeds, dict(zip(algorithms, shares, strict=True))
 
 
@@ -257,7 +246,8 @@ def highest_ecdf_at_budget(
                 text = f"{label}: {label_of(runs, baseline)} was not run"
                 comparisons.append(Comparison("open", text))
                 continue
-            seeds, (own, other) = _common(runs, problem, (algorithm, baseline))
+            seeds, shares = common_shares(runs, problem, (algorithm, baseline))
+            own, other = shares[algorithm], shares[baseline]
             interval = bootstrap_interval(own[:, -1] - other[:, -1], problem, seeds)
             text = (
                 f"{label}: {label_of(runs, algorithm)} {own[:, -1].mean():.3f}, "
