@@ -199,6 +199,9 @@ def test_t_test_against_r(
     assert result.effect_size == pytest.approx(effect, abs=5e-5)
     other = statistics.t_test_less(SLEEP_2, SLEEP_1, paired, equal_variances)
     assert other.p_value == pytest.approx(1 - result.p_value)
+    if not equal_variances:
+        both = statistics.t_tests(SLEEP_1, SLEEP_2, paired=paired)
+        assert both == (result.p_value, other.p_value)
 
 
 @pytest.mark.filterwarnings("error")

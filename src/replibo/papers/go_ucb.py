@@ -353,9 +353,7 @@ def closest_baseline(
                 f"{problem_label(runs, problem)}: distance of {label_of(runs, closest)} "
                 f"{near.mean():.4f}, of {label_of(runs, other)} {far.mean():.4f}"
             )
-            p = statistics.t_test_less(near, far, paired=True).p_value
-            reverse = statistics.t_test_less(far, near, paired=True).p_value
-            tests.append(Undecided(text, p, reverse))
+            tests.append(Undecided(text, *statistics.t_tests(near, far, paired=True)))
     return decided(tests, LEVEL)
 
 

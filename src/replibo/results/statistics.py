@@ -150,6 +150,11 @@ def t_test_less(
     )
 
 
+def t_tests(a: ArrayLike, b: ArrayLike, *, paired: bool) -> tuple[float, float]:
+    """p of mean(a) < mean(b), and p of mean(a) > mean(b), each by `t_test_less`."""
+    return t_test_less(a, b, paired).p_value, t_test_less(b, a, paired).p_value
+
+
 def benjamini_hochberg(p_values: ArrayLike) -> Array:
     """Adjusted p-values that control the false discovery rate (Benjamini and Hochberg 1995).
 

@@ -130,8 +130,7 @@ def _changed(
             f"{label}, T = {steps}: {_shown(first)} at N = {numbers[0]}, {_shown(second)} at "
             f"N = {numbers[1]}"
         )
-        smaller = _less(second.values, first.values)
-        larger = _less(first.values, second.values)
+        smaller, larger = statistics.t_tests(second.values, first.values, paired=False)
         tests.append(
             Undecided(text, *((smaller, larger) if claimed == "smaller" else (larger, smaller)))
         )
@@ -292,14 +291,10 @@ def _paired_cells(
 
 def _single_cells(pairs: Sequence[tuple[int, Array, Array]]) -> str:
     """Which cells differ, by paired t-tests: ``single cells: UCB better at N = 100 (p 0.0100)``."""
+    tests = [statistics.t_tests(ucb, ei, paired=True) for _, ei, ucb in pairs]
     shown = []
-    for word, sign in (("better", 1), ("worse", -1)):
-        p_values = statistics.holm(
-            [
-                statistics.t_test_less(sign * ucb, sign * ei, paired=True).p_value
-                for _, ei, ucb in pairs
-            ]
-        )
+    for i, word in enumerate(("better", "worse")):
+        p_values = statistics.holm([p[i] for p in tests])
         cells = [
             f"{n} (p {p_value(p)})"
             for (n, _, _), p in zip(pairs, p_values, strict=True)
@@ -406,16 +401,7 @@ def advised_horizon(
             f"{label}, {len(logs)} pairs: the nearer performs {math.exp(interval.mean):.2f} times as "
             f"the other [{math.exp(interval.low):.2f}, {math.exp(interval.high):.2f}] ({len(common)})"
         )
-        nothing = np.zeros_like(means)
-        tests.append(
-            Undecided(
-                text,
-                *(
-                    statistics.t_test_less(*pair, paired=True).p_value
-                    for pair in ((means, nothing), (nothing, means))
-                ),
-            )
-        )
+        tests.append(Undecided(text, *statistics.t_tests(means, np.zeros_like(means), paired=True)))
     if not tests:
         raise MissingRunsError(f"not run: {'; '.join(missing)}")
     absent = [Comparison("open", f"not run: {'; '.join(missing)}")] if missing else []
@@ -444,11 +430,7 @@ def more_steps_help(
             f"{label}, N = {iterations}: {_shown(first)} at T = {steps[0]}, {_shown(second)} at "
             f"T = {steps[1]}"
         )
-        p, reverse = (
-            statistics.t_test_less(a.values, b.values, paired=True).p_value
-            for a, b in ((second, first), (first, second))
-        )
-        tests.append(Undecided(text, p, reverse))
+        tests.append(Undecided(text, *statistics.t_tests(second.values, first.values, paired=True)))
     if missing:
         raise MissingRunsError(f"not run: {'; '.join(missing)}")
     return decided(tests)

@@ -93,15 +93,19 @@ def root(T: Array) -> Array:
     return np.asarray(np.sqrt(T) * np.log(T))
 
 
-def exponent(T: Array, totals: Array) -> intervals.Interval:
-    """The exponent of R_T in √(T γ_T): least squares on logarithms, 95 % by Student over the seeds.
+def slopes(T: Array, totals: Array) -> Array:
+    """The exponent of R_T in √(T γ_T) for each seed: least squares on logarithms.
 
     Args:
         T: ``k``.
         totals: R_T, ``seeds x k``.
     """
-    slopes = np.polyfit(np.log(root(T)), np.log(totals).T, 1)[0]
-    return intervals.student_interval(slopes, 0.95)
+    return np.asarray(np.polyfit(np.log(root(T)), np.log(totals).T, 1)[0])
+
+
+def exponent(T: Array, totals: Array) -> intervals.Interval:
+    """The mean of `slopes`, 95 % by Student over the seeds."""
+    return intervals.student_interval(slopes(T, totals), 0.95)
 
 
 def totals_at_equal(values: dict[int, Array]) -> tuple[Array, Array]:
@@ -129,13 +133,12 @@ def order_of_the_bound(
         T, totals = totals_at_equal(regrets(runs, name, smallest_loss))
         if len(T) < 3:
             raise MissingRunsError(f"not run: {label_of(runs, name)} with N = T at three T")
-        slope = exponent(T, totals)
         text = (
             f"{label_of(runs, name)}, N = T = {', '.join(f'{t:g}' for t in T)}: R_T grows as √(T γ_T) "
-            f"to the {_shown(slope)} ({len(totals)})"
+            f"to the {_shown(exponent(T, totals))} ({len(totals)})"
         )
-        slopes = np.polyfit(np.log(root(T)), np.log(totals).T, 1)[0]
-        tests.append(Undecided(text, *_below_and_above(slopes - 1)))
+        own = slopes(T, totals)
+        tests.append(Undecided(text, *statistics.t_tests(own, np.ones_like(own), paired=True)))
     return decided(tests)
 
 
@@ -169,22 +172,14 @@ def balance(
                 f"{label_of(runs, name)}, {len(logs)} budgets: R_T/T with N = T is {mean:.2f} times "
                 f"that with {label} [{low:.2f}, {high:.2f}] ({len(means)})"
             )
-            tests.append(Undecided(text, *_below_and_above(means)))
+            p = statistics.t_tests(means, np.zeros_like(means), paired=True)
+            tests.append(Undecided(text, *p))
     return decided(tests)
 
 
 def _shown(interval: intervals.Interval) -> str:
     mean, low, high = (float(end) for end in (interval.mean, interval.low, interval.high))
     return f"{mean:.2f} [{low:.2f}, {high:.2f}]"
-
-
-def _below_and_above(values: Array) -> tuple[float, float]:
-    """p of a mean below 0, and of one above."""
-    nothing = np.zeros_like(values)
-    return (
-        statistics.t_test_less(values, nothing, paired=True).p_value,
-        statistics.t_test_less(nothing, values, paired=True).p_value,
-    )
 
 
 # What is drawn

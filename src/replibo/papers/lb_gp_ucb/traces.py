@@ -88,10 +88,7 @@ def compare(
     """p-values of paired one-sided t-tests over the common seeds: ``algorithm``'s mean regret at
     t = T is lower than that of ``other``, and it is higher; NaN where a single seed is common."""
     own, others = final_losses(runs, problem, (algorithm, other), metric)
-    return (
-        statistics.t_test_less(own, others, paired=True).p_value,
-        statistics.t_test_less(others, own, paired=True).p_value,
-    )
+    return statistics.t_tests(own, others, paired=True)
 
 
 def first_rounds(runs: Runs, rounds: int | None) -> Runs:
