@@ -58,7 +58,7 @@ def run(
     given = build.read_points(initial_points) if initial_points else None
     if given is not None:
         own["given_points"] = given.tolist()
-    journal = identity.identity_digest({**own, "paper": paper, "versions": versions})
+    journal = identity.journal_digest(own, paper, versions)
     job = build.experiment(config, paper, scale, problem, algorithm, given)
     overhead = time.process_time() - started
     name = f"{paper} {problem} {algorithm} seeds {seeds} at scale {scale}"

@@ -75,6 +75,12 @@ def identity_digest(identity: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 
 
+def journal_digest(identity: Mapping[str, Any], paper: str, versions: Mapping[str, str]) -> str:
+    """The digest under which a run's journals are found again: of its identity, its paper and the
+    libraries' versions."""
+    return identity_digest({**identity, "paper": paper, "versions": versions})
+
+
 LIBRARIES = (
     "numpy",
     "scipy",

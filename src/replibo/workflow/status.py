@@ -18,7 +18,13 @@ from replibo import paths
 from replibo.config.models import Config, seed_list
 from replibo.errors import RepliboError
 from replibo.run import collect, pairs, traces
-from replibo.run.identity import identity_digest, library_versions, run_identity
+from replibo.run.identity import (
+    identity_digest,
+    journal_digest,
+    library_versions,
+    run_identity,
+)
+from replibo.run.loop import journal_path
 from replibo.run.progress import duration
 from replibo.run.published import pairs_of
 from replibo.stopping import STOPPED
@@ -109,14 +115,13 @@ def _standing(config: Config, paper: str, scale: str, problem: str, algorithm: s
     one = timings.cost_in_paper(entry, known, problem, algorithm, queries, 1)
     each = one.seconds.expected if one else None
     running, left, done = set(), [], len(finished) * (each or 0.0)
-    versions = library_versions()
-    journal = identity_digest({**own, "paper": paper, "versions": versions})
+    journal = journal_digest(own, paper, library_versions())
     block = Path(paths.block(**pair, block="0"))
     journals = paths.journal_folder(block, scale, paper, problem, algorithm)
     for seed in wanted:
         if seed in finished:
             continue
-        made, held = _journal(journals / f"seed_{seed}.jsonl", journal)
+        made, held = _journal(journal_path(journals, seed), journal)
         running |= {seed} if held else set()
         begun = 0.0
         if each is not None and made:
