@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 import re
 import shutil
@@ -130,7 +129,7 @@ def _paper(
     folder: Path,
 ) -> dict[str, Any]:
     entry, own = config.paper(name), claims.load(config, name)
-    metadata = _metadata(name) if scale == paths.PUBLISHED else {}
+    metadata = pairs.published_metadata(name) if scale == paths.PUBLISHED else {}
     figures = [
         _Output(config, scale, name, output, "figures", folder)
         for output in targets.names_at(config, "figures", name, scale)
@@ -254,11 +253,6 @@ def _links(
 
 
 # How long it took, on what, and by which code
-
-
-def _metadata(paper: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(paths.published_metadata(paper).read_text(encoding="utf-8"))
-    return found
 
 
 def _facts(metadata: Mapping[str, Any]) -> list[str]:
