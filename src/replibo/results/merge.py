@@ -90,7 +90,7 @@ def publish(config: Config, paper: str, scale: str, *, replace: bool) -> list[st
         config, metadata, {**before["timings"]}, {**before["problems"]}, {**known}, replace
     )
     for problem in config.paper(paper).problems:
-        own = [one for one in changes if one.key.partition("/")[0] == problem and one.taken]
+        own = [one for one in changes if _is_of(one.key, problem) and one.taken]
         if own:
             lines += merged.take(problem, own)
     merged.write(folder)
@@ -157,7 +157,7 @@ class _Merged:
         """Merge the changes of one problem; returns what is to be said besides."""
         import pyarrow as pa
 
-        of_problem = [key for key in self.known if key.partition("/")[0] == problem]
+        of_problem = [key for key in self.known if _is_of(key, problem)]
         replaced = {one.key for one in changes if not one.joins}
         stays = [key for key in of_problem if key not in replaced]
         horizons = {self.known[key].horizon for key in stays}
@@ -185,7 +185,8 @@ class _Merged:
             **facts,
             "horizon": max(own.horizon for key, own in self.known.items() if _is_of(key, problem)),
         }
-        before = sum(n for name, n in self._rows_of(problem).items())
+        timings = self.metadata["timings"].items()
+        before = sum(own["queries"] for key, own in timings if _is_of(key, problem))
         table = pa.concat_tables(
             [*kept, files.thin(together)], promote_options="default"
         ).unify_dictionaries()
@@ -198,10 +199,6 @@ class _Merged:
                 f"{problem}: without the diagnostics {', '.join(left)}, which nothing reads"
             )
         return lines
-
-    def _rows_of(self, problem: str) -> dict[str, int]:
-        before = self.metadata["timings"]
-        return {key: own["queries"] for key, own in before.items() if _is_of(key, problem)}
 
     def _record(
         self, problem: str, one: Change, of: dict[str, Any], horizons: Collection[int]
