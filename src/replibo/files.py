@@ -22,7 +22,8 @@ _KINDS = (
 )
 
 
-def _kind(mode: int) -> str:
+def kind_of(mode: int) -> str:
+    """What a file of this mode is, where it is no regular one; empty where it is."""
     return next((name for test, name in _KINDS if test(mode)), "")
 
 
@@ -54,7 +55,7 @@ def check_target(path: Path, *, folder: bool = False) -> None:
         return
     raise RepliboError(
         f"{path}: cannot be written; must be {'a folder' if folder else 'a regular file'} or not "
-        f"exist, got {_kind(mode) or 'a file'}"
+        f"exist, got {kind_of(mode) or 'a file'}"
     )
 
 
@@ -114,7 +115,7 @@ def read_bytes(path: Path, limit: int | None = None) -> bytes:
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for, a device never ends
-            kind = _kind(status.st_mode)
+            kind = kind_of(status.st_mode)
             raise RepliboError(f"{path}: cannot be read; must be a file, got {kind}")
         if limit is not None and status.st_size > limit:
             raise RepliboError(f"{path}: must have at most {limit} bytes, got {status.st_size}")

@@ -17,17 +17,11 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
+from replibo import files
 from replibo.data.manifest import CsvTable, DataFile
 
 _CHUNK = 1 << 16
 _RECORD_BYTES = 10_000
-_KINDS = {
-    stat.S_IFDIR: "a folder",
-    stat.S_IFIFO: "a pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-}
 
 
 def fault_of(path: Path, file: DataFile) -> str | None:
@@ -84,7 +78,7 @@ def irregular(path: Path, max_bytes: int | None = None) -> str | None:
     except OSError as error:
         return f"cannot be read: {error.strerror or error}"
     if not stat.S_ISREG(found.st_mode):
-        kind = _KINDS.get(stat.S_IFMT(found.st_mode), "something else")
+        kind = files.kind_of(found.st_mode) or "something else"
         return f"must be a regular file, got {kind}"
     if max_bytes is not None and found.st_size > max_bytes:
         return f"must have at most {max_bytes:,} bytes, got {found.st_size:,}"
