@@ -28,11 +28,6 @@ def problem_label(runs: Runs, problem: str) -> str:
     return known[problem].label if problem in known else problem
 
 
-def dim_of(runs: Runs, problem: str) -> int:
-    """The number of dimensions."""
-    return runs.dim(problem)
-
-
 def require(runs: Runs, problem: str, *algorithms: str) -> None:
     """Raise a `MissingRunsError` where one of the algorithms was not run on the problem."""
     if missing := [name for name in algorithms if not runs.has(problem, name)]:

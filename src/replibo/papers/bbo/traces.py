@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from replibo.config.models import AlgorithmEntry
 from replibo.errors import RepliboError, allowed
 from replibo.papers.bbo.printed import ABOVE_UNIFORM_GUESS, CELLS, UNIFORM_GUESS, iterations_of
-from replibo.papers.common import dim_of
 from replibo.problems.base import Array
 from replibo.problems.mnist_cnn import LOG10_LEARNING_RATE, MOMENTUM
 from replibo.results.comparisons import MissingRunsError
@@ -228,7 +227,7 @@ def _queried_points(runs: Runs, problem: str, algorithm: str) -> Array:
     Published traces keep diagnostics in single precision. All are rounded to it, before anything is
     computed from them, so that what is returned is the same by either, bit for bit.
     """
-    dim = dim_of(runs, problem)
+    dim = runs.dim(problem)
     columns = []
     for name, (lower, upper) in list(HYPERPARAMETERS.items())[:dim]:
         recorded = _recorded(runs, problem, algorithm, name).astype(np.float32).astype(float)

@@ -8,7 +8,7 @@ import numpy as np
 
 from replibo.config.models import COLORS, FigureEntry
 from replibo.errors import RepliboError
-from replibo.papers.common import dim_of, problem_label
+from replibo.papers.common import problem_label
 from replibo.papers.lb_gp_ucb.traces import GROWTH_EXPONENT, cumulative_regret
 from replibo.problems.base import Array
 from replibo.results import intervals, plotting
@@ -41,7 +41,7 @@ def optimality(runs: Runs, entry: FigureEntry, *, oracle: str = "oracle") -> Fig
             t, ratio = ratio_to_oracle(runs, problem, name, oracle)
             ends = ratio.low, ratio.high
             plotting.curve(ax, t, ratio.mean, runs.entry.algorithms[name], ends)
-        d = dim_of(runs, problem)
+        d = runs.dim(problem)
         rounds = np.arange(1, runs.horizon(problem) + 1)
         growth = np.maximum(np.exp(5 / d), rounds**GROWTH_EXPONENT)
         ax.plot(

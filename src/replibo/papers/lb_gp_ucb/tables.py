@@ -10,7 +10,7 @@ import numpy as np
 
 from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError
-from replibo.papers.common import dim_of, label_of
+from replibo.papers.common import label_of
 from replibo.papers.lb_gp_ucb.traces import (
     GROWTH_EXPONENT,
     METRICS,
@@ -58,7 +58,7 @@ def table_1(
     b = max(1.0, horizon**norm_growth_exponent)
     rows: list[Row] = []
     for problem in runs.problems(entry.problems):
-        d = dim_of(runs, problem)
+        d = runs.dim(problem)
         released, printed = math.exp(5 / (d + 5)), math.exp(5 / d)
         for agp in (True, False):
             for t0 in (released, printed) if agp else (printed, released):

@@ -16,7 +16,6 @@ import numpy as np
 
 from replibo.config.models import FigureEntry
 from replibo.papers.common import (
-    dim_of,
     label_of,
     ran_or_required,
     runs_of_type,
@@ -111,7 +110,7 @@ def common_shares(
         raise MissingRunsError(
             f"{problem}: no (function, instance) was run by all of {', '.join(algorithms)}"
         )
-    budget = EVALUATIONS_PER_DIMENSION * dim_of(runs, problem)
+    budget = EVALUATIONS_PER_DIMENSION * runs.dim(problem)
     best = runs.optimal_value(problem)
     found = runs.f_of_common_seeds(problem, algorithms)
     shares = [shares_reached(f[:, :budget], best) for f in found]
@@ -159,7 +158,7 @@ def figure_2(runs: Runs, entry: FigureEntry) -> Figure:
     with_band = plotting.shaded(problems)
     everything = list(dict.fromkeys(name for names in problems.values() for name in names))
     for ax, (problem, algorithms) in zip(axes.flat, problems.items(), strict=False):
-        dim = dim_of(runs, problem)
+        dim = runs.dim(problem)
         covered[problem], shares = common_shares(runs, problem, algorithms)
         for name, values in shares.items():
             x = np.log10(np.arange(1, values.shape[1] + 1) / dim)

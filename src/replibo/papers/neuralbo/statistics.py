@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from replibo.config.models import FigureEntry
-from replibo.papers.common import dim_of, label_of
+from replibo.papers.common import label_of
 from replibo.papers.neuralbo.printed import BASELINES, KS_P_VALUES, T_TESTS
 from replibo.papers.neuralbo.traces import (
     FUNCTIONS,
@@ -76,7 +76,7 @@ def table_1(runs: Runs, entry: FigureEntry, *, algorithm: str = "neural_bo") -> 
             rows.append(
                 {
                     "function": FUNCTIONS[function_of(problem)],
-                    "D": dim_of(runs, problem),
+                    "D": runs.dim(problem),
                     "method": label_of(runs, name),
                     "seeds": len(values),
                     "KS distance": test.statistic if test else math.nan,
@@ -305,7 +305,7 @@ def table_2(
     rows = [
         (
             FUNCTIONS[function_of(cell.problem)],
-            dim_of(runs, cell.problem),
+            runs.dim(cell.problem),
             label_of(runs, cell.baseline),
             *cell.seeds,
             *(cell.difference, cell.effect_size, cell.p, cell.adjusted),
@@ -342,7 +342,7 @@ def table_2_matrix(
         rows.append(
             (
                 FUNCTIONS[function_of(problem)],
-                dim_of(runs, problem),
+                runs.dim(problem),
                 *(f"{_word(cell.rejected)} / {_word(cell.printed)}" for cell in own),
                 _agreement(own),
             )

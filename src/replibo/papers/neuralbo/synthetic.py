@@ -18,7 +18,6 @@ from replibo.papers.common import (
     any_single_seed,
     cpu_seconds,
     cpu_seconds_a_query,
-    dim_of,
     label_of,
 )
 from replibo.papers.neuralbo.traces import (
@@ -59,14 +58,14 @@ def figure_1(runs: Runs, entry: FigureEntry) -> Figure:
         wanted = allowed(entry.algorithms or runs.entry.algorithms)
         raise RepliboError(f"there are no runs on the synthetic functions; must be of {wanted}")
     functions = list(dict.fromkeys(function_of(problem) for problem in shown))
-    dims = sorted({dim_of(runs, problem) for problem in shown})
+    dims = sorted({runs.dim(problem) for problem in shown})
     # The longer side lies horizontally: the whole study is 3 x 4, its smallest part 1 x 3.
     across = len(functions) > len(dims)
     shape = (len(dims), len(functions)) if across else (len(functions), len(dims))
     figure, axes = plotting.panels(*shape)
     empty = set(axes.flat)
     for problem in shown:
-        place = (functions.index(function_of(problem)), dims.index(dim_of(runs, problem)))
+        place = (functions.index(function_of(problem)), dims.index(runs.dim(problem)))
         ax = axes[place[::-1] if across else place]
         empty.discard(ax)
         ax.set_title(runs.entry.problems[problem].label)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError
-from replibo.papers.common import dim_of, runs_of_type
+from replibo.papers.common import runs_of_type
 from replibo.problems.base import Array
 from replibo.problems.networks.digit_classifier import DigitClassifier, normalised
 from replibo.problems.sensitive_samples import (
@@ -165,7 +165,7 @@ def detected_by(
 def reference_rates(runs: Runs, problem: str) -> Array:
     """Detection rates of N_S = 1 … 10 images drawn uniformly from the box, which nobody optimised."""
     low, high = normalised(np.array([0, 255], np.uint8))
-    dim = dim_of(runs, problem)
+    dim = runs.dim(problem)
     x = generator("sensitive_samples", "reference").uniform(low, high, size=(REFERENCE, dim))
     sd = runs.recorded(problem)["tampering_sd"]
     return subset_rates(detections(classifier_of(runs, problem), sd, upscaled(runs, problem, x)))
