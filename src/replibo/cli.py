@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from replibo import files, stopping
+from replibo import files, paths, stopping
 from replibo.arguments import LISTED, parser
 from replibo.errors import EXTRAS, RepliboError
 from replibo.threads import one_thread
@@ -187,7 +187,7 @@ def _compare(options: argparse.Namespace) -> str | None:
     from replibo.results import tables
     from replibo.workflow import compare, outputs
 
-    outputs.check_endings(options.output, outputs.TABLE_ENDINGS)
+    outputs.check_endings(options.output, paths.TABLE_FORMATS)
     made = compare.table(load.load(), _load(options), options.papers, options.scale)
     if not options.output:
         return made.md()

@@ -34,8 +34,8 @@ from typing import Literal
 from pydantic import TypeAdapter, ValidationError
 
 from replibo import files, paths
-from replibo.config.claims import PRINTED, Claim, Pair, Source, load
-from replibo.config.models import Config, PaperEntry
+from replibo.config.claims import PRINTED, Claim, Source, load
+from replibo.config.models import Config, Pair, PaperEntry
 from replibo.errors import RepliboError
 from replibo.papers import lookup
 from replibo.results.comparisons import Comparison, MissingRunsError, Word, judge

@@ -12,10 +12,10 @@ import pytest
 from matplotlib.figure import Figure
 
 from replibo.config import load
+from replibo.config.models import Pair
 from replibo.papers import lookup
 from replibo.results.runs import Runs, read
 from replibo.run import pairs
-from replibo.run.pairs import Pair
 from replibo.workflow import outputs, targets
 
 from ..results.conftest import misfits

@@ -9,7 +9,7 @@ from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from replibo import paths
 from replibo.config.load import read_yaml
-from replibo.config.models import Config, FunctionName, Model, Name, PaperEntry
+from replibo.config.models import Config, FunctionName, Model, Name, Pair, PaperEntry
 from replibo.errors import RepliboError, allowed
 
 Source = Literal["print", "code", "open", "mend"]
@@ -23,9 +23,6 @@ SOURCES: dict[Source, str] = {
 
 PRINTED = "printed"
 """The reading that every claim has, and that comes first."""
-
-Pair = tuple[str, str]
-"""A problem and an algorithm."""
 
 
 class Variation(Model):

@@ -41,6 +41,9 @@ Color = Literal[
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=100)]
 FunctionName = Annotated[str, Field(pattern=r"^([a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*$")]
 
+Pair = tuple[str, str]
+"""A problem and an algorithm."""
+
 LARGEST_HORIZON = 1_000_000
 # Strict: no bool, no text, no 8.0
 Rounds = Annotated[int, Field(ge=1, le=LARGEST_HORIZON, strict=True)]
@@ -306,8 +309,8 @@ class PaperEntry(Model):
         scale: str,
         problems: Collection[str] | None = None,
         algorithms: Collection[str] | None = None,
-    ) -> list[tuple[str, str]]:
-        """The (problem, algorithm) that are run at ``scale``, in the config's order.
+    ) -> list[Pair]:
+        """The pairs that are run at ``scale``, in the config's order.
 
         Args:
             problems, algorithms: only these; all where they are None.

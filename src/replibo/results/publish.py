@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from replibo import files, paths
+from replibo.config.models import Pair
 from replibo.errors import RepliboError
 from replibo.run import arrow, collect, pairs, traces
 from replibo.run.metadata import checksum
-from replibo.run.pairs import Pair
 from replibo.run.published import PublishedRuns, pairs_of
 
 if TYPE_CHECKING:

@@ -8,13 +8,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from replibo.config.models import Config
+from replibo.config.models import Config, Pair
 from replibo.errors import RepliboError, allowed
 from replibo.problems.base import Array
 from replibo.results import publish
 from replibo.run import arrow, block, build, loop, pairs
 from replibo.run.identity import run_identity
-from replibo.run.pairs import Pair
 from replibo.run.published import pairs_of
 
 

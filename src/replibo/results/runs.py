@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from replibo import paths
-from replibo.config.models import Config, PaperEntry
+from replibo.config.models import Config, Pair, PaperEntry
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.results import publish
 from replibo.run import arrow, collect, pairs, traces
-from replibo.run.pairs import Pair
 
 if TYPE_CHECKING:
     import pyarrow as pa

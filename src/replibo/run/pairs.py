@@ -9,13 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from replibo import paths
-from replibo.config.models import Config, PaperEntry
+from replibo.config.models import Config, Pair, PaperEntry
 from replibo.errors import RepliboError
 from replibo.files import read_bytes
 from replibo.run import metadata
-
-Pair = tuple[str, str]
-"""A problem and an algorithm."""
 
 
 def at(

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replibo.config.models import Config
+from replibo.config.models import Config, Pair
 from replibo.errors import RepliboError
 from replibo.run import pairs
-from replibo.run.pairs import Pair
 
 if TYPE_CHECKING:
     from replibo.results.runs import Runs

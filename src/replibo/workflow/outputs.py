@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from replibo import paths
 from replibo.config.claims import load as load_claims
-from replibo.config.models import Config, FigureEntry
+from replibo.config.models import Config, FigureEntry, Pair
 from replibo.errors import RepliboError, allowed
 from replibo.papers import lookup
-from replibo.run.pairs import Pair
 from replibo.workflow import targets, terminal
 from replibo.workflow.targets import OutputKind
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from replibo.verdicts import Verdict
 
 FIGURE_ENDINGS = ("pdf", "png", "svg", "txt")
-TABLE_ENDINGS = ("csv", "md", "tex", "html")
 
 
 def check_endings(files: Sequence[Path], endings: Sequence[str]) -> None:
@@ -42,7 +40,7 @@ def figure(config: Config, paper: str, name: str, scale: str, files: Sequence[Pa
 
 def table(config: Config, paper: str, name: str, scale: str, files: Sequence[Path]) -> None:
     """Make a table from its own runs."""
-    check_endings(files, TABLE_ENDINGS)
+    check_endings(files, paths.TABLE_FORMATS)
     made = made_from_own_runs(config, "tables", paper, name, scale)
     from replibo.results import tables
 
@@ -108,7 +106,7 @@ def claims(
     Returns:
         A line for each claim; the whole of each claim where claims are named.
     """
-    check_endings(files, (*TABLE_ENDINGS, *FIGURE_ENDINGS, "json"))
+    check_endings(files, (*paths.TABLE_FORMATS, *FIGURE_ENDINGS, "json"))
     scale = targets.scale_of(config, scale)
     from replibo import verdict_map, verdict_tables, verdicts
     from replibo.results import plotting, tables
@@ -134,7 +132,7 @@ def claims(
         if path.suffix == ".json":
             verdicts.write(path, found)
     costs = missing_costs(config, found)
-    if rest := [path for path in files if path.suffix[1:] in TABLE_ENDINGS]:
+    if rest := [path for path in files if path.suffix[1:] in paths.TABLE_FORMATS]:
         tables.save(verdict_tables.table(found, costs), rest)
     if in_full:
         rows = verdict_tables.rows(found, costs)

@@ -13,12 +13,11 @@ import yaml
 
 from replibo import paths
 from replibo.config import claims, load, models
-from replibo.config.models import Config, FigureEntry
+from replibo.config.models import Config, FigureEntry, Pair
 from replibo.data.manifest import load_manifest
 from replibo.errors import RepliboError, allowed
 from replibo.papers import lookup
 from replibo.run import code, identity, pairs
-from replibo.run.pairs import Pair
 
 OutputKind = Literal["figures", "tables"]
 
