@@ -1,5 +1,6 @@
-"""The command line: ``replibo run | fetch | collect | figure | table | claims | compare | publish |
-estimate | status | list``. Thin, and heavy modules are imported by the command that needs them."""
+"""The command line: ``replibo run | recompute | fetch | collect | figure | table | claims | compare |
+page | publish | estimate | status | list``. Thin, and heavy modules are imported by the command that
+needs them."""
 
 from __future__ import annotations
 

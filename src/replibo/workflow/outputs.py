@@ -1,4 +1,4 @@
-"""Making the outputs that the rules ask for: figures, tables, verdicts, published traces."""
+"""Making the outputs that the rules ask for: figures, tables, verdicts."""
 
 from __future__ import annotations
 

@@ -343,7 +343,7 @@ def literal_recipe(runs: Runs, entry: FigureEntry) -> Table:
             rows.append(dict(zip(columns, values, strict=True)))
     caption = (
         f"{entry.caption} Rounds (of all seeds) whose network came out of its training with NaN "
-        "among its weights. "
+        "or infinite weights. "
         f"{runs.note(problems, entry.algorithms)}"
     )
     formats: dict[str, Format] = {columns[4]: ".1%", columns[7]: ".4g"}
