@@ -1,11 +1,12 @@
-"""An invented paper, and the cells of a table as tests compare them."""
+"""An invented paper and output, and the cells of a table as tests compare them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from replibo.config.models import PaperEntry
+from replibo.config.models import FigureEntry, PaperEntry
+from replibo.results.comparisons import Comparison
 from replibo.results.tables import Table
 
 
@@ -34,12 +35,28 @@ def made_paper(
     )
 
 
+def output(**options: Any) -> FigureEntry:
+    """The config's entry of a figure or table."""
+    return FigureEntry(caption="Made up.", function="f", **options)
+
+
 def records(table: Table) -> list[dict[str, Any]]:
     """The rows by their columns' names; None where there is no value."""
     frame = table.frame.astype(object)
     return frame.where(frame.notna(), None).to_dict("records")  # type: ignore[return-value]
 
 
+def rows(table: Table, **wanted: Any) -> list[dict[str, Any]]:
+    """The rows that hold the wanted values."""
+    found = records(table)
+    return [row for row in found if all(row[key] == value for key, value in wanted.items())]
+
+
 def tuples(table: Table) -> list[tuple[Any, ...]]:
     """The rows, None where there is no value."""
     return [tuple(row.values()) for row in records(table)]
+
+
+def outcomes(comparisons: list[Comparison]) -> list[str]:
+    """The outcome of each comparison."""
+    return [comparison.outcome for comparison in comparisons]

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from replibo.config import load
-from replibo.config.models import FigureEntry, PaperEntry
+from replibo.config.models import PaperEntry
 from replibo.errors import RepliboError
 from replibo.papers.bbo import claims as measures
 from replibo.papers.bbo import figures, printed, traces
@@ -28,10 +28,9 @@ from replibo.papers.bbo.traces import READINGS, REPORTED, Reading
 from replibo.results import plotting, publish, statistics, tables
 from replibo.results.comparisons import LEVEL, Comparison, MissingRunsError
 from replibo.results.runs import Runs
-from replibo.results.tables import Table
 from replibo.run import traces as files
 
-from .conftest import records, tuples
+from .conftest import outcomes, output, rows, tuples
 
 # Largest T of each N: one run serves all the tables.
 HORIZONS = {100: 20, 500: 40, 1000: 60, 2000: 60, 3000: 60, 4000: 60, 6000: 60}
@@ -204,19 +203,6 @@ INPUTS = {
     "single seed": single_seed_runs,
     "too short": too_short_runs,
 }
-
-
-def output(**options: Any) -> FigureEntry:
-    return FigureEntry(caption="Made up.", function="f", **options)
-
-
-def rows(table: Table, **wanted: Any) -> list[dict[str, Any]]:
-    found = records(table)
-    return [row for row in found if all(row[key] == value for key, value in wanted.items())]
-
-
-def outcomes(comparisons: list[Comparison]) -> list[str]:
-    return [comparison.outcome for comparison in comparisons]
 
 
 # The printed tables

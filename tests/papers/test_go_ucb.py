@@ -14,7 +14,7 @@ from replibo.results import tables
 from replibo.results.comparisons import MissingRunsError
 from replibo.results.runs import Runs
 
-from .conftest import made_paper, records
+from .conftest import made_paper, outcomes, records
 
 ALGORITHMS = {"go_ucb": "blue", "gp_ei": "orange", "gp_ucb": "vermillion"}
 INITIAL, HORIZON, SEEDS = 2, 6, 30
@@ -65,10 +65,6 @@ F = {
 def final(f):
     """The mean regret of the rounds after the initial points."""
     return np.mean(OPTIMUM - f[:, INITIAL:], axis=1)
-
-
-def outcomes(comparisons):
-    return [comparison.outcome for comparison in comparisons]
 
 
 def test_regret_counts_phase_two_only():

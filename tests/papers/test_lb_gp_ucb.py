@@ -16,7 +16,7 @@ from scipy import stats
 
 from replibo import verdicts
 from replibo.config import claims, load
-from replibo.config.models import FigureEntry, PaperEntry
+from replibo.config.models import PaperEntry
 from replibo.errors import RepliboError
 from replibo.papers import lookup
 from replibo.papers.lb_gp_ucb import claims as measures
@@ -30,12 +30,12 @@ from replibo.papers.lb_gp_ucb.traces import (
     final_losses,
 )
 from replibo.results import plotting, tables
-from replibo.results.comparisons import Comparison, MissingRunsError
+from replibo.results.comparisons import MissingRunsError
 from replibo.results.runs import Runs
 from replibo.results.tables import Table
 from replibo.run import collect, traces
 
-from .conftest import records, tuples
+from .conftest import outcomes, output, records, rows, tuples
 
 PROBLEMS = {"berkenkamp": 1, "michalewicz5": 5, "crossed_barrel": 4, "agnp": 5}
 OPTIMA = {"berkenkamp": 0.75, "michalewicz5": 4.69, "crossed_barrel": 46.7, "agnp": -0.148}
@@ -224,21 +224,8 @@ def other_problem_runs() -> Runs:
 INPUTS = {"full": full_runs, "partial": partial_runs, "other problem": other_problem_runs}
 
 
-def output(**options: Any) -> FigureEntry:
-    return FigureEntry(caption="Made up.", function="f", **options)
-
-
 def column(table: Table, name: str) -> list[Any]:
     return [row[name] for row in records(table)]
-
-
-def rows(table: Table, **wanted: Any) -> list[dict[str, Any]]:
-    found = records(table)
-    return [row for row in found if all(row[key] == value for key, value in wanted.items())]
-
-
-def outcomes(comparisons: list[Comparison]) -> list[str]:
-    return [comparison.outcome for comparison in comparisons]
 
 
 # Regret

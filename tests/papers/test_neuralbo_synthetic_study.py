@@ -19,7 +19,7 @@ from scipy import stats
 from replibo import verdicts
 from replibo.config import claims, load
 from replibo.config.claims import Claim
-from replibo.config.models import AlgorithmEntry, FigureEntry, PaperEntry
+from replibo.config.models import AlgorithmEntry, PaperEntry
 from replibo.errors import RepliboError
 from replibo.papers import common
 from replibo.papers.neuralbo import claims as measures
@@ -33,7 +33,7 @@ from replibo.results.statistics import benjamini_hochberg
 from replibo.results.tables import Table
 
 from ..results.conftest import misfits
-from .conftest import records, tuples
+from .conftest import output, rows, tuples
 
 HORIZON = 6
 DIMS = (10, 20, 50, 100)
@@ -204,15 +204,6 @@ def full_runs() -> Runs:
 
 
 INPUTS = {"full": full_runs, "partial": partial_runs, "none": no_synthetic_runs}
-
-
-def output(**options: Any) -> FigureEntry:
-    return FigureEntry(caption="Made up.", function="f", **options)
-
-
-def rows(table: Table, **wanted: Any) -> list[dict[str, Any]]:
-    found = records(table)
-    return [row for row in found if all(row[key] == value for key, value in wanted.items())]
 
 
 # The paper's printed tables
