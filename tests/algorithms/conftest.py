@@ -9,6 +9,14 @@ from replibo.algorithms.base import History
 from replibo.streams import RunStreams
 
 
+def history(n: int) -> History:
+    """``n`` observations of waves about 3 at uniform points of the cube; the first four are initial."""
+    made = History(3, 4)
+    for x in np.random.default_rng(0).uniform(size=(n, 3)):
+        made.append(x, 3.0 + 2.0 * float(np.sin(5 * x).sum()))
+    return made
+
+
 class Hill:
     """A hill with its top at (0.37, …)."""
 

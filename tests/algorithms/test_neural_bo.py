@@ -14,18 +14,10 @@ from replibo.streams import RunStreams
 from replibo.surrogates.tangent_kernel import DualVariance
 from replibo.surrogates.two_layer_network import TwoLayerNetwork, train_sgd
 
+from .conftest import history
+
 SMALL = {"width": 40, "epochs": 10, "candidates": 60}
 STREAMS = RunStreams("neuralbo", "ackley_3", "neural_bo", 0)
-
-
-def history(n, dim=3, n_initial=4):
-    rng = np.random.default_rng(0)
-    made = History(dim, n_initial)
-    for x in rng.uniform(size=(n, dim)):
-        made.append(x, 3.0 + 2.0 * float(np.sin(5 * x).sum()))
-    return made
-
-
 STANDARDISED = {"constant_input": True, "y_scaling": "standardise", "batch_loss": "sum"}
 
 

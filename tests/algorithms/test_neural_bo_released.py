@@ -6,21 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from replibo.algorithms.base import History, Space
+from replibo.algorithms.base import Space
 from replibo.algorithms.neural_bo_released import NeuralBOReleased
 from replibo.streams import RunStreams
 from replibo.surrogates.biased_network import BiasedNetwork
 
+from .conftest import history
+
 SMALL = {"width": 20, "epochs": 5, "candidates": 64, "weight_decay": 0.05}
 STREAMS = RunStreams("neuralbo", "ackley_3", "neural_bo_released", 0)
-
-
-def history(n, n_initial=4):
-    rng = np.random.default_rng(0)
-    made = History(3, n_initial)
-    for x in rng.uniform(size=(n, 3)):
-        made.append(x, 3.0 + 2.0 * float(np.sin(5 * x).sum()))
-    return made
 
 
 class Reference:

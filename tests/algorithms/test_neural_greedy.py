@@ -6,21 +6,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from replibo.algorithms.base import History, Space
+from replibo.algorithms.base import Space
 from replibo.algorithms.neural_bo import NeuralBO
 from replibo.algorithms.neural_greedy import NeuralGreedy
 from replibo.streams import RunStreams
 
+from .conftest import history
+
 SMALL = {"width": 40, "epochs": 10, "candidates": 60}
 STREAMS = RunStreams("neuralbo", "ackley_3", "neural_greedy", 0)
-
-
-def history(n, n_initial=4):
-    rng = np.random.default_rng(0)
-    made = History(3, n_initial)
-    for x in rng.uniform(size=(n, 3)):
-        made.append(x, 3.0 + 2.0 * float(np.sin(5 * x).sum()))
-    return made
 
 
 def test_perturbations_are_normal_of_the_deviation_set():
