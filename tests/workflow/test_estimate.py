@@ -330,6 +330,11 @@ def test_runs_that_are_too_short_go_on_as_those_of_the_longest_other_problem() -
     assert cost.seconds.expected == pytest.approx(3 * 195 * 0.5 + overhead, rel=1e-3)
     assert cost.seconds.low == cost.seconds.expected
     assert cost.seconds.high == pytest.approx(exact + overhead, rel=1e-3)
+    # a few initial points less are as long; a quarter less is not
+    for queries, nearest in ((190, "r"), (150, "q")):
+        known["r/a"] = [timing(entry(constant, queries=queries, scale=2.5), "r's runs")]
+        cost = measurements.cost_of_job(known, "p", "a", 200, 1)
+        assert cost and cost.how.startswith(f"after 63 queries as on {nearest}: ")
     # no other is longer: its own extrapolation
     known = {"p/a": [short], "q/a": [timing(entry(late, queries=63))]}
     cost = measurements.cost_of_job(known, "p", "a", 200, 1)

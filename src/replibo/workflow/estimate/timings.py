@@ -348,11 +348,15 @@ def cost_in_paper(
     return best and best._replace(own=False)
 
 
+ABOUT_AS_LONG = 0.9
+"""Of the longest run: initial points alone make runs of one horizon differ in length."""
+
+
 def _carried_on(own: Timing, others: Mapping[str, Timing], queries: int) -> tuple[Seconds, str]:
     """A run that may be longer than the measured ones, and how its time was got.
 
     Where it is: as the same algorithm's runs on the other problem that are longest, times what these
-    took more or less up to the last measured query. Of several as long, the one nearest in cost is
+    took more or less up to the last measured query. Of several about as long, the one nearest in cost is
     expected, and all of them are the bounds. Where none is longer, `Profile.tail` is asked. On the
     published runs of NeuralBO's and LB-GP-UCB's problems, cut to a share of their queries, the
     predicted time of the whole run was, as a share of the real one (quantiles .1, .5 and .9; all runs
@@ -377,7 +381,11 @@ def _carried_on(own: Timing, others: Mapping[str, Timing], queries: int) -> tupl
     if not there or spent <= 0:
         return own.run(queries), own.said(queries)
     reach = max(min(others[name].queries, queries) for name in there)
-    there = {name: s for name, s in there.items() if min(others[name].queries, queries) == reach}
+    there = {
+        name: s
+        for name, s in there.items()
+        if min(others[name].queries, queries) >= ABOUT_AS_LONG * reach
+    }
     ways = {name: others[name].run(queries).times(spent / there[name]) for name in there}
     nearest = min(there, key=lambda name: abs(math.log(there[name] / spent)))
     low, high = min(way.low for way in ways.values()), max(way.high for way in ways.values())
