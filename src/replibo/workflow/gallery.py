@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
+
+from PIL import Image
 
 from replibo import files, paths, verdicts
 from replibo.config import load
@@ -112,13 +113,16 @@ def pages(config: Config) -> dict[Path, str]:
 
 
 def main() -> None:
-    """Copy the figures to ``figures/gallery`` and write the verdicts into the pages."""
+    """Copy the figures, in 256 colours, to ``figures/gallery`` and write the verdicts into the pages."""
     for name in SHOWN:
         source = Path("figures", paths.PUBLISHED, name)
         if source.exists():
             target = paths.GALLERY / name.replace("/", "_")
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, target)
+            # A third of the bytes, for they are in the repository.
+            with Image.open(source) as picture:
+                colours = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+                colours.save(target, optimize=True, dpi=picture.info["dpi"])
     for path, content in pages(load.load()).items():
         with files.written_whole(path) as temporary:
             temporary.write_text(content, encoding="utf-8")
