@@ -112,13 +112,12 @@ def length_scale_sides(
     problem: str,
     above: Sequence[str] = (),
     below: Sequence[str] = (),
-    optimal_length_scale: float | None = None,
 ) -> list[Comparison]:
     """The median length scales of ``above`` lie above θ̂*, those of ``below`` below it.
 
     Per seed the median over the rounds; Wilcoxon's signed-rank test of log θ - log θ̂*.
     """
-    optimal = _optimal(runs, problem, optimal_length_scale)
+    optimal = _optimal(runs, problem)
     return decided(
         [_side(runs, problem, name, optimal, -1) for name in above]
         + [_side(runs, problem, name, optimal, 1) for name in below]
@@ -131,7 +130,6 @@ def closer_and_below(
     problem: str,
     variants: Sequence[str],
     other_variants: Sequence[str],
-    optimal_length_scale: float | None = None,
 ) -> list[Comparison]:
     """For each a the length scales of ``variants`` are closer to θ̂* than those of ``other_variants``,
     which lie below it; tests as above.
@@ -139,7 +137,7 @@ def closer_and_below(
     Args:
         variants, other_variants: by a, in the same order.
     """
-    optimal = _optimal(runs, problem, optimal_length_scale)
+    optimal = _optimal(runs, problem)
     pairs = list(zip(variants, other_variants, strict=True))
     return decided(
         [_closer(runs, problem, own, other, optimal) for own, other in pairs]
@@ -147,7 +145,7 @@ def closer_and_below(
     )
 
 
-def _optimal(runs: Runs, problem: str, given: float | None) -> float:
+def _optimal(runs: Runs, problem: str, given: float | None = None) -> float:
     optimal = oracle_length_scale(runs, problem, given)
     if optimal is None:
         raise MissingRunsError(f"no optimal length scale of {problem}: the config has no oracle")

@@ -149,7 +149,7 @@ def normally_distributed(
     return _counted(cells)
 
 
-# Claims 8 and 9: what the abstract of the theory promises
+# Claims 8 and 9
 
 
 def sublinear_regret(
