@@ -39,6 +39,7 @@ from replibo.problems.sensitive_samples import (
     tampering_noise,
     upscaling_operator,
 )
+from replibo.problems.sensitive_released import LargestOutput
 from replibo.streams import RunStreams, generator
 
 OUTPUTS = ("log_softmax", "softmax", "logits")
@@ -77,6 +78,21 @@ def test_the_norm_against_autograd(problem: SensitiveSamples, outputs: Any) -> N
         ]
         # where the model is sure, 1 - p of the probabilities has few digits left
         np.testing.assert_allclose(classifier.jacobian_norms(X, outputs), norms, rtol=1e-9)
+
+
+def test_the_released_norm_is_that_of_the_largest_log_probability() -> None:
+    released = LargestOutput(epochs=1)
+    X = generator("small images", 0).uniform(*released.bounds, size=(8, 49))
+    theta = torch.from_numpy(released.classifier.parameters)
+    norms = [
+        torch.func.grad(lambda p, x=x: torch_outputs(p, x, "log_softmax").max())(theta)
+        .norm()
+        .item()
+        for x in torch.from_numpy(X @ upscaling_operator("bilinear").T)
+    ]
+    np.testing.assert_allclose(released.evaluate_true(X), norms, rtol=1e-9)
+    assert released.recorded()["outputs"] == "largest log_softmax"
+    assert released.recorded()["parameters"] == SensitiveSamples(epochs=1).recorded()["parameters"]
 
 
 @pytest.mark.parametrize("outputs", OUTPUTS)

@@ -133,7 +133,13 @@ def shown(runs: Runs, entry: FigureEntry) -> dict[str, list[str]]:
     Raises:
         RepliboError: there are none.
     """
-    return runs_of_type(runs, entry, "on sensitive samples", "sensitive_samples.SensitiveSamples")
+    return runs_of_type(
+        runs,
+        entry,
+        "on sensitive samples",
+        "sensitive_samples.SensitiveSamples",
+        "sensitive_released.LargestOutput",
+    )
 
 
 def classifier_of(runs: Runs, problem: str) -> DigitClassifier:
