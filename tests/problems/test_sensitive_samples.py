@@ -30,6 +30,7 @@ from replibo.problems.networks.digit_classifier import (
     layers,
     normalised,
 )
+from replibo.problems.sensitive_released import LargestOutput
 from replibo.problems.sensitive_samples import (
     SensitiveSamples,
     TamperedAccuracies,
@@ -39,7 +40,6 @@ from replibo.problems.sensitive_samples import (
     tampering_noise,
     upscaling_operator,
 )
-from replibo.problems.sensitive_released import LargestOutput
 from replibo.streams import RunStreams, generator
 
 OUTPUTS = ("log_softmax", "softmax", "logits")
