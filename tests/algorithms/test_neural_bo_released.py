@@ -1,4 +1,4 @@
-"""The released variant, against PyTorch's own layers, autograd and a dense Sherman-Morrison."""
+"""The released variants, against PyTorch's own layers, autograd and a dense Sherman-Morrison."""
 
 import math
 
@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from replibo.algorithms.base import Space
+from replibo.algorithms.neural_bo_compiled import NeuralBOCompiled, growing_coefficient
 from replibo.algorithms.neural_bo_released import NeuralBOReleased
 from replibo.streams import RunStreams
 from replibo.surrogates.biased_network import BiasedNetwork
@@ -20,7 +21,7 @@ STREAMS = RunStreams("neuralbo", "ackley_3", "neural_bo_released", 0)
 class Reference:
     """The same weights in PyTorch's layers, trained by its Adam and autograd."""
 
-    def __init__(self, layers, width=20, decay=0.05):
+    def __init__(self, layers, width=20, decay=0.05, scale=None, xavier=False):
         made = BiasedNetwork(
             STREAMS.surrogate_at(0),
             inputs=3,
@@ -28,6 +29,8 @@ class Reference:
             width=width,
             learning_rate=0.001,
             weight_decay=decay,
+            scale=(scale := scale or math.sqrt(width)),
+            xavier=xavier,
         )
         modules = []
         for weights, bias in zip(made.weights, made.biases, strict=True):
@@ -35,11 +38,11 @@ class Reference:
             linear.weight.data.copy_(weights.detach())
             linear.bias.data.copy_(bias.detach())
             modules += [linear, torch.nn.ReLU()]
-        self.net, self.width = torch.nn.Sequential(*modules[:-1]), width
+        self.net, self.width, self.scale = torch.nn.Sequential(*modules[:-1]), width, scale
         self.adam = torch.optim.Adam(self.net.parameters(), lr=0.001, weight_decay=decay)
 
     def h(self, X):
-        return math.sqrt(self.width) * self.net(torch.tensor(X))[:, 0]
+        return self.scale * self.net(torch.tensor(X))[:, 0]
 
     def train(self, X, y, steps):
         for _ in range(steps):
@@ -52,42 +55,40 @@ class Reference:
         return torch.cat([g.reshape(-1) for g in by]).numpy() / math.sqrt(self.width)
 
 
-@pytest.mark.parametrize(
-    ("layers", "cycle", "window", "n"),
-    [(2, 1, None, 4), (2, 1, None, 12), (3, 1, 5, 12), (3, 4, None, 15)],
-)
-def test_the_query_is_the_maximum_of_the_sample(layers, cycle, window, n):
+def dense(reference, past, cycle, regulariser):
+    """Trains the reference on the history and returns U⁻¹ at its end, and at how many it was trained."""
+    inputs, n, trained, inverse = 2 * past.X - 1, len(past), 0, None
+    for size in range(4, n + 1):
+        phi = reference.feature(inputs[size - 1])
+        if inverse is None:
+            inverse = np.eye(len(phi)) / regulariser
+        if size > 4:  # the query, at the weights of that moment; the initial points are not in U
+            step = inverse @ phi
+            inverse -= np.outer(step, step) / (1.0 + phi @ step)
+        if (size - 4) % cycle == 0:
+            reference.train(inputs[:size], past.y[:size], 5)
+            trained = size
+    return inverse, trained
+
+
+def h_and_sigma(reference, inverse, X, regulariser):
+    phi = np.array([reference.feature(x) for x in 2 * X - 1])
+    sigma = np.sqrt(regulariser * np.sum(phi * (phi @ inverse), axis=1))
+    return reference.h(2 * X - 1).detach().numpy(), sigma
+
+
+@pytest.mark.parametrize(("layers", "cycle", "n"), [(2, 1, 4), (2, 1, 12), (3, 1, 12), (3, 4, 15)])
+def test_the_query_is_the_maximum_of_the_sample(layers, cycle, n):
     past = history(n)
     algorithm = NeuralBOReleased(
-        Space(3),
-        STREAMS,
-        layers=layers,
-        update_cycle=cycle,
-        training_window=window,
-        nu=3.0,
-        **SMALL,
+        Space(3), STREAMS, layers=layers, update_cycle=cycle, nu=3.0, **SMALL
     )
     proposal = algorithm.ask(past, n - 3)
     X, _ = algorithm._candidates(past)
 
-    reference, trained, inputs = Reference(layers), 0, 2 * past.X - 1
-    inverse = None  # U^-1, which begins as I/λ
-    for size in range(4, n + 1):
-        if size > 4:  # the query, at the weights of that moment; the initial points are not in U
-            phi = reference.feature(inputs[size - 1])
-            if inverse is None:
-                inverse = np.eye(len(phi)) / 0.05
-            step = inverse @ phi
-            inverse -= np.outer(step, step) / (1.0 + phi @ step)
-        if (size - 4) % cycle == 0:
-            since = 0 if window is None else max(size - window, 0)
-            reference.train(inputs[since:size], past.y[since:size], 5)
-            trained = size
-    phi = np.array([reference.feature(x) for x in 2 * X - 1])
-    if inverse is None:
-        inverse = np.eye(phi.shape[1]) / 0.05
-    sigma = np.sqrt(0.05 * np.sum(phi * (phi @ inverse), axis=1))
-    h = reference.h(2 * X - 1).detach().numpy()
+    reference = Reference(layers)
+    inverse, trained = dense(reference, past, cycle, 0.05)
+    h, sigma = h_and_sigma(reference, inverse, X, 0.05)
     best = int(np.argmax(STREAMS.algorithm_at(n).normal(h, 3.0 * sigma)))
     np.testing.assert_array_equal(proposal.x, X[best])
     assert proposal.diagnostics["mean"] == pytest.approx(h[best], rel=1e-8)
@@ -95,32 +96,69 @@ def test_the_query_is_the_maximum_of_the_sample(layers, cycle, window, n):
     assert proposal.diagnostics["trained_on"] == trained
 
 
-def test_without_exploration_h_itself_is_maximised():
-    past = history(9)
-    algorithm = NeuralBOReleased(Space(3), STREAMS, nu=0.0, **SMALL)
-    proposal = algorithm.ask(past, 6)
-    X, _ = algorithm._candidates(past)
-    h = algorithm._after(past).network.predict(algorithm.inputs(X))
-    np.testing.assert_array_equal(proposal.x, X[np.argmax(h)])
-    assert proposal.diagnostics["sigma"] == 0.0
+@pytest.mark.parametrize("nu", [0.0, 10.0])
+def test_the_compiled_code_samples_twice(nu):
+    n, cycle, regulariser = 15, 4, 0.01
+    past = history(n)
+    algorithm = NeuralBOCompiled(
+        Space(3),
+        STREAMS,
+        width=20,
+        learning_rate=0.001,
+        regulariser=regulariser,
+        epochs=5,
+        update_cycle=cycle,
+        nu=nu,
+        candidates=64,
+        restarts=6,
+    )
+    proposal = algorithm.ask(past, n - 3)
+    X = STREAMS.candidates(n).uniform(size=(64, 3))
+
+    # Adam's weight decay: 20 · 0.01/2
+    reference = Reference(3, decay=0.1, scale=1.0, xavier=True)
+    inverse, trained = dense(reference, past, cycle, regulariser)
+    h, sigma = h_and_sigma(reference, inverse, X, regulariser)
+    m = 12 / math.log(13)
+    sd = (nu or math.sqrt(m * math.log(1 + 12 * m))) * sigma
+    rng = STREAMS.algorithm_at(n)
+    few = np.argsort(rng.normal(h, sd))[-6:]
+    best = few[np.argmax(rng.normal(h[few], sd[few]))]
+    np.testing.assert_array_equal(proposal.x, X[best])
+    assert proposal.diagnostics["mean"] == pytest.approx(h[best], rel=1e-8)
+    assert proposal.diagnostics["sigma"] == pytest.approx(sigma[best], rel=1e-6)
+    assert proposal.diagnostics["trained_on"] == trained
 
 
-def test_start_weights():
-    """Hidden layers N(0, 1/W), the last layer and the biases as PyTorch draws them: uniform."""
+def test_the_growing_coefficient():
+    assert growing_coefficient(1) == pytest.approx(
+        math.sqrt(math.log(1 + 1 / math.log(2)) / math.log(2))
+    )
+    assert growing_coefficient(20) == pytest.approx(5.67, abs=0.01)
+    assert growing_coefficient(2000) == pytest.approx(58.9, abs=0.1)
+
+
+@pytest.mark.parametrize("xavier", [False, True])
+def test_start_weights(xavier):
+    """Hidden layers N(0, 1/W) or Xavier's, the last layer and the biases as PyTorch draws them: uniform."""
     made = BiasedNetwork(
         np.random.default_rng(0),
-        inputs=400,
+        inputs=100,
         layers=3,
         width=400,
         learning_rate=0.1,
         weight_decay=0.1,
+        scale=1.0,
+        xavier=xavier,
     )
     for weights in made.weights[:2]:
-        assert float(weights.std()) == pytest.approx(1 / 20, rel=0.02)
-        assert float(weights.abs().max()) > 3 / 20
-    for uniform in (made.weights[2], *made.biases):
-        assert float(uniform.abs().max()) <= 1 / 20
-    assert float(made.biases[0].std()) == pytest.approx(1 / 20 / math.sqrt(3), rel=0.1)
+        own = torch.empty_like(weights)
+        torch.nn.init.xavier_normal_(own) if xavier else torch.nn.init.normal_(own, std=1 / 20)
+        assert float(weights.detach().std()) == pytest.approx(float(own.std()), rel=0.02)
+        assert float(weights.detach().abs().max()) > 3 * float(own.std())
+    for uniform in (made.weights[2], *made.biases[1:]):
+        assert float(uniform.detach().abs().max()) <= 1 / 20
+    assert float(made.biases[1].detach().std()) == pytest.approx(1 / 20 / math.sqrt(3), rel=0.1)
 
 
 def test_candidates_are_sobol_points_of_the_query():

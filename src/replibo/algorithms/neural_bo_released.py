@@ -40,10 +40,11 @@ class NeuralBOReleased(Algorithm):
     multiplied by √W (`BiasedNetwork`); inputs in [−1, 1]^d, y as observed; one Adam for the whole
     run, with weight decay, full batch, on the mean squared error, from the weights that are there (warm
     start): a first training on the initial points, then one at every ``update_cycle``-th query. U starts
-    at λI with λ the weight decay; each query adds its gradient *at the weights of that moment* to U, the
-    initial points add nothing; σ² = λ gᵀU⁻¹g. The sample is N(h, (νσ)²), independent from candidate to
-    candidate; its best of scrambled Sobol points is asked, without local ones and without a gradient. By
-    the symmetry of the weights' distribution it makes no difference that the released code minimises.
+    at λI with λ the weight decay; each query adds its gradient *at the weights of that moment*, divided
+    by √W, to U, the initial points add nothing; σ² = λ gᵀU⁻¹g/W. The sample is N(h, (νσ)²), independent
+    from candidate to candidate; its best of scrambled Sobol points is asked, without local ones and
+    without a gradient. By the symmetry of the weights' distribution it makes no difference that the
+    released code minimises.
 
     A training that diverges leaves a candidate at random, as in `NeuralBO`.
 
@@ -57,14 +58,13 @@ class NeuralBOReleased(Algorithm):
         learning_rate, weight_decay: Adam's; the weight decay is λ, too.
         epochs: steps of each training.
         update_cycle: queries from training to training.
-        training_window: how many of the last observations a training takes; null: all.
-        nu: ν ≥ 0; 0 explores not at all: h itself is maximised.
+        nu: ν ≥ 0.
         candidates: number of Sobol points (on a finite problem: of rows of the pool).
     """
 
     diagnostics: ClassVar[dict[str, str]] = {
         "mean": "h at the query, in units of y (0 where it has diverged)",
-        "sigma": "σ_t at the query, before ν, in units of y (0 where ν is 0: it is not computed)",
+        "sigma": "σ_t at the query, before ν, in units of y (0 where h has diverged)",
         "training_loss": "mean squared residual after the training in force, in squared units of y",
         "diverged": "1 where the training in force ended in weights that are NaN or infinite, else 0",
         "trained_on": "number of observations at the training in force",
@@ -84,15 +84,14 @@ class NeuralBOReleased(Algorithm):
         weight_decay: Positive = 0.005,
         epochs: Count = 100,
         update_cycle: Count = 1,
-        training_window: Count | None = None,
         nu: NonNegative = 3.0,
         candidates: Count = 50_000,
     ) -> None:
         super().__init__(space, streams)
         self.layers, self.width = layers, width
         self.learning_rate, self.weight_decay = learning_rate, weight_decay
-        self.epochs, self.update_cycle, self.window = epochs, update_cycle, training_window
-        self.nu = nu
+        self.epochs, self.update_cycle, self.nu = epochs, update_cycle, nu
+        self.regulariser = weight_decay
         # h of all candidates at once: two hidden layers' values
         self.candidates = Candidates(
             space,
@@ -108,6 +107,18 @@ class NeuralBOReleased(Algorithm):
         """[−1, 1]^d at points of the unit cube, ``n x d``."""
         return 2.0 * U - 1.0
 
+    def _network(self) -> BiasedNetwork:
+        """The network at its first weights, which are the same at every call."""
+        return BiasedNetwork(
+            self.streams.surrogate_at(0),
+            inputs=self.space.dim,
+            layers=self.layers,
+            width=self.width,
+            learning_rate=self.learning_rate,
+            weight_decay=self.weight_decay,
+            scale=math.sqrt(self.width),
+        )
+
     def tell(self, history: History) -> None:
         """Train where it is due (`ask` would do it, too)."""
         if len(history) >= history.n_initial > 0:
@@ -119,25 +130,15 @@ class NeuralBOReleased(Algorithm):
             raise RepliboError("initial_points: must be at least 1, got 0")
         state = self._state
         if state is None or state.seen is None or not state.seen.begins(history):
-            state = _State(
-                BiasedNetwork(
-                    self.streams.surrogate_at(0),
-                    inputs=self.space.dim,
-                    layers=self.layers,
-                    width=self.width,
-                    learning_rate=self.learning_rate,
-                    weight_decay=self.weight_decay,
-                )
-            )
+            state = _State(self._network())
         X = self.inputs(history.X)
         first = min(history.n_initial, len(history))
         for n in range(max(state.n, first - 1) + 1, len(history) + 1):
-            if n > first and self.nu > 0:
+            if n > first:
                 own = state.network.gradients(X[n - 1 : n])
                 state.gradients = state.gradients.with_more(own) if state.gradients else own
             if (n - first) % self.update_cycle == 0:
-                since = 0 if self.window is None else max(n - self.window, 0)
-                state.loss = state.network.train(X[since:n], history.y[since:n], self.epochs)
+                state.loss = state.network.train(X[:n], history.y[:n], self.epochs)
                 state.trained_on = n
             state.n = n
         state.seen = Seen(history, len(history))
@@ -145,19 +146,22 @@ class NeuralBOReleased(Algorithm):
         return state
 
     def _variance(self, state: _State, X: Array) -> Array:
-        """σ² at the network's inputs ``X``, ``n x d``: φ·φ − kᵀ(λI + K)⁻¹k, which is λ φᵀU⁻¹φ."""
+        """σ² at the network's inputs ``X``, ``n x d``: with φ = g/√W and K the products of those of the
+        queries, φ·φ − kᵀ(λI + K)⁻¹k, which is λ φᵀU⁻¹φ."""
         import torch
 
+        share = state.network.scale**2 / self.width  # of φ·φ' in the products of g/c
         seen, parts = state.gradients, []
         if seen is not None:
-            K = seen.products(seen)
-            K.diagonal().add_(self.weight_decay)
+            K = share * seen.products(seen)
+            K.diagonal().add_(self.regulariser)
             L = torch.linalg.cholesky(K)
         for start in range(0, len(X), CHUNK):
             own = state.network.gradients(X[start : start + CHUNK])
-            part = own.squares()
+            part = share * own.squares()
             if seen is not None:
-                V = torch.linalg.solve_triangular(L, seen.products(own), upper=False)
+                k = share * seen.products(own)
+                V = torch.linalg.solve_triangular(L, k, upper=False)
                 part = (part - V.square().sum(0)).clamp_min(0.0)
             parts.append(part)
         return np.asarray(torch.cat(parts))
@@ -175,6 +179,10 @@ class NeuralBOReleased(Algorithm):
         X = engine.draw(self.candidates.count, dtype=torch.float64).numpy()
         return X, np.full(len(X), -1)
 
+    def _sample(self, h: Array, sigma: Array, t: int, rng: np.random.Generator) -> Array:
+        """What is maximised at round ``t``, from h and σ of the candidates: shape ``m``, as theirs."""
+        return h + self.nu * sigma * rng.standard_normal(len(h))
+
     def ask(self, history: History, t: int) -> Proposal:
         state = self._after(history)
         X, rows = self._candidates(history)
@@ -184,10 +192,9 @@ class NeuralBOReleased(Algorithm):
         if diverged:
             sample = rng.uniform(size=len(X))  # a candidate at random
         else:
-            h = sample = state.network.predict(inputs)
-            if self.nu > 0:
-                sigma = self._variance(state, inputs) ** 0.5
-                sample = h + self.nu * sigma * rng.standard_normal(len(X))
+            h = state.network.predict(inputs)
+            sigma = self._variance(state, inputs) ** 0.5
+            sample = self._sample(h, sigma, t, rng)
         held = state.gradients
         tensors = [*held.incoming, *held.outgoing] if held else []
         return choose(

@@ -1,13 +1,14 @@
 """The network of NeuralBO's released code: linear layers with biases, trained on by one Adam.
 
-h(x; θ) = √W (w_L · a_{L−1} + b_L), a_l = relu(W_l a_{l−1} + b_l), a_0 = x; in double precision (facts of
-the authors' repository, phantrdat/neuralbo, first commit d32f12a). In each layer the gradient is the
-product of what comes in and of what goes back, so that the product of two gradients is
+h(x; θ) = c (w_L · a_{L−1} + b_L), a_l = relu(W_l a_{l−1} + b_l), a_0 = x; in double precision (facts of
+the authors' repository, phantrdat/neuralbo, first commit d32f12a: c = √W in its source, 1 in its older,
+compiled files). In each layer the gradient is the product of what comes in and of what goes back, so
+that the product of two gradients is
 
-    g(x)·g(x')/W = Σ_l (a_{l−1}(x)·a'_{l−1}(x') + 1) (δ_l(x)·δ'_l(x'))
+    g(x)·g(x')/c² = Σ_l (a_{l−1}(x)·a'_{l−1}(x') + 1) (δ_l(x)·δ'_l(x'))
 
-with δ_l the gradient of h/√W by the output of layer l before the relu; also where the
-two were taken at different weights: no vector of all parameters is ever formed.
+with δ_l the gradient of h/c by the output of layer l before the relu; also where the two were taken at
+different weights: no vector of all parameters is ever formed.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Gradients:
-    """g/√W at ``n`` points, layer by layer.
+    """g/c at ``n`` points, layer by layer.
 
     Attributes:
         incoming: a_{l−1}, ``n x`` (inputs of layer l), for each layer.
@@ -38,12 +39,12 @@ class Gradients:
     outgoing: list[Tensor]
 
     def products(self, other: Gradients) -> Tensor:
-        """g·g'/W between these points and those of ``other``, ``n x m``."""
+        """g·g'/c² between these points and those of ``other``, ``n x m``."""
         terms = zip(self.incoming, self.outgoing, other.incoming, other.outgoing, strict=True)
         return sum((a @ b.T + 1.0) * (d @ e.T) for a, d, b, e in terms)  # type: ignore[return-value]
 
     def squares(self) -> Tensor:
-        """g·g/W at each point, ``n``."""
+        """g·g/c² at each point, ``n``."""
         pairs = zip(self.incoming, self.outgoing, strict=True)
         return sum((a.square().sum(1) + 1.0) * d.square().sum(1) for a, d in pairs)  # type: ignore[return-value]
 
@@ -67,6 +68,8 @@ class BiasedNetwork:
         inputs: number of inputs.
         layers: L ≥ 2, linear layers.
         width: W, units of each hidden layer.
+        scale: c, which multiplies the output.
+        xavier: hidden weights N(0, 2/(inputs + outputs of the layer)), else N(0, 1/W).
         learning_rate: Adam's.
         weight_decay: Adam's, added to the gradient as PyTorch does.
     """
@@ -80,10 +83,12 @@ class BiasedNetwork:
         width: int,
         learning_rate: float,
         weight_decay: float,
+        scale: float,
+        xavier: bool = False,
     ) -> None:
         import torch
 
-        self.scale = math.sqrt(width)
+        self.scale = scale
         sizes = [inputs, *[width] * (layers - 1), 1]
         self.weights: list[Tensor] = []
         self.biases: list[Tensor] = []
@@ -91,8 +96,9 @@ class BiasedNetwork:
             # PyTorch's default: uniform up to one over the root of the inputs
             bound = 1.0 / math.sqrt(before)
             weights = rng.uniform(-bound, bound, size=(after, before))
-            if after == width and len(self.weights) < layers - 1:
-                weights = rng.standard_normal((after, before)) / math.sqrt(width)
+            if len(self.weights) < layers - 1:
+                variance = 2.0 / (before + after) if xavier else 1.0 / width
+                weights = math.sqrt(variance) * rng.standard_normal((after, before))
             bias = rng.uniform(-bound, bound, size=after)
             self.weights.append(torch.tensor(weights, requires_grad=True))
             self.biases.append(torch.tensor(bias, requires_grad=True))
@@ -127,7 +133,7 @@ class BiasedNetwork:
             return np.asarray(self._forward(torch.from_numpy(np.ascontiguousarray(X)))[0])
 
     def gradients(self, X: Array) -> Gradients:
-        """g/√W at the points ``X``, ``n x d``."""
+        """g/c at the points ``X``, ``n x d``."""
         import torch
 
         with torch.no_grad():

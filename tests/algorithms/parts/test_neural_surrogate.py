@@ -1,4 +1,4 @@
-"""What NeuralBO, its released variant and NeuralGreedy have in common."""
+"""What NeuralBO, its released variants and NeuralGreedy have in common."""
 
 import math
 
@@ -8,13 +8,14 @@ import torch
 
 from replibo.algorithms.base import History, Space
 from replibo.algorithms.neural_bo import NeuralBO
+from replibo.algorithms.neural_bo_compiled import NeuralBOCompiled
 from replibo.algorithms.neural_bo_released import NeuralBOReleased
 from replibo.algorithms.neural_greedy import NeuralGreedy
 from replibo.errors import RepliboError
 from replibo.streams import RunStreams
 
 SMALL = {"width": 30, "epochs": 5, "candidates": 40}
-ALL = pytest.mark.parametrize("cls", [NeuralBO, NeuralBOReleased, NeuralGreedy])
+ALL = pytest.mark.parametrize("cls", [NeuralBO, NeuralBOReleased, NeuralBOCompiled, NeuralGreedy])
 FROM_START = pytest.mark.parametrize("cls", [NeuralBO, NeuralGreedy])
 
 
@@ -103,7 +104,7 @@ def test_a_finite_problem_gets_rows_of_its_pool(cls, m):
 )
 def test_numerics(cls, n, dim, y):
     past = history(n, dim, n_initial=1, y=y)
-    units = {} if cls is NeuralBOReleased else {"y_scaling": "divide"}
+    units = {} if issubclass(cls, NeuralBOReleased) else {"y_scaling": "divide"}
     algorithm = cls(Space(dim), streams(), **{**SMALL, "width": 500, "epochs": 50, **units})
     proposal = algorithm.ask(past, n + 1)
     assert np.all((proposal.x >= 0) & (proposal.x <= 1))
