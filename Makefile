@@ -6,9 +6,9 @@
 CORES ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
-# The first of these that is Python 3.11 or newer; 'make PYTHON=/path/to/python quick' takes another.
+# The first of these that is Python 3.11 to 3.13; 'make PYTHON=/path/to/python quick' takes another.
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
-  $$p -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+  $$p -c 'import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && echo $$p && break; done)
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -16,7 +16,7 @@ help: ## this list
 # Installed again whenever the pinned set changes. The stamp is made last, so that an interrupted
 # installation is not taken for a whole one.
 $(VENV)/installed: envs/requirements.txt pyproject.toml
-	@test -n "$(PYTHON)" || { echo "replibo needs Python 3.11 or newer with venv (Debian: python3-venv); make PYTHON=/path/to/python ... names one"; exit 1; }
+	@test -n "$(PYTHON)" || { echo "replibo needs Python 3.11 to 3.13 with venv (Debian: python3-venv); make PYTHON=/path/to/python ... names one"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r envs/requirements.txt -e '.[coco,robot,workflow,docs]'
 	touch $@

@@ -217,18 +217,14 @@ CLAIM = {
     "problems": ["robot_pushing", "robot_memory"],
     "growing": ["gp_ucb"],
     "flat": ["neural_greedy", "neural_bo_printed"],
-    "smaller": {"neural_bo": "neural_bo_printed"},
 }
 
 
 def test_the_claim_where_it_holds():
     found = paper.memory_growth(made_runs(ALL), **CLAIM)
-    assert [c.outcome for c in found] == ["supported"] * 4
+    assert [c.outcome for c in found] == ["supported"] * 3
     assert found[0].ours == ("GP_UCB: 0.00172 MiB at 15 observations, 0.752 MiB at 314")
     assert found[2].ours == "NEURAL_BO_PRINTED: 488 MiB at 15 observations, 488 MiB at 114"
-    assert found[3].ours == (
-        "NEURAL_BO at most 0.848 MiB in 300 iterations, NEURAL_BO_PRINTED at least 488 MiB"
-    )
     assert judge(found) == "holds"
 
 
@@ -238,21 +234,10 @@ def test_the_claim_where_it_does_not_hold():
             **ALL,
             ("robot_pushing", "gp_ucb"): (300, lambda n: 1000.0 + n),
             ("robot_pushing", "neural_greedy"): (300, lambda n: 1000.0 + (n == 200)),
-            ("robot_pushing", "neural_bo"): (300, lambda n: 512e6 if n == 200 else 1.0),
         }
     )
     found = paper.memory_growth(runs, **CLAIM)
-    assert [c.outcome for c in found] == [
-        "contradicted",
-        "contradicted",
-        "supported",
-        "contradicted",
-    ]
-    # growth by less than another factor
-    (own,) = paper.memory_growth(
-        runs, problems=["robot_pushing"], growing=["gp_ucb"], flat=[], factor=1.2
-    )
-    assert own.outcome == "supported"
+    assert [c.outcome for c in found] == ["contradicted", "contradicted", "supported"]
 
 
 def test_short_runs_and_missing_ones_leave_it_open():
@@ -260,23 +245,11 @@ def test_short_runs_and_missing_ones_leave_it_open():
         {("robot_memory", "gp_ucb"): (15, squares), ("robot_memory", "neural_greedy"): (5, squares)}
     )
     found = paper.memory_growth(runs, **CLAIM)
-    assert [c.outcome for c in found] == ["open"] * 4
+    assert [c.outcome for c in found] == ["open"] * 3
     assert found[0].ours.endswith("29 (too few iterations to tell)")
     assert found[2].ours == "NEURAL_BO_PRINTED was not run"
-    assert found[3].ours == "NEURAL_BO was not run"
     enough = made_runs({("robot_memory", "gp_ucb"): (16, squares)})
     assert paper.memory_growth(enough, **CLAIM)[0].outcome == "supported"
-
-
-def test_one_form_is_not_found_smaller_after_a_few_queries():
-    runs = made_runs(
-        {
-            ("robot_pushing", "neural_bo"): (10, squares),
-            ("robot_memory", "neural_bo_printed"): (10, lambda n: 512e6),
-        }
-    )
-    smaller = paper.memory_growth(runs, **CLAIM)[3]
-    assert smaller.outcome == "open" and smaller.ours.endswith("(too few iterations to tell)")
 
 
 def test_no_runs_at_all_are_said():

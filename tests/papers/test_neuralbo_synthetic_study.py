@@ -733,6 +733,27 @@ def test_the_pattern_of_table_2() -> None:
     assert list(outcomes(measures.pattern_of_table_2(runs, problems=levy))) == ["open"]
 
 
+def test_comparable_or_better() -> None:
+    """By the same tests: better or equivalent supports, worse contradicts, the rest is open."""
+    levy = ["levy_20"]
+    runs = study_runs(40, levy, neural_greedy=0.0, gp_ts=-1.0)
+    found = outcomes(measures.comparable_or_better(runs, problems=levy))
+    assert list(found) == ["supported", "contradicted"]
+    assert found["supported"].startswith(
+        "5 of 6 cells supported: Levy, 20-D: NeuralGreedy (NeuralBO is equivalent, p "
+    )
+    assert "GP-UCB (NeuralBO is better, p < 0.0001)" in found["supported"]
+    assert found["contradicted"] == (
+        "1 of 6 cells contradicted: Levy, 20-D: GP-TS (NeuralBO is worse, p < 0.0001)"
+    )
+    few = outcomes(
+        measures.comparable_or_better(study_runs(3, levy, neural_greedy=0.0), problems=levy)
+    )
+    assert "NeuralGreedy (better: p " in few["open"]
+    alone = outcomes(measures.comparable_or_better(study_runs(1, levy), problems=levy))
+    assert list(alone) == ["open"] and alone["open"].count("(no test)") == 6
+
+
 def test_equivalence_is_two_one_sided_tests() -> None:
     """Against SciPy's t-tests on shifted samples; the margin is one pooled standard deviation."""
     runs = study_runs(12, ["levy_20"], gp_ts=0.05)

@@ -56,12 +56,12 @@ def recompute(
         parted = ""
         if same < min(len(before), len(after)):
             parted = f", the next differs by {abs(after[same] - before[same]):.1g}"
-            if not own.code:
-                parted += " (which code made it was not recorded)"
-            elif own.code != run_identity(config.paper(paper), "paper", problem, algorithm)["code"]:
-                parted += " (older code made it)"
-            else:
+            today = run_identity(config.paper(paper), "paper", problem, algorithm)["code"]
+            if own.code in ("", today):
                 machines |= set(own.machine)
+            if own.code != today:
+                made_by = "older code" if own.code else "a code that was not recorded"
+                parted += f" ({made_by} made it)"
         yield (
             f"{key}, seed {number}: {same} of {len(before)} values of f equal{parted}, "
             f"{time.process_time() - started:.1f} CPU s"
@@ -69,9 +69,9 @@ def recompute(
     yield f"{equal} of {total} runs are equal to the last bit."
     if machines - {here := block.machine()}:
         yield (
-            f"Others of the same code were published from {'; '.join(sorted(machines))}. This is {here}. "
-            "On another processor the last bits of sums may differ, and an algorithm goes its own way "
-            "from there."
+            f"Others, not known to be of older code, were published from {'; '.join(sorted(machines))}. "
+            f"This is {here}. On another processor the last bits of sums may differ, and an "
+            "algorithm goes its own way from there."
         )
 
 

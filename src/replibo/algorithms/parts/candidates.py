@@ -1,6 +1,6 @@
 """The candidates among which a sampled acquisition is maximised: one rule for every algorithm.
 
-NeuralBO (Phan-Trong, Tran-The and Gupta 2023) maximises a Thompson sample "over the domain" (Algorithm
+NeuralBO (Phan-Trong, Tran-The and Gupta 2023) maximises a Thompson sample over the domain (Algorithm
 1, line 5) and does not say how; a fresh sample is one normal number per point, so it can only be
 maximised over finitely many. Every algorithm of that paper here, the baselines included, chooses among
 the same number of candidates, drawn by the same rule from the same stream: the same uniform points and

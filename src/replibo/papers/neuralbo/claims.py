@@ -51,7 +51,7 @@ def _require(runs: Runs, problems: Sequence[str], algorithms: Sequence[str]) -> 
         raise MissingRunsError(f"no runs of {', '.join(missing)}")
 
 
-# Claim 1
+# Claims 1 and 10
 
 
 def pattern_of_table_2(
@@ -72,17 +72,66 @@ def pattern_of_table_2(
         baselines: one that was not run is an open cell.
         pooled: the t-test with equal variances instead of Welch's.
     """
-    _require(runs, problems, (algorithm,))
-    functions = {function_of(problem) for problem in problems}
-    family = [p for p in synthetic_problems(runs, list(T_TESTS)) if function_of(p) in functions]
-    cells = compare(runs, family, algorithm=algorithm, baselines=baselines, pooled=pooled)
+    cells = _cells_of(runs, problems, algorithm, baselines, pooled)
     return _counted(
         [
             (_outcome(cell), runs.entry.problems[cell.problem].label, _shown(runs, cell))
             for cell in cells
-            if cell.problem in problems and cell.printed is not None
+            if cell.printed is not None
         ]
     )
+
+
+def comparable_or_better(
+    runs: Runs,
+    *,
+    problems: Sequence[str],
+    algorithm: str = "neural_bo",
+    baselines: Sequence[str] = BASELINES,
+    pooled: bool = False,
+) -> list[Comparison]:
+    """NeuralBO's final values are comparable to or better than each baseline's (section 7.1, Figure 1).
+
+    By the tests of Table 2: supported where it is shown to be better or equivalent, contradicted where
+    worse.
+
+    Args:
+        algorithm, baselines, pooled: as in `pattern_of_table_2`.
+    """
+
+    def said(cell: Cell) -> str:
+        if cell.rejected is None:
+            return "(no test)"
+        for shown, word, p in (
+            (cell.contrary, "worse", cell.worse_adjusted),
+            (cell.rejected, "better", cell.adjusted),
+            (cell.equivalent, "equivalent", cell.equivalence),
+        ):
+            if shown:
+                return f"(NeuralBO is {word}, p {p_value(p)})"
+        return f"(better: p {p_value(cell.adjusted)}, worse: {p_value(cell.worse_adjusted)})"
+
+    return _counted(
+        [
+            (
+                outcome(cell.rejected or cell.equivalent, cell.contrary),
+                runs.entry.problems[cell.problem].label,
+                f"{label_of(runs, cell.baseline)} {said(cell)}",
+            )
+            for cell in _cells_of(runs, problems, algorithm, baselines, pooled)
+        ]
+    )
+
+
+def _cells_of(
+    runs: Runs, problems: Sequence[str], algorithm: str, baselines: Sequence[str], pooled: bool
+) -> list[Cell]:
+    """The cells of ``problems``, corrected in the family of all that was run of their functions."""
+    _require(runs, problems, (algorithm,))
+    functions = {function_of(problem) for problem in problems}
+    family = [p for p in synthetic_problems(runs, list(T_TESTS)) if function_of(p) in functions]
+    cells = compare(runs, family, algorithm=algorithm, baselines=baselines, pooled=pooled)
+    return [cell for cell in cells if cell.problem in problems]
 
 
 def _outcome(cell: Cell) -> Outcome:

@@ -258,23 +258,23 @@ def memory(runs: Runs, entry: FigureEntry) -> Table:
 # Measure of the claim
 
 
+FACTOR = 2.0
+"""Memory that grows by more is said to grow."""
+
+
 def memory_growth(
     runs: Runs,
     *,
     problems: Sequence[str],
     growing: Sequence[str],
     flat: Sequence[str],
-    smaller: Mapping[str, str] | None = None,
-    factor: float = 2.0,
 ) -> list[Comparison]:
     """Of some methods the memory held grows with the iterations, of others it does not.
 
     The bytes that the surrogate holds, at the last query against the first. Supported, for each of
-    ``growing``: they are more than ``factor`` times as many; for each of ``flat``: they are the same at
-    every query; for each name and other name in ``smaller``: the first holds less at its largest than the
-    second at its smallest. Contradicted otherwise. Open: an algorithm was not run; or its runs (of
-    ``smaller``, those of the first) are too short to tell, the observations having grown by less than
-    ``factor``.
+    ``growing``: they are more than `FACTOR` times as many; for each of ``flat``: they are the same at
+    every query. Contradicted otherwise. Open: an algorithm was not run, or its runs are too short to
+    tell, the observations having grown by less than `FACTOR`.
 
     That a network and a p × p matrix hold the same at every query is so by construction. The process's
     peak is not judged: it holds much that is not the surrogate's.
@@ -282,16 +282,13 @@ def memory_growth(
     Raises:
         MissingRunsError: none of the algorithms was run, or no trace holds surrogate_bytes.
     """
-    smaller = smaller or {}
-    wanted = dict.fromkeys([*growing, *flat, *smaller, *smaller.values()])
-    memories = {name: memory_of(runs, name, problems) for name in wanted}
+    memories = {name: memory_of(runs, name, problems) for name in (*growing, *flat)}
     if not any(memories.values()):
         raise MissingRunsError(
-            f"no run on {' or '.join(problems)} holds {HELD} of {', '.join(wanted)}"
+            f"no run on {' or '.join(problems)} holds {HELD} of {', '.join(memories)}"
         )
     comparisons = []
-    for name in (*growing, *flat):
-        own = memories[name]
+    for name, own in memories.items():
         if own is None:
             comparisons.append(Comparison("open", f"{label_of(runs, name)} was not run"))
             continue
@@ -300,30 +297,13 @@ def memory_growth(
             f"{label_of(runs, name)}: {_mib(own.held[0])} at {first:.0f} observations, "
             f"{_mib(own.held[-1])} at {last:.0f}"
         )
-        constant = bool(np.all(own.held == own.held[0]))
-        holds = own.growth > factor if name in growing else constant
-        comparisons.append(_long_enough(own, holds, text, factor))
-    for name, other_name in smaller.items():
-        own, other = memories[name], memories[other_name]
-        if own is None or other is None:
-            missing = name if own is None else other_name
-            comparisons.append(Comparison("open", f"{label_of(runs, missing)} was not run"))
+        if last < FACTOR * first:
+            comparisons.append(Comparison("open", f"{text} (too few iterations to tell)"))
             continue
-        most, least = own.held.max(), other.held.min()
-        text = (
-            f"{label_of(runs, name)} at most {_mib(most)} in {len(own.held)} iterations, "
-            f"{label_of(runs, other_name)} at least {_mib(least)}"
-        )
-        comparisons.append(_long_enough(own, bool(most < least), text, factor))
+        constant = bool(np.all(own.held == own.held[0]))
+        holds = own.growth > FACTOR if name in growing else constant
+        comparisons.append(Comparison(outcome(holds, not holds), text))
     return comparisons
-
-
-def _long_enough(own: Memory, holds: bool, text: str, factor: float) -> Comparison:
-    """Supported or contradicted; open where the observations have grown by less than ``factor``."""
-    first, last = own.observations[[0, -1]]
-    if last < factor * first:
-        return Comparison("open", f"{text} (too few iterations to tell)")
-    return Comparison(outcome(holds, not holds), text)
 
 
 def _mib(value: float) -> str:
