@@ -23,9 +23,11 @@ COMMANDS = (
     "figure",
     "table",
     "claims",
+    "compare",
     "page",
     "publish",
     "estimate",
+    "status",
     "list",
 )
 

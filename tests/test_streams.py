@@ -104,8 +104,8 @@ def test_the_global_generator_is_left_alone() -> None:
     np.testing.assert_array_equal(before["key"], after["key"])
 
 
-@pytest.mark.parametrize("hash_seed", ["0", "1", "random"])
-def test_streams_do_not_depend_on_the_hash_seed(hash_seed: str) -> None:
+def test_streams_do_not_depend_on_the_hash_seed() -> None:
+    hash_seed = "1" if os.environ.get("PYTHONHASHSEED") == "0" else "0"
     code = (
         "from replibo.streams import RunStreams, generator\n"
         "run = RunStreams('go_ucb', 'f1', 'gp_ei', 3)\n"

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from replibo import settings
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
 from replibo.config import load, registry
 from replibo.problems.base import Problem
@@ -55,16 +56,24 @@ def _cases() -> Iterator[tuple[str, str, str]]:
     for paper in CONFIG.papers:
         entry = CONFIG.paper(paper)
         for name, algorithm in entry.algorithms.items():
-            kind = {
-                key: type(value) if isinstance(value, (int, float)) and value is not True else value
-                for key, value in algorithm.parameters.items()
-            }
+            kind = _kind(algorithm.type, algorithm.parameters)
             for problem, problem_entry in entry.problems.items():
                 if (paper, problem, name) in LISTED:
                     made = (algorithm.type, repr(kind), _is_finite(problem_entry.type))
                     if made not in seen:
                         yield paper, problem, name
                     seen.add(made)
+
+
+def _kind(name: str, given: dict[str, object]) -> dict[str, object]:
+    """All settings, the defaults among them; numbers stand for each other, but 0, which may switch a part
+    off."""
+    known = settings.parameters(registry.load("algorithms", name))
+    values = {key: given.get(key, own.default) for key, own in known.items()}
+    return {
+        key: "a number" if type(value) in (int, float) and value else value
+        for key, value in values.items()
+    }
 
 
 @functools.cache

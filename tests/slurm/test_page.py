@@ -36,9 +36,11 @@ def file_of_the_page(name: str) -> str:
     return found[1]
 
 
+NAMED = {"all", "smoke", "quick", *load.load(ROOT / "config").papers}
+
+
 def is_target(argument: str) -> bool:
-    named = {"all", "smoke", "quick", *load.load(ROOT / "config").papers}
-    return argument in named or bool(re.fullmatch(r"(results|figures)/.*", argument))
+    return argument in NAMED or bool(re.fullmatch(r"(results|figures)/.*", argument))
 
 
 def test_the_files_of_the_page_are_known(project: Project) -> None:

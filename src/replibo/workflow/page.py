@@ -9,11 +9,12 @@ import csv
 import math
 import re
 import shutil
-import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from PIL import Image
 
 from replibo import files, paths
 from replibo.config import claims
@@ -173,7 +174,7 @@ class _Output:
             pdf, png, caption = (Path(path) for path in paths.figure(scale, paper, name))
             self.caption = caption.read_text(encoding="utf-8").strip()
             self.pdf, self.page = _copied(pdf, folder), _copied(png, folder)
-            self.size = struct.unpack(">II", png.read_bytes()[16:24])  # PNG, IHDR
+            self.size = Image.open(png).size
         else:
             self.caption = targets.output_entry(config, kind, paper, name).caption
             self.page = _copied(Path(_ending(paths.table(scale, paper, name), ".html")), folder)
