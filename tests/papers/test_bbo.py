@@ -534,7 +534,7 @@ def test_what_the_rules_say_of_the_printed_numbers(steps: int) -> None:
     assert up.ours.endswith(f", p {tables.p_value(printed_p(*ei[before], ei[last]))}")
     (level,) = measures.levels_off(runs, steps=[steps])
     assert level.outcome == "open" and level.ours.endswith(f", p {tables.p_value(inside)}")
-    shrinks = {20: ["open", "supported"], 40: ["supported", "supported"], 60: ["supported", "open"]}
+    shrinks = {20: ["open", "supported"], 40: ["open", "supported"], 60: ["supported", "open"]}
     assert outcomes(measures.spread_shrinks(runs, steps=[steps])) == shrinks[steps]
 
 
@@ -713,7 +713,7 @@ def test_the_trend_is_exact() -> None:
     }
     assert shown == {
         ("gp_ei", 20): False,
-        ("gp_ei", 40): True,
+        ("gp_ei", 40): False,  # two are equal: 8 of the 120 orders
         ("gp_ei", 60): True,
         ("gp_ucb", 20): True,
         ("gp_ucb", 40): True,

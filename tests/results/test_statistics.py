@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -232,7 +234,8 @@ def test_one_constant_sample_by_closed_form() -> None:
 def test_without_spread(paired: bool, equal_variances: bool) -> None:
     low, high = [0.1] * 7, [0.6] * 7
     less = statistics.t_test_less(low, high, paired, equal_variances)
-    assert (less.statistic, less.p_value, less.effect_size) == (-math.inf, 0, -math.inf)
+    relabelled = 1 / 2**7 if paired else 1 / math.comb(14, 7)
+    assert (less.statistic, less.p_value, less.effect_size) == (-math.inf, relabelled, -math.inf)
     greater = statistics.t_test_less(high, low, paired, equal_variances)
     assert (greater.statistic, greater.p_value, greater.effect_size) == (math.inf, 1, math.inf)
     for equal in ([0.1] * 7, [np.nextafter(0.1, 1)] * 6 + [0.1]):  # the same, and but for round-off
@@ -246,11 +249,19 @@ def test_without_spread(paired: bool, equal_variances: bool) -> None:
 def test_constant_differences_of_spread_samples() -> None:
     b = np.random.default_rng(3).standard_normal(10)
     paired = statistics.t_test_less(b - 0.3, b, paired=True)  # constant only up to round-off
-    assert (paired.statistic, paired.p_value, paired.degrees_of_freedom) == (-math.inf, 0, 9)
+    assert (paired.statistic, paired.p_value, paired.degrees_of_freedom) == (-math.inf, 2**-10, 9)
     assert statistics.t_test_less(b + 0.3, b, paired=True).p_value == 1
     assert statistics.t_test_less(b, b, paired=True).p_value == 1
     # The unpaired test has no degenerate case here: equal means are p = .5.
     assert statistics.t_test_less(b, b, paired=False).p_value == pytest.approx(0.5)
+
+
+def test_few_values_without_spread_decide_nothing() -> None:
+    for n in (2, 3, 4):
+        assert statistics.t_test_less([1.0] * n, [2.0] * n, paired=True).p_value > 0.05
+    assert statistics.t_test_less([1.0] * 5, [2.0] * 5, paired=True).p_value < 0.05
+    assert statistics.t_test_less([1.0] * 2, [2.0] * 3, paired=False).p_value == 0.1
+    assert statistics.t_test_less([1.0] * 3, [2.0] * 4, paired=False).p_value < 0.05
 
 
 def test_the_limit_without_spread_is_a_limit() -> None:
@@ -285,6 +296,41 @@ def test_t_test_properties(pairs: list[tuple[float, float]], paired: bool) -> No
         assert (result.p_value < 0.5) == (result.statistic < 0) == (result.difference < 0)
         assert math.copysign(1, result.effect_size) == math.copysign(1, result.statistic)
         assert statistics.t_test_less(-b, -a, paired).p_value == pytest.approx(result.p_value)
+
+
+# Ranks
+
+
+@pytest.mark.parametrize(
+    "series", [(0.85, 0.23, 0.55, 0.09, 0.09), (1, 1, 2), (3, 1, 3, 1, 2, 2), (1, 2, 2, 3, 4, 4, 5)]
+)
+def test_the_trend_of_ties_is_that_of_all_orders(series: tuple[float, ...]) -> None:
+    def statistic(order: tuple[float, ...]) -> int:
+        return sum((b > a) - (b < a) for a, b in itertools.combinations(order, 2))
+
+    found = [statistic(order) for order in itertools.permutations(series)]
+    own = statistic(series)
+    tau, falling, rising = statistics.trend(series)
+    assert falling == pytest.approx(np.mean([value <= own for value in found]))
+    assert rising == pytest.approx(np.mean([value >= own for value in found]))
+    assert tau == pytest.approx(scipy.stats.kendalltau(range(len(series)), series).statistic)
+    assert falling + rising > 1
+
+
+def test_the_trend_of_the_papers_deviations_of_ei_at_40_steps() -> None:
+    assert statistics.trend([0.85, 0.23, 0.55, 0.09, 0.09])[1] == pytest.approx(8 / 120)
+
+
+def test_zeros_leave_the_signed_rank_test_exact() -> None:
+    differences = -np.arange(1.0, 16.0)
+    differences[0] = 3.5  # the third rank of 15
+    # sums of ranks of at most 3: {}, {1}, {2}, {3}, {1, 2} of 2^15
+    smallest = statistics.signed_rank_less(differences)
+    subsets = [sum(chosen) for k in range(4) for chosen in itertools.combinations(range(1, 16), k)]
+    assert smallest == pytest.approx(sum(total <= 3 for total in subsets) / 2**15)
+    assert statistics.signed_rank_less(np.append(differences, [0.0, 0.0])) == smallest
+    assert statistics.signed_rank_less(np.zeros(3)) == 1
+    assert statistics.signed_rank_less(np.array([-1.0])) == 1
 
 
 # Benjamini-Hochberg

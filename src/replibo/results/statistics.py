@@ -10,6 +10,7 @@ are no error: the statistic is NaN then.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -80,13 +81,14 @@ def t_test_less(
 
     Samples without spread happen (every seed finds the best candidate). Where the differences of
     the pairs, or each of the two unpaired samples, are constant up to round-off (`ROUND_OFF`), t is
-    a division by zero, and the result is the limit of the test as the spread goes to 0:
+    a division by zero. t and the effect size are their limits as the spread goes to 0, and p is that of
+    the permutation test, as the limit of 0 would decide by two values:
 
-    * mean(a) < mean(b): t = -∞ and p = 0, the effect size -∞;
+    * mean(a) < mean(b): t = -∞ and the effect size -∞; p is the share of relabellings that give the
+      observed difference, 2^-n of n pairs, and 1 in C(n_a + n_b, n_a) of two samples;
     * mean(a) > mean(b): t = +∞ and p = 1, the effect size +∞;
-    * equal up to round-off: 0/0 has no limit. t and the effect size are NaN and p = 1, which is
-      what the permutation test says (every relabelling gives the same difference): nothing in
-      these samples speaks for H1.
+    * equal up to round-off: 0/0 has no limit. t and the effect size are NaN and p = 1 (every relabelling
+      gives the same difference): nothing in these samples speaks for H1.
 
     One unpaired sample without spread is no problem for the test. Round-off is judged by the size
     of the values: pass f, or an error, not a regret from which the leading digits have gone.
@@ -125,7 +127,8 @@ def t_test_less(
             p_value = 1.0
         else:
             statistic = effect_size = math.copysign(math.inf, difference)
-            p_value = 0.0 if difference < 0 else 1.0
+            relabellings = 2**n_a if paired else math.comb(n_a + n_b, n_a)
+            p_value = 1 / relabellings if difference < 0 else 1.0
     else:
         from scipy.special import stdtr
 
@@ -207,23 +210,30 @@ def sign_test(wins: int, losses: int) -> tuple[float, float]:
 
 
 def signed_rank_less(differences: Array) -> float:
-    """p of the differences' lying below 0, by Wilcoxon's test; 1 where all of them are 0 or there
-    is one at most."""
-    if len(differences) < 2 or not np.any(differences):
+    """p of the differences' lying below 0, by Wilcoxon's test, zeros left out; 1 where all of them are 0
+    or there is one at most."""
+    other = differences[differences != 0]  # with a zero SciPy is exact up to 13 values only
+    if len(differences) < 2 or not len(other):
         return 1.0
     from scipy.stats import wilcoxon
 
-    return float(wilcoxon(differences, alternative="less").pvalue)
+    return float(wilcoxon(other, alternative="less").pvalue)
 
 
 def trend(series: Sequence[float]) -> tuple[float, float, float]:
     """Kendall's τ of a series with its place, p of a falling and p of a rising one; NaN where a value
-    is NaN or all are equal. Exact where no two values are equal."""
+    is NaN or all are equal. Exact up to eight values, and beyond where no two are equal."""
     from scipy.stats import kendalltau
 
     if np.isnan(series).any() or len(set(series)) < 2:
         return math.nan, math.nan, math.nan
     places = range(len(series))
+    if len(set(series)) < len(series) <= 8:  # SciPy would take a normal distribution
+        orders = np.array(list(itertools.permutations(series)))
+        first, later = np.triu_indices(len(series), 1)
+        sums = np.sign(orders[:, later] - orders[:, first]).sum(axis=1)
+        tau = float(kendalltau(places, series).statistic)
+        return tau, float(np.mean(sums <= sums[0])), float(np.mean(sums >= sums[0]))
     falling = kendalltau(places, series, alternative="less")
     rising = kendalltau(places, series, alternative="greater")
     return float(falling.statistic), float(falling.pvalue), float(rising.pvalue)

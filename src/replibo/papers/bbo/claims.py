@@ -315,8 +315,8 @@ def spread_shrinks(
     algorithms: Sequence[str] = EI_AND_UCB,
     reading: str | Reading = REPORTED,
 ) -> list[Comparison]:
-    """At fixed T the standard deviation over the seeds shrinks with N: Kendall's test of a trend (exact
-    where no two are equal), for each acquisition function.
+    """At fixed T the standard deviation over the seeds shrinks with N: Kendall's exact test of a trend,
+    for each acquisition function.
 
     Each table, of one T and acquisition function, is a claim and a family of its own: of five N nine of
     the ten pairs must be in order (τ = -.8, p = .042). Fewer than four N cannot show a trend.
