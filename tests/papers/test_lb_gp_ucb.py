@@ -855,6 +855,16 @@ def test_claim_4_in_all_outcomes(metric: Any) -> None:
     assert outcome(steady, steady, sd=0.5) == "open"
     assert outcome([1.0] * 3, [1.0] * 3, sd=0.0) == "open"  # no variance at all
     assert outcome(steady, varied, seeds=1) == "open"
+    # the bootstrap decides from six seeds on, and never at p = 0
+    assert (outcome(steady, varied, seeds=5), outcome(steady, varied, seeds=6)) == (
+        "open",
+        "supported",
+    )
+    options: dict[str, Any] = {"problem": "michalewicz5", "metric": metric, **FAMILIES}
+    (few,) = measures.varies_less(ablation(steady, varied, seeds=5), **options)
+    assert few.ours.endswith("too few runs for a test")
+    (enough,) = measures.varies_less(ablation(steady, varied), **options)
+    assert enough.ours.endswith(f", p {tables.p_value(1 / 10_001)}")
 
 
 def test_claim_4_shows_the_deviation_of_the_means() -> None:
@@ -888,8 +898,9 @@ def test_claim_5_mcmc_costs_several_times_as_much() -> None:
     assert outcomes(measures.time_at_least(found, factor=3, **options)) == ["supported"] * 2
     assert outcomes(measures.time_at_least(found, factor=9, **options)) == ["open", "supported"]
     assert outcomes(measures.time_at_least(found, factor=20, **options)) == ["contradicted"] * 2
-    single = made_runs({"agnp": {name: falling(0.1, 1) for name in TIMES}}, timings=TIMES)
-    assert outcomes(measures.time_at_least(single, factor=3, **options)) == ["open"] * 2
+    for seeds, expected in ((1, "open"), (5, "open"), (6, "supported")):
+        few = made_runs({"agnp": {name: falling(0.1, seeds) for name in TIMES}}, timings=TIMES)
+        assert outcomes(measures.time_at_least(few, factor=3, **options)) == [expected] * 2
     without = made_runs({"agnp": {name: falling(0.1) for name in TIMES}})
     with pytest.raises(MissingRunsError, match="no CPU times of mcmc on agnp"):
         measures.time_at_least(without, factor=3, **options)

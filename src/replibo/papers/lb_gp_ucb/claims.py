@@ -35,6 +35,10 @@ from replibo.streams import generator
 RESAMPLES = 10_000
 """Of the bootstrap."""
 
+LEAST_SEEDS = 6
+"""For a bootstrap of the seeds, and for a mean time by the normal distribution: with fewer both decide too
+often."""
+
 ROUND_OFF = 1e-12
 """Of logarithms of length scales: less is no evidence."""
 
@@ -240,8 +244,9 @@ def varies_less(
     """The mean final regret varies less over ``variants`` (the values of a) than over
     ``other_variants``.
 
-    The variance over the variants of the mean over the seeds; p: the share of 10,000 bootstrap
-    samples of the seeds (the same for all variants) in which it is not smaller.
+    The variance over the variants of the mean over the seeds; p: (1 + k) / 10,001 for the k of 10,000
+    bootstrap samples of the seeds (the same for all variants) in which it is not smaller; no test with
+    fewer than `LEAST_SEEDS`.
     """
     names = [*variants, *other_variants]
     losses = np.array(final_losses(runs, problem, names, metric))  # variants x seeds
@@ -256,9 +261,11 @@ def varies_less(
         return means[:k].var(axis=0, ddof=1), means[k:].var(axis=0, ddof=1)
 
     p = reverse = math.nan
-    if seeds > 1:
+    if seeds >= LEAST_SEEDS:
         own, theirs = variances(resamples)
-        p, reverse = float(np.mean(own >= theirs)), float(np.mean(theirs >= own))
+        p, reverse = (
+            (1 + int(np.sum(other))) / (1 + RESAMPLES) for other in (own >= theirs, theirs >= own)
+        )
     own, theirs = variances(np.arange(seeds))
     text = (
         f"standard deviation over a of the mean {metric} regret: {math.sqrt(own):.4g} "
@@ -341,7 +348,7 @@ def _time_ratios(
     runs: Runs, problem: str, algorithm: str, others: Sequence[str], factor: float
 ) -> list[tuple[str, float, float]]:
     """The ratio of mean CPU times with its 95 % interval in words, p of its being at most ``factor`` and
-    of its being at least that (delta method on its logarithm); NaN of a single run."""
+    of its being at least that (delta method on its logarithm); NaN with fewer than `LEAST_SEEDS`."""
     from scipy.special import ndtr
 
     require(runs, problem, algorithm, *others)
@@ -365,5 +372,7 @@ def _time_ratios(
         )
         distance = math.log(ratio / factor)
         z = distance / error if error else math.copysign(math.inf, distance)
+        if min(own.runs, theirs.runs) < LEAST_SEEDS:
+            z = math.nan
         found.append((text, float(ndtr(-z)), float(ndtr(z))))
     return found
