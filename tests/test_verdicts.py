@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from pathlib import Path
@@ -344,8 +345,8 @@ def test_a_reading_is_judged_at_the_horizon_of_its_own_runs(root: Path) -> None:
         asked.append(pairs)
         return whole
 
-    own = read_in(stock=READINGS["stock"])
-    found = verdicts.judge_claim("c", "go_ucb", own, cut.entry, cut, alone)
+    own, cut = read_in(stock=READINGS["stock"]), dataclasses.replace(cut, read_alone=alone)
+    found = verdicts.judge_claim("c", "go_ucb", own, cut.entry, cut)
     assert [{name for _, name in pairs} for pairs in asked] == [set(NAMES)]  # not as stock
     assert [one.reduced for one in found.readings] == ["", "T = 10 of 20"]
 

@@ -25,9 +25,8 @@ runs of the paper's own size on its own data.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
 from pathlib import Path
 from typing import Literal
 
@@ -175,9 +174,6 @@ class Verdict:
 
 _JSON = TypeAdapter(list[Verdict])
 
-Reader = Callable[[tuple[Pair, ...]], Runs]
-"""Reads runs of some problems and algorithms alone."""
-
 
 def judge_claim(
     name: str,
@@ -185,21 +181,17 @@ def judge_claim(
     claim: Claim,
     entry: PaperEntry,
     runs: Runs | None,
-    read_alone: Reader | None = None,
 ) -> Verdict:
     """Judge one claim in all its readings and controls.
 
     Args:
         runs: its paper's; None where nothing was run of it.
-        read_alone: for a reading whose own runs are longer than the shortest of all ``runs``.
 
     Raises:
         RepliboError: the measure has no such option.
     """
     found = [
-        _judged(
-            f"{paths.claims_config(paper)}: {name}", paper, claim, label, entry, runs, read_alone
-        )
+        _judged(f"{paths.claims_config(paper)}: {name}", paper, claim, label, entry, runs)
         for label in (*claim.readings, *claim.controls)
     ]
     count = len(claim.readings)
@@ -214,7 +206,6 @@ def _judged(
     label: str,
     entry: PaperEntry,
     runs: Runs | None,
-    read_alone: Reader | None,
 ) -> Judgement:
     """The verdict in one reading or control."""
     variation = claim.variation(label)
@@ -230,10 +221,7 @@ def _judged(
             label, source, variation.changes, "not run", reason=reason, missing=tuple(missing)
         )
     standing = claim.pairs(entry, variation)
-    there = [pair for pair in dict.fromkeys(standing.values()) if runs.has(*pair)]
-    if read_alone and runs.cut_for_others(there):
-        runs = read_alone(tuple(there))
-    seen = runs.standing_for(standing)
+    seen = runs.of(standing.values()).standing_for(standing)
     try:
         comparisons: list[Comparison] = measure(seen, **own.options)
     except MissingRunsError as error:
@@ -297,11 +285,7 @@ def judge_all(config: Config, papers: Sequence[str], scale: str) -> list[Verdict
         read_by_any = {pair for claim in claims.values() for pair in claim.all_pairs(entry)}
         wanted = pairs.among(config, paper, scale, read_by_any)
         runs = read(config, paper, scale, wanted, target) if wanted else None
-        # Remembered: the claims on one function's dimensions read the same runs
-        reader = lru_cache(8)(partial(read, config, paper, scale, target=target))
-        found += [
-            judge_claim(name, paper, claim, entry, runs, reader) for name, claim in claims.items()
-        ]
+        found += [judge_claim(name, paper, claim, entry, runs) for name, claim in claims.items()]
     return found
 
 

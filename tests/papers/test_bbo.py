@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import warnings
@@ -12,6 +13,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -872,6 +874,9 @@ def test_a_table_is_whole_where_its_prefix_is() -> None:
     assert "T = 40 of 60" in bbo_tables.sensitivity(made, output()).caption
     caption = bbo_tables.performance_table(single_seed_runs(), output(), algorithm="gp_ucb").caption
     assert "quick scale, 1 of 5 seeds" in caption and "Read from" not in caption
+    missing = dataclasses.replace(made, left_out="Not run: Random search.")
+    caption = bbo_tables.performance_table(missing, output()).caption
+    assert caption.endswith("Not run: Random search.")
 
 
 @pytest.mark.parametrize("runs_of", INPUTS.values(), ids=INPUTS)
@@ -923,6 +928,42 @@ def test_a_reading_is_compared_on_its_own_cells() -> None:
     losses[500]["gp_ucb_paper_beta"] = losses[1000]["gp_ucb_paper_beta"] = 3 + SPREAD
     (beta,) = rows(bbo_tables.sensitivity(cells_of(losses), output()), reading="β of Theorem 4")
     assert beta["changes"] == "3: UCB at least as good (was: holds in part)"
+
+
+def test_a_reading_is_not_cut_at_the_shorter_runs_of_another() -> None:
+    """UCB with the β of Theorem 4 ends at T = 40 on one problem; as reported T = 60 is whole."""
+    losses = {n: {"gp_ei": 2 + SPREAD, "gp_ucb": 1 + SPREAD} for n in HORIZONS}
+    whole = cells_of(losses)
+    losses[2000]["gp_ucb_paper_beta"] = 1 + SPREAD
+    shown = cells_of(losses)
+    facts = shown.metadata["problems"]
+    cut = {**facts, "n_2000": {**facts["n_2000"], "horizon": 40}}
+    pairs = {
+        f"{problem}/{name}": {"horizon": 40 if name == "gp_ucb_paper_beta" else fact["horizon"]}
+        for problem, fact in facts.items()
+        for name in shown.algorithms(problem)
+    }
+    asked: list[Any] = []
+
+    def alone(wanted: Any) -> Runs:
+        asked.append(wanted)
+        return whole
+
+    rounds_kept = shown.table.filter(pc.less_equal(shown.table["t"], 40))
+    others = shown.table.filter(pc.not_equal(shown.table["problem"], "n_2000"))
+    own = rounds_kept.filter(pc.equal(rounds_kept["problem"], "n_2000"))
+    runs = Runs(
+        ENTRY,
+        {**shown.metadata, "problems": cut, "pairs": pairs},
+        pa.concat_tables([others, own]),
+        read_alone=alone,
+    )
+    table = bbo_tables.sensitivity(runs, output())
+    (reported,) = rows(table, reading="as reported")
+    assert reported["3: UCB at least as good"] == "holds (3/0/0)"
+    (beta,) = rows(table, reading="β of Theorem 4")
+    assert beta["3: UCB at least as good"] == "holds in part (2/0/1)"
+    assert {name for wanted in asked for _, name in wanted} == {"gp_ei", "gp_ucb"}
 
 
 # Figures

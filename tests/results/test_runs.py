@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +185,8 @@ def test_runs_of_one_problem_are_read_up_to_the_shortest_of_them(
     assert np.array_equal(both.f(*long), alone.f(*long)[:, :8])
     assert both.cut_for_others([long]) and not both.cut_for_others([long, short])
     assert not alone.cut_for_others([long])
+    assert both.of([long]).horizon("f1") == 12 and both.of([long, short]) is both
+    assert dataclasses.replace(both, left_out="x").of([long]).left_out == "x"
     path = Path("results/smoke/go_ucb/f1/random_search/seeds_0-1.parquet")
     for runs, T in ((both, 8), (alone, 12)):
         best = runs.best_queries(*long)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,9 @@ def read(config: Config, paper: str, scale: str, wanted: Sequence[Pair], target:
         table = collect.together(_of_equal_length(config, paper, scale, wanted))
     else:
         table = traces.nothing({"paper": paper, "scale": scale, "problems": {}, "timings": {}})
-    return Runs(config.paper(paper), traces.read_metadata(table), table)
+    # Remembered: the claims on one function's dimensions read the same runs
+    alone = functools.lru_cache(8)(functools.partial(read, config, paper, scale, target=target))
+    return Runs(config.paper(paper), traces.read_metadata(table), table, read_alone=alone)
 
 
 def _of_equal_length(
@@ -71,12 +74,14 @@ class Runs:
         metadata: what `replibo.run.collect` stored: scale, problems' facts, timings, versions.
         table: the long table.
         left_out: what an output should show and these runs lack, for captions.
+        read_alone: reads the runs of some pairs and of no others, for `of`.
     """
 
     entry: PaperEntry
     metadata: dict[str, Any]
     table: pa.Table
     left_out: str = ""
+    read_alone: Callable[[tuple[Pair, ...]], Runs] | None = None
 
     @functools.cached_property
     def _groups(self) -> dict[Pair, pa.Table]:
@@ -154,6 +159,14 @@ class Runs:
                 own = self.entry.settings(self.scale, problem, algorithm).horizon
             shortest[problem] = min(own, shortest.get(problem, np.inf))
         return any(t > self.horizon(problem) for problem, t in shortest.items())
+
+    def of(self, pairs: Iterable[Pair]) -> Runs:
+        """These runs; or, where another algorithm's shorter ones cut them here, those of ``pairs`` alone,
+        in full."""
+        own = tuple(dict.fromkeys(pair for pair in pairs if self.has(*pair)))
+        if self.read_alone is None or not self.cut_for_others(own):
+            return self
+        return dataclasses.replace(self.read_alone(own), left_out=self.left_out)
 
     def until(self, t: int) -> Runs:
         """As they were after round ``t``; runs that ended before are left as they are."""

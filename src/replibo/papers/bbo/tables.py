@@ -10,7 +10,7 @@ from typing import Any
 from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError, allowed
 from replibo.papers.bbo import claims
-from replibo.papers.bbo.printed import ACQUISITIONS, PERFORMANCE, STEPS, iterations_of
+from replibo.papers.bbo.printed import ACQUISITIONS, CELLS, PERFORMANCE, STEPS, iterations_of
 from replibo.papers.bbo.traces import (
     LEVELS,
     METRICS,
@@ -109,7 +109,8 @@ class _Prefixes(Runs):
 
 def _note(runs: Runs, ran: Sequence[str], algorithm: str) -> str:
     """`Runs.note` of the problems of a table, all of which were run to the table's T or further."""
-    return _Prefixes(runs.entry, runs.metadata, runs.table).note(ran, [algorithm])
+    own = _Prefixes(runs.entry, runs.metadata, runs.table, runs.left_out)
+    return own.note(ran, [algorithm])
 
 
 def larger_network(runs: Runs, entry: FigureEntry) -> Table:
@@ -179,10 +180,11 @@ def sensitivity(runs: Runs, entry: FigureEntry, *, iterations: int = 1000) -> Ta
     )
     rows = []
     for reading in READINGS.values():
-        found = [_judged(runs, reading, measure) for measure in _MEASURES]
+        own = _of(runs, reading)
+        found = [_judged(own, reading, measure) for measure in _MEASURES]
         shown = [f"{word} {counts}".strip() for word, counts in found]
         changes = None if reading is REPORTED else _changes(runs, reading, [w for w, _ in found])
-        row = (reading.label, *shown, changes, *_numbers(runs, reading, iterations))
+        row = (reading.label, *shown, changes, *_numbers(own, reading, iterations))
         rows.append(dict(zip(columns, row, strict=True)))
     problems = problems_run(runs, list(READINGS.values()))
     caption = (
@@ -196,10 +198,20 @@ def sensitivity(runs: Runs, entry: FigureEntry, *, iterations: int = 1000) -> Ta
     return Table.of(rows, caption, dict.fromkeys(columns[-5:-1], ".3g"))
 
 
+def _of(runs: Runs, *readings: Reading) -> Runs:
+    """The runs of these readings, not cut at the shorter ones of others."""
+    return runs.of(
+        (reading.problem(n), reading.algorithm(name))
+        for reading in readings
+        for name in ACQUISITIONS
+        for n in dict.fromkeys(n for _, n in CELLS)
+    )
+
+
 def _changes(runs: Runs, reading: Reading, words: Sequence[str]) -> str | None:
     """``3: UCB at least as good (was: holds)``; None where nothing was run of the reading."""
-    reference = replace(REPORTED, where=reading)
-    before = [_judged(runs, reference, measure)[0] for measure in _MEASURES]
+    reference, both = replace(REPORTED, where=reading), _of(runs, reading, REPORTED)
+    before = [_judged(both, reference, measure)[0] for measure in _MEASURES]
     if set(words) == {"not run"}:
         return None
     changed = [

@@ -36,8 +36,8 @@ RESAMPLES = 10_000
 """Of the bootstrap."""
 
 LEAST_SEEDS = 6
-"""For a bootstrap of the seeds, and for a mean time by the normal distribution: with fewer both decide too
-often."""
+"""For a bootstrap of the seeds, and for a mean time by the normal distribution: with fewer both decide
+too often."""
 
 ROUND_OFF = 1e-12
 """Of logarithms of length scales: less is no evidence."""
