@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from replibo.config import load
+from replibo.errors import RepliboError
 from replibo.papers.bbo import convex, tables
 from replibo.results import plotting
 from replibo.results.comparisons import MissingRunsError
 from replibo.results.runs import Runs
 
-LOSS, BUDGETS = 0.3, [1600, 6400, 25600]
+LOSS = 0.3
+BUDGETS = {"more_steps": [1600, 6400, 25600], "more_queries": [1600, 6400]}
 ENTRY = load.load(Path(__file__).parents[2] / "config").paper("bbo")
 HORIZONS = {
     name: entry.horizon or 0
@@ -23,20 +27,35 @@ HORIZONS = {
 }
 
 
-def made(power: float, problems: dict[str, int], **columns: float) -> Runs:
-    """Every query has the regret N^-power, but for a percent of noise that the seed draws."""
+def made(
+    power: float,
+    problems: dict[str, int],
+    *,
+    seeds: Mapping[str, list[int]] | None = None,
+    factors: Mapping[str, float] | None = None,
+    **columns: float,
+) -> Runs:
+    """Every query has the regret N^-power, but for a percent of noise that the seed draws.
+
+    Args:
+        seeds: of a problem, where they are not 0 to 4.
+        factors: of an algorithm's regret, where it is not 1.
+    """
     rng, parts, facts = np.random.default_rng(0), [], {}
     for problem, horizon in problems.items():
         n = int(ENTRY.problems[problem].parameters["iterations"])
+        ran = (seeds or {}).get(problem, list(range(5)))
         for name in ("gp_ei", "gp_ucb"):
-            losses = LOSS + n**-power * np.repeat(1 + 0.01 * rng.normal(size=5), horizon)
+            level = (factors or {}).get(name, 1.0) * n**-power
+            drawn = (1 + 0.01 * rng.normal(size=max(5, *ran) + 1))[ran]
+            losses = LOSS + level * np.repeat(drawn, horizon)
             parts.append(
                 pa.table(
                     {
                         "problem": [problem] * len(losses),
                         "algorithm": [name] * len(losses),
-                        "seed": np.repeat(np.arange(5), horizon),
-                        "t": np.tile(np.arange(1, horizon + 1), 5),
+                        "seed": np.repeat(ran, horizon),
+                        "t": np.tile(np.arange(1, horizon + 1), len(ran)),
                         "f": -losses,
                         **{key: np.full(len(losses), value) for key, value in columns.items()},
                     }
@@ -65,11 +84,95 @@ def test_the_exponent_is_that_of_the_runs(power: float, expected: str) -> None:
 
 
 def test_of_equal_cost_the_larger_n_is_better_where_regret_falls_with_n() -> None:
-    found = convex.balance(made(0.5, HORIZONS), smallest_loss=LOSS, budgets=BUDGETS)
+    found = convex.balance(made(0.5, HORIZONS), smallest_loss=LOSS, **BUDGETS)
     assert [one.outcome for one in found] == ["contradicted", "supported"] * 2
     # √2 times that of N = 4 T, and 1/√2 times that of T = 4 N
     assert "is 1.41 times" in found[0].ours or "is 1.42 times" in found[0].ours
     assert "is 0.71 times" in found[1].ours and "2 budgets" in found[1].ours
+
+
+def test_runs_that_are_shorter_than_asked_leave_a_budget_open() -> None:
+    """At 6,400 N = T is 80 rounds, N = 4 T 40 and T = 4 N 160."""
+    for problem, horizon, missing in (
+        ("softmax_80", 79, ["N = 4 T at T·N = 6,400", "T = 4 N at T·N = 6,400"]),
+        ("softmax_160", 39, ["N = 4 T at T·N = 6,400", "N = 4 T at T·N = 25,600"]),
+        ("softmax_40", 159, ["T = 4 N at T·N = 6,400"]),
+    ):
+        runs = made(0.5, {**HORIZONS, problem: horizon})
+        found = convex.balance(runs, smallest_loss=LOSS, **BUDGETS)
+        assert [one.outcome for one in found[:4]] == ["contradicted", "supported"] * 2
+        left = [one.ours for one in found[4:]]
+        assert left == [
+            f"not run: {name}, N = T against {own}" for name in ("EI", "UCB") for own in missing
+        ]
+        assert {one.outcome for one in found[4:]} == {"open"}
+        assert "is 1.4" in found[0].ours  # of equal budgets alone
+    with pytest.raises(
+        MissingRunsError, match=r"not run: EI, N = T against N = 4 T at T·N = 1,600"
+    ):
+        convex.balance(made(0.5, {"softmax_20": 160}), smallest_loss=LOSS, **BUDGETS)
+
+
+def test_n_are_compared_on_the_seeds_that_all_have() -> None:
+    seeds = {"softmax_40": [1, 2, 3, 7], "softmax_80": [0, 1, 3, 4, 7]}
+    runs = made(0.5, HORIZONS | {"softmax_80": 160}, seeds=seeds)
+    values = convex.regrets(runs, "gp_ei", LOSS)
+    assert {len(own) for own in values.values()} == {2}  # 1 and 3
+    own = -runs.f("softmax_40", "gp_ei")[[0, 2]] - LOSS
+    np.testing.assert_allclose(values[40], own)
+    found = convex.balance(runs, smallest_loss=LOSS, **BUDGETS)
+    assert len(found) == 4 and all("] (2), p" in one.ours for one in found)
+    with pytest.raises(MissingRunsError):
+        none = made(0.5, HORIZONS, seeds={"softmax_40": [5]})
+        convex.balance(none, smallest_loss=LOSS, **BUDGETS)
+
+
+CELLS = [(20, 80), (20, 320), (40, 160)]
+
+
+@pytest.mark.parametrize(
+    ("power", "expected"),
+    [(0.0, "supported"), (0.5, "contradicted"), (-0.5, "contradicted"), (0.069, "open")],
+)
+def test_steps_beyond_t_are_futile_where_the_regret_stays(power: float, expected: str) -> None:
+    """4^-0.069 is 1/1.10: at the margin, neither is shown."""
+    runs = made(power, HORIZONS)
+    found = convex.futile_steps(runs, smallest_loss=LOSS, cells=[(20, 80), (40, 160)])
+    assert [one.outcome for one in found] == [expected] * 4
+    if power == 0.5:
+        assert "T = 20: R_T with N = 80 is 0.50 times that with N = 20 [0." in found[0].ours
+    wide = convex.futile_steps(runs, smallest_loss=LOSS, cells=[(20, 80)], margin=2.0)
+    assert [one.outcome for one in wide] == ["supported"] * 2
+
+
+def test_what_was_not_run_says_nothing_of_futile_steps() -> None:
+    runs = made(0.0, {"softmax_20": 20, "softmax_80": 20, "softmax_40": 40, "softmax_160": 39})
+    found = convex.futile_steps(runs, smallest_loss=LOSS, cells=CELLS)
+    assert [one.outcome for one in found] == ["supported"] * 2 + ["open"] * 4
+    assert found[2].ours == "not run: EI, T = 20, N = 20 against 320"
+    assert found[3].ours == "not run: EI, T = 40, N = 40 against 160"
+    with pytest.raises(MissingRunsError, match="T = 40, N = 40 against 160"):
+        convex.futile_steps(runs, smallest_loss=LOSS, cells=[(40, 160)])
+    single = made(0.0, HORIZONS, seeds={"softmax_20": [0]})
+    found = convex.futile_steps(single, smallest_loss=LOSS, cells=CELLS)
+    assert all("too few runs for a test" in one.ours for one in found)
+    with pytest.raises(RepliboError, match=r"options\.margin"):
+        convex.futile_steps(runs, smallest_loss=LOSS, cells=CELLS, margin=0.0)
+
+
+@pytest.mark.parametrize(
+    ("factor", "expected"), [(0.9, "supported"), (1.1, "contradicted"), (1.0, "open")]
+)
+def test_the_resilient_one_has_less_regret(factor: float, expected: str) -> None:
+    options: dict[str, Any] = {"smallest_loss": LOSS, "problem": "softmax_20", "steps": 160}
+    runs = made(0.5, {"softmax_20": 160}, factors={"gp_ucb": factor})
+    (found,) = convex.resilience(runs, **options)
+    assert found.outcome == expected
+    own, theirs = ((-runs.f("softmax_20", name) - LOSS).sum(axis=1) for name in ("gp_ucb", "gp_ei"))
+    ratio = np.exp(np.mean(np.log(own / theirs)))
+    assert f"R_T of UCB ({own.mean():.1f}) is {ratio:.2f} times that of EI" in found.ours
+    with pytest.raises(MissingRunsError, match="softmax_20 to T = 160"):
+        convex.resilience(made(0.5, {"softmax_20": 159}), **options)
 
 
 def test_cells_of_equal_cost() -> None:

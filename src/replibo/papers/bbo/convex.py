@@ -3,6 +3,7 @@ regret against its bound, and N against T at equal cost. The paper has no such e
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 EI_AND_UCB = tuple(ACQUISITIONS)
 
 CONVEX = "mnist_softmax.MnistSoftmax"
+
+MARGIN = 0.1
+"""Of a regret that "remains unchanged"; the paper has no number."""
 
 FIXED = ("orange", "brown", "sky_blue")
 SHADES = ("blue", "green", "purple")
@@ -76,15 +80,22 @@ def theorem(
 
 
 def regrets(runs: Runs, algorithm: str, smallest_loss: float) -> dict[int, Array]:
-    """For each N that was run, ascending, the regret of every query, ``seeds x T``."""
+    """For each N that was run, ascending, the regret of every query, ``seeds x T``, of the seeds that all
+    these N have; nothing where there is none."""
     own = {
         int(entry.parameters["iterations"]): problem
         for problem, entry in runs.entry.problems.items()
         if entry.type == CONVEX and runs.has(problem, algorithm)
     }
+    seeds = {n: runs.seeds(own[n], algorithm) for n in sorted(own)}
+    common = functools.reduce(np.intersect1d, seeds.values()) if seeds else ()
+    if not len(common):
+        return {}
     return {
-        n: regret.instantaneous_regret(runs.f(own[n], algorithm), -smallest_loss)
-        for n in sorted(own)
+        n: regret.instantaneous_regret(
+            runs.f(own[n], algorithm)[np.isin(ran, common)], -smallest_loss
+        )
+        for n, ran in seeds.items()
     }
 
 
@@ -115,8 +126,7 @@ def totals_at_equal(values: dict[int, Array]) -> tuple[Array, Array]:
         values: for each N the regrets, ``seeds x T``.
     """
     own = [n for n, regrets in values.items() if regrets.shape[1] >= n]
-    seeds = min((len(values[n]) for n in own), default=0)
-    totals = [values[n][:seeds, :n].sum(axis=1) for n in own]
+    totals = [values[n][:, :n].sum(axis=1) for n in own]
     return np.array(own, dtype=float), np.array(totals).T
 
 
@@ -146,35 +156,141 @@ def balance(
     runs: Runs,
     *,
     smallest_loss: float,
-    budgets: Sequence[int],
+    more_steps: Sequence[int],
+    more_queries: Sequence[int],
     algorithms: Sequence[str] = EI_AND_UCB,
 ) -> list[Comparison]:
     """At equal cost T·N the average regret R_T/T is smaller with N = T than with N = 4 T, and than with
     T = 4 N: Student's test, over the seeds, of the mean over the budgets of ln(with N = T / with the
-    other)."""
-    tests = []
+    other). A budget of which one side was not run to its T is an open comparison.
+
+    Args:
+        more_steps: the budgets T·N of N = T against N = 4 T.
+        more_queries: those of N = T against T = 4 N.
+
+    Raises:
+        MissingRunsError: nothing can be compared.
+    """
+    tests, missing = [], []
     for name in algorithms:
-        values = regrets(runs, name, smallest_loss)
-        for label, times in (("N = 4 T", 2.0), ("T = 4 N", 0.5)):
+        values, label = regrets(runs, name, smallest_loss), label_of(runs, name)
+        for word, times, budgets in (("N = 4 T", 2.0, more_steps), ("T = 4 N", 0.5, more_queries)):
             logs = []
             for budget in budgets:
                 side = round(budget**0.5)
-                n, t = round(side * times), round(side / times)
-                if side in values and n in values and t <= values[n].shape[1]:
-                    ratio = values[side][:, :side].mean(axis=1) / values[n][:, :t].mean(axis=1)
-                    logs.append(np.log(ratio))
-            if not logs:
-                raise MissingRunsError(f"not run: {label_of(runs, name)} with {label}")
-            means = np.mean(logs, axis=0)
-            found = intervals.student_interval(means, 0.95)
-            mean, low, high = (float(np.exp(end)) for end in (found.mean, found.low, found.high))
+                even = _first(values, side, side)
+                other = _first(values, round(side / times), round(side * times))
+                if even is None or other is None:
+                    missing.append(f"{label}, N = T against {word} at T·N = {budget:,}")
+                else:
+                    logs.append(np.log(even.mean(axis=1) / other.mean(axis=1)))
+            if logs:
+                means = np.mean(logs, axis=0)
+                ratio, interval = _ratio(means)
+                text = (
+                    f"{label}, {len(logs)} budgets: R_T/T with N = T is {ratio} times that with {word} "
+                    f"{interval}"
+                )
+                p = statistics.t_tests(means, np.zeros_like(means), paired=True)
+                tests.append(Undecided(text, *p))
+    return _with_missing(tests, missing)
+
+
+def futile_steps(
+    runs: Runs,
+    *,
+    smallest_loss: float,
+    cells: Sequence[Sequence[int]],
+    margin: float = MARGIN,
+    algorithms: Sequence[str] = EI_AND_UCB,
+) -> list[Comparison]:
+    """At the same T a larger N leaves the regret R_T as it is with N = T: two one-sided Student's tests,
+    over the seeds, of ln(with the larger N / with N = T) between ±ln(1 + ``margin``); contradicted where
+    it is shown to lie outside.
+
+    Args:
+        cells: (T, N), N larger than T.
+
+    Raises:
+        MissingRunsError: nothing can be compared.
+    """
+    if not margin > 0:
+        raise RepliboError(f"options.margin: must be a number > 0, got {margin}")
+    tests, missing = [], []
+    for name in algorithms:
+        values, label = regrets(runs, name, smallest_loss), label_of(runs, name)
+        for t, n in cells:
+            even, other = _first(values, t, t), _first(values, t, n)
+            if even is None or other is None:
+                missing.append(f"{label}, T = {t}, N = {t} against {n}")
+                continue
+            logs = np.log(other.sum(axis=1) / even.sum(axis=1))
+            ratio, interval = _ratio(logs)
             text = (
-                f"{label_of(runs, name)}, {len(logs)} budgets: R_T/T with N = T is {mean:.2f} times "
-                f"that with {label} [{low:.2f}, {high:.2f}] ({len(means)})"
+                f"{label}, T = {t}: R_T with N = {n} is {ratio} times that with N = {t} {interval}"
             )
-            p = statistics.t_tests(means, np.zeros_like(means), paired=True)
-            tests.append(Undecided(text, *p))
-    return decided(tests)
+            bound = np.full_like(logs, np.log1p(margin))
+            below, above = (statistics.t_tests(logs, end, paired=True) for end in (-bound, bound))
+            # NaN of a single seed is the largest, and the smallest, to NumPy
+            inside = np.max([below[1], above[0]])
+            outside = 2 * np.min([below[0], above[1]])  # each of the two directions
+            tests.append(Undecided(text, float(inside), float(np.minimum(outside, 1.0))))
+    return _with_missing(tests, missing)
+
+
+def resilience(
+    runs: Runs,
+    *,
+    smallest_loss: float,
+    problem: str,
+    steps: int,
+    algorithm: str = "gp_ucb",
+    other: str = "gp_ei",
+) -> list[Comparison]:
+    """With an N far below T the regret R_T of ``algorithm`` is smaller than that of ``other``: Student's
+    test, over the seeds, of ln(the one / the other).
+
+    Args:
+        problem: its N is the number of SGD steps.
+        steps: T.
+
+    Raises:
+        MissingRunsError: the runs are shorter than T, or have no seed in common.
+    """
+    own, theirs = (
+        regret.instantaneous_regret(f[:, :steps], -smallest_loss).sum(axis=1)
+        for f in runs.f_of_common_seeds(problem, (algorithm, other))
+    )
+    if runs.horizon(problem) < steps or not len(own):
+        raise MissingRunsError(f"not run: {problem} to T = {steps} with a seed in common")
+    logs = np.log(own / theirs)
+    ratio, interval = _ratio(logs)
+    text = (
+        f"T = {steps}, {runs.entry.problems[problem].label}: R_T of {label_of(runs, algorithm)} "
+        f"({own.mean():.1f}) is {ratio} times that of {label_of(runs, other)} ({theirs.mean():.1f}) "
+        f"{interval}"
+    )
+    return decided([Undecided(text, *statistics.t_tests(logs, np.zeros_like(logs), paired=True))])
+
+
+def _first(values: dict[int, Array], t: int, n: int) -> Array | None:
+    """The regrets of the first ``t`` queries with N = ``n``, ``seeds x t``; None where not run."""
+    return values[n][:, :t] if n in values and t <= values[n].shape[1] else None
+
+
+def _ratio(logs: Array) -> tuple[str, str]:
+    """``1.22`` and ``[1.19, 1.25] (5)``: the geometric mean, its 95 % interval by Student and the number
+    of the ratios with these logarithms."""
+    found = intervals.student_interval(logs, 0.95)
+    mean, low, high = (float(np.exp(end)) for end in (found.mean, found.low, found.high))
+    return f"{mean:.2f}", f"[{low:.2f}, {high:.2f}] ({len(logs)})"
+
+
+def _with_missing(tests: Sequence[Undecided], missing: Sequence[str]) -> list[Comparison]:
+    """What was decided, and an open comparison for each that is missing."""
+    if not tests:
+        raise MissingRunsError(f"not run: {'; '.join(missing)}")
+    return decided(tests) + [Comparison("open", f"not run: {own}") for own in missing]
 
 
 def _shown(interval: intervals.Interval) -> str:
