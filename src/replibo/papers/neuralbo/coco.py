@@ -228,8 +228,9 @@ def highest_ecdf_at_budget(
 
     For each problem (a dimension) and baseline, the shares are subtracted run by run, on the
     (function, instance) pairs that both ran, and the mean difference gets a 95 % bootstrap interval
-    over each function's instances. Supported: it lies above 0; contradicted: below 0; open: it holds
-    0, there is none since a function has one instance, or the baseline was not run.
+    over each function's instances. Supported: it lies above 0 after Holm's correction over the
+    baselines (p < .025); contradicted: below 0; open: otherwise, where there is none since a function
+    has one instance, or the baseline was not run.
 
     Raises:
         MissingRunsError: ``algorithm`` was not run, or no baseline was, or two of them have no pair in

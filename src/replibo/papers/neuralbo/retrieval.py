@@ -183,8 +183,9 @@ def best_score_above(
     """``algorithm`` ends with a larger best score than each baseline.
 
     For each problem and baseline, the final best scores are subtracted seed by seed, and the mean
-    difference gets Student's 95 % interval. Supported: it lies above 0; contradicted: below 0; open: it
-    holds 0, they have fewer than two seeds in common, or the baseline was not run.
+    difference gets Student's 95 % interval. Supported: it lies above 0 after Holm's correction over the
+    baselines (p < .025); contradicted: below 0; open: otherwise, where they have fewer than two seeds in
+    common, or the baseline was not run.
 
     Raises:
         MissingRunsError: ``algorithm`` was not run, or no baseline was.

@@ -166,9 +166,9 @@ def highest_median_reward(
     """The median of ``algorithm``'s best reward after ``iterations`` is above each baseline's.
 
     For each problem and baseline the medians over the seeds that both ran are subtracted; the difference
-    gets a 95 % bootstrap interval over these seeds, resampled in pairs. Supported: it lies above 0;
-    contradicted: below 0; open: it holds 0, they have fewer than `LEAST_SEEDS` in common, or the baseline
-    was not run.
+    gets a 95 % bootstrap interval over these seeds, resampled in pairs. Supported: it lies above 0 after
+    Holm's correction over the baselines (p < .025); contradicted: below 0; open: otherwise, where they
+    have fewer than `LEAST_SEEDS` in common, or the baseline was not run.
 
     Args:
         iterations: t at which they are compared; of shorter runs the last t.

@@ -264,8 +264,9 @@ def detection_at(
 
     The level: supported if the rate is at least ``rate`` - 0.05; contradicted if its 95 % interval
     lies below that; open otherwise. Each baseline: the difference of the rates on the seeds that both
-    ran, with a paired jackknife; supported if its 95 % interval lies above 0, contradicted if below,
-    open if it holds 0, or the baseline was not run, or too few of its seeds.
+    ran, with a paired jackknife; supported if its 95 % interval lies above 0 after Holm's correction over
+    the baselines (p < .025), contradicted if below, open otherwise, or if the baseline was not run, or
+    too few of its seeds.
 
     Raises:
         MissingRunsError: ``algorithm`` or every baseline was not run, or of ``algorithm`` too few runs
