@@ -22,6 +22,7 @@ from replibo.papers import lookup
 from replibo.papers.lb_gp_ucb import claims as measures
 from replibo.papers.lb_gp_ucb import extra_figures, extra_tables, figures
 from replibo.papers.lb_gp_ucb import tables as printed_tables
+from replibo.papers.lb_gp_ucb.optimal_length_scale import estimate_optimal_length_scale
 from replibo.papers.lb_gp_ucb.traces import (
     best_regret,
     compare,
@@ -29,6 +30,7 @@ from replibo.papers.lb_gp_ucb.traces import (
     cumulative_regret,
     final_losses,
 )
+from replibo.problems.michalewicz import Michalewicz5
 from replibo.results import plotting, tables
 from replibo.results.comparisons import MissingRunsError
 from replibo.results.runs import Runs
@@ -725,6 +727,26 @@ def test_claim_1_counts_the_seeds_that_are_stuck(mle: int, lb: int, expected: st
     assert f"MLE {mle} of 20" in comparison.ours
 
 
+@pytest.mark.parametrize(
+    ("early", "expected"), [(20, "supported"), (15, "supported"), (5, "contradicted"), (10, "open")]
+)
+def test_claim_1_counts_the_seeds_that_find_the_optimum_early(early: int, expected: str) -> None:
+    """0.1 % of f* = 0.745 is 7.4e-4; the later seeds find it too, one round too late."""
+    regret = np.full((20, INITIAL + HORIZON), 8e-4)
+    first = np.where(np.arange(20) < early, 3, 4)
+    regret[np.arange(20), INITIAL - 1 + first] = 7e-4  # in round 3 or 4, and not again
+    found = made_runs({"berkenkamp": {"lb_gp_ucb": regret}})
+    (comparison,) = measures.finds_within(
+        found, problem="berkenkamp", algorithms=["lb_gp_ucb"], within=3
+    )
+    assert comparison.outcome == expected
+    assert comparison.ours.startswith(f"within 3 rounds: LB-GP-UCB {early} of 20 (95 %: ")
+    p = stats.binomtest(early, 20, alternative="less" if early < 10 else "greater").pvalue
+    assert comparison.ours.endswith(tables.p_value(p))
+    with pytest.raises(MissingRunsError, match="mle was not run on berkenkamp"):
+        measures.finds_within(found, problem="berkenkamp", algorithms=["mle"], within=3)
+
+
 def test_claim_1_needs_its_runs() -> None:
     options = {"problem": "berkenkamp", "stuck": ["mle"], "others": ["lb_gp_ucb"]}
     with pytest.raises(MissingRunsError, match="mle was not run on berkenkamp"):
@@ -789,6 +811,22 @@ def test_claim_2_on_which_side_of_the_optimal_length_scale() -> None:
     assert outcomes(comparisons) == ["contradicted", "contradicted"]
     near = chosen_scales(mle=0.0354 / 1.001**4.5)  # half of the seeds on either side
     assert outcomes(measures.length_scale_sides(near, above=["mle"], **options)) == ["open"]
+    # above both, where θ̂* is smaller
+    (comparison,) = measures.length_scale_sides(
+        found, below=["a_gp_ucb"], optimal_length_scale=0.001, **options
+    )
+    assert comparison.outcome == "contradicted" and "below θ̂* 0.001 in 0 of 10" in comparison.ours
+
+
+def test_the_readings_of_the_optimal_length_scale_are_the_recipe_s_own() -> None:
+    """Twenty estimates by section 5's recipe: median, smallest and largest, in the claims about θ̂*."""
+    found = [estimate_optimal_length_scale(Michalewicz5(), seed=seed) for seed in range(20)]
+    expected = {"median": np.median(found), "smallest": min(found), "largest": max(found)}
+    known = claims.load(load.load(), "lb_gp_ucb")
+    for name in ("lb_gp_ucb_2", "lb_gp_ucb_2_sides", "lb_gp_ucb_4_around"):
+        for which, value in expected.items():
+            options = known[name].readings[f"theta_{which}"].options
+            assert options == {"optimal_length_scale": pytest.approx(value, rel=0.005)}
 
 
 def test_claim_4_is_closer_for_each_a_and_the_other_below() -> None:
@@ -801,6 +839,11 @@ def test_claim_4_is_closer_for_each_a_and_the_other_below() -> None:
     high = dict.fromkeys(FAMILIES["other_variants"], 1.0)  # further away still, and above
     comparisons = measures.closer_and_below(chosen_scales(**lb, **high), **options)
     assert outcomes(comparisons) == ["supported"] * 3 + ["contradicted"] * 3
+    # with a θ̂* below all of them A-GP-UCB's are the closer ones, and above it
+    comparisons = measures.closer_and_below(
+        chosen_scales(**lb, **low), optimal_length_scale=1e-4, **options
+    )
+    assert outcomes(comparisons) == ["contradicted"] * 6
     with pytest.raises(MissingRunsError, match="a_gp_ucb_a025 was not run"):
         measures.closer_and_below(chosen_scales(**lb), **options)
 
@@ -937,9 +980,12 @@ def test_the_claims_of_the_config(root: Path) -> None:
         name: claim.model_copy(update={"horizon": 10})  # the runs made here are short
         for name, claim in claims.load(load.load(), "lb_gp_ucb").items()
     }
-    # 1, 2 by distance and side, 3 by problem and metric as the text has them, 4 for regret and length
-    # scales (how similar, where), 5 for both
-    assert len(found) == 1 + 2 + (3 + 2 + 4 + 4) + 3 + 2
+    found["lb_gp_ucb_1_quickly"].options["within"] = 8
+    for name in ("lb_gp_ucb_3_crossed_barrel_stuck", "lb_gp_ucb_3_agnp_stuck"):
+        found[name].options["since"] = 4
+    # 1 by who finds the optimum and how fast, 2 by distance and side, 3 by problem and metric as the text
+    # has them, 4 for regret and length scales (how similar, where), 5 for both
+    assert len(found) == 2 + 2 + (3 + 2 + 5 + 5) + 3 + 2
 
     def words(made: Runs) -> dict[str, str]:
         judged = (
@@ -959,10 +1005,12 @@ def test_the_claims_of_the_config(root: Path) -> None:
     rng = np.random.default_rng(0)
     liked["berkenkamp"] |= {
         "mle": stuck(15),
-        "a_gp_ucb": stuck(0),
-        "lb_gp_ucb": stuck(0) * rng.uniform(0.4, 0.6, size=(20, 1)),
+        "a_gp_ucb": stuck(0) / 20,  # within 0.1 % of f*
+        "lb_gp_ucb": stuck(0) / 20 * rng.uniform(0.4, 0.6, size=(20, 1)),
         "mcmc": stuck(12),
     }
+    for problem in ("crossed_barrel", "agnp"):
+        liked[problem] |= dict.fromkeys(("mle", "mcmc"), np.full((20, INITIAL + HORIZON), 0.3))
     liked["agnp"]["a_gp_ucb"] = falling(0.03, 20, key=9)
 
     def near(problem: str, name: str, seed: int) -> dict[str, float]:
@@ -989,6 +1037,7 @@ def test_the_claims_of_the_config(root: Path) -> None:
     }
     for problem in PROBLEMS:
         against[problem]["lb_gp_ucb"] = liked[problem]["mle"] + rng.uniform(1, 2, size=(20, 1))
+    against["berkenkamp"]["a_gp_ucb"] = stuck(15)
     against["agnp"]["a_gp_ucb"] = against["agnp"]["lb_gp_ucb"] / 2
     for name in FAMILIES["other_variants"]:
         against["michalewicz5"][name] = falling(0.01, 20)
@@ -1034,6 +1083,35 @@ def test_the_first_rounds_are_the_run_to_them() -> None:
         measures.lowest_regret(made, **options, others=["mle"], rounds=999)
     with pytest.raises(RepliboError, match=r"options\.rounds: must be a whole number >= 1, got 0"):
         measures.lowest_regret(made, **options, others=["mle"], rounds=0)
+
+
+@pytest.mark.parametrize(
+    ("count", "final", "expected"),
+    [
+        (20, 0.3, "supported"),
+        (3, 0.3, "contradicted"),
+        (12, 0.3, "open"),
+        (20, 0.0, "contradicted"),
+    ],
+)
+def test_claim_3_counts_the_seeds_that_stay_stuck(count: int, final: float, expected: str) -> None:
+    """``count`` seeds find nothing better after round 5, the others do in round 6."""
+    regret = np.full((20, INITIAL + HORIZON), 0.5)
+    regret[:, INITIAL + 4 :] = final
+    regret[count:, INITIAL + 5 :] = final / 2
+    found = made_runs({"agnp": {"mle": regret}})
+    options: dict[str, Any] = {"problem": "agnp", "algorithms": ["mle"]}
+    (comparison,) = measures.stays_stuck(found, since=5, **options)
+    assert comparison.outcome == expected
+    stuck = count if final else 0  # a seed at the optimum is not stuck
+    assert comparison.ours.startswith(f"stuck since round 5: MLE {stuck} of 20 (95 %: ")
+    # what happens after the last round that is read does not count
+    (comparison,) = measures.stays_stuck(found, since=4, rounds=5, **options)
+    assert "MLE 0 of 20" in comparison.ours
+    (comparison,) = measures.stays_stuck(found, since=1, rounds=4, **options)
+    assert "MLE 20 of 20" in comparison.ours
+    with pytest.raises(RepliboError, match=r"options\.since: must be .* below 5, got 5"):
+        measures.stays_stuck(found, since=5, rounds=5, **options)
 
 
 def test_length_scales_that_depend_on_a() -> None:

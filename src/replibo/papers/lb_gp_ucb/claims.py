@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
+from replibo.errors import RepliboError
 from replibo.papers.common import label_of, problem_label, require
+from replibo.papers.lb_gp_ucb.tables import FOUND
 from replibo.papers.lb_gp_ucb.traces import (
     CpuTime,
     Metric,
+    best_regret,
     compare,
     cpu_time,
     diagnostic,
@@ -88,6 +91,36 @@ def _share(label: str, stuck: NDArray[np.bool_]) -> str:
     return f"{label} {count} of {n} (95 %: {float(interval.low):.2f} to {float(interval.high):.2f})"
 
 
+def finds_within(
+    runs: Runs, *, problem: str, algorithms: Sequence[str], within: int
+) -> list[Comparison]:
+    """More than half of the seeds of each method find the optimum in the first ``within`` rounds.
+
+    Found: a best regret of at most 0.1 % of |f*| (`FOUND`). The sign test over the seeds.
+    """
+    require(runs, problem, *algorithms)
+    runs = first_rounds(runs, within)
+    enough = FOUND * abs(runs.optimal_value(problem))
+    return _most_seeds(
+        runs,
+        f"within {within} rounds",
+        {name: final_regret_of(runs, problem, name, "best") <= enough for name in algorithms},
+    )
+
+
+def _most_seeds(runs: Runs, what: str, found: Mapping[str, NDArray[np.bool_]]) -> list[Comparison]:
+    """What is said of the seeds of each method is true of more than half of them."""
+    return decided(
+        [
+            Undecided(
+                f"{what}: {_share(label_of(runs, name), values)}",
+                *statistics.sign_test(int(values.sum()), int((~values).sum())),
+            )
+            for name, values in found.items()
+        ]
+    )
+
+
 # Claim 2
 
 
@@ -116,12 +149,16 @@ def length_scale_sides(
     problem: str,
     above: Sequence[str] = (),
     below: Sequence[str] = (),
+    optimal_length_scale: float | None = None,
 ) -> list[Comparison]:
     """The median length scales of ``above`` lie above θ̂*, those of ``below`` below it.
 
     Per seed the median over the rounds; Wilcoxon's signed-rank test of log θ - log θ̂*.
+
+    Args:
+        optimal_length_scale: θ̂*; None takes the oracle's of the config.
     """
-    optimal = _optimal(runs, problem)
+    optimal = _optimal(runs, problem, optimal_length_scale)
     return decided(
         [_side(runs, problem, name, optimal, -1) for name in above]
         + [_side(runs, problem, name, optimal, 1) for name in below]
@@ -134,14 +171,16 @@ def closer_and_below(
     problem: str,
     variants: Sequence[str],
     other_variants: Sequence[str],
+    optimal_length_scale: float | None = None,
 ) -> list[Comparison]:
     """For each a the length scales of ``variants`` are closer to θ̂* than those of ``other_variants``,
     which lie below it; tests as above.
 
     Args:
         variants, other_variants: by a, in the same order.
+        optimal_length_scale: θ̂*; None takes the oracle's of the config.
     """
-    optimal = _optimal(runs, problem)
+    optimal = _optimal(runs, problem, optimal_length_scale)
     pairs = list(zip(variants, other_variants, strict=True))
     return decided(
         [_closer(runs, problem, own, other, optimal) for own, other in pairs]
@@ -149,7 +188,7 @@ def closer_and_below(
     )
 
 
-def _optimal(runs: Runs, problem: str, given: float | None = None) -> float:
+def _optimal(runs: Runs, problem: str, given: float | None) -> float:
     optimal = oracle_length_scale(runs, problem, given)
     if optimal is None:
         raise MissingRunsError(f"no optimal length scale of {problem}: the config has no oracle")
@@ -228,6 +267,32 @@ def lowest_regret(
         else:
             found.append(Undecided(text, *compare(runs, problem, algorithm, other, metric)))
     return decided(found)
+
+
+def stays_stuck(
+    runs: Runs,
+    *,
+    problem: str,
+    algorithms: Sequence[str],
+    since: int,
+    rounds: int | None = None,
+) -> list[Comparison]:
+    """More than half of the seeds of each method are stuck: not at the optimum after ``since`` rounds,
+    and with no better point by t = T. The sign test over the seeds.
+
+    Args:
+        rounds: T, where it is not that of the runs.
+    """
+    require(runs, problem, *algorithms)
+    runs = first_rounds(runs, rounds)
+    T = runs.horizon(problem)
+    if not 1 <= since < T:
+        raise RepliboError(f"options.since: must be a whole number >= 1 and below {T}, got {since}")
+    found = {}
+    for name in algorithms:
+        best = best_regret(runs, problem, name)[1]
+        found[name] = (best[:, since - 1] > 0) & (best[:, -1] == best[:, since - 1])
+    return _most_seeds(runs, f"stuck since round {since}", found)
 
 
 # Claim 4
