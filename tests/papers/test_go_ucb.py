@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pyarrow as pa
 import pytest
 import scipy.stats
 
+from replibo.config import claims, load
 from replibo.config.models import FigureEntry, PaperEntry
 from replibo.errors import RepliboError
 from replibo.papers import go_ucb as paper
+from replibo.problems.go_ucb import F1, F2
 from replibo.results import tables
 from replibo.results.comparisons import MissingRunsError
 from replibo.results.runs import Runs
@@ -156,6 +160,46 @@ def test_below_each_baseline():
     assert judged("gp_ei", "go_ucb") == ["contradicted"]
 
 
+@pytest.mark.parametrize(
+    ("ahead", "before", "expected"),
+    [(0.5, 0.3, "supported"), (0.3, 0.5, "contradicted"), (0.3, 0.3, "open")],
+)
+def test_larger_lead(ahead, before, expected):
+    """GP-EI ends 0.05 plus the given lead behind GO-UCB, which has another regret on each problem."""
+    f = {
+        ("f2", "go_ucb"): noisy(0.2, seed=1),
+        ("f2", "gp_ei"): noisy(0.25 + ahead, seed=2),
+        ("f1", "go_ucb"): noisy(0.0, seed=3),
+        ("f1", "gp_ei"): noisy(0.05 + before, seed=4, n=SEEDS - 1),  # of the common seeds
+    }
+    options = {"problem": "f2", "other_problem": "f1", "algorithm": "go_ucb"}
+    (found,) = paper.larger_lead(made_runs(f), **options, baselines=["gp_ei"])
+    leads = [
+        (final(f[name, "gp_ei"]) - final(f[name, "go_ucb"])[: len(f[name, "gp_ei"])])
+        for name in ("f2", "f1")
+    ]
+    side = "less" if expected == "contradicted" else "greater"
+    p = scipy.stats.ttest_ind(*leads, equal_var=False, alternative=side).pvalue
+    assert found.outcome == expected and found.ours.endswith(tables.p_value(p))
+    start = f"lead over GP_EI: {leads[0].mean():.4f} on F2, {leads[1].mean():.4f} on F1, p "
+    assert found.ours.startswith(start)
+    # in units of a range ten times as wide the lead on f2 is the smaller one
+    (found,) = paper.larger_lead(
+        made_runs(f), **options, baselines=["gp_ei"], ranges={"f1": 1.0, "f2": 10.0}
+    )
+    assert found.outcome == "contradicted" and f"{leads[0].mean() / 10:.4f} on F2" in found.ours
+    with pytest.raises(MissingRunsError, match="gp_ucb was not run on f2"):
+        paper.larger_lead(made_runs(f), **options, baselines=["gp_ucb"])
+
+
+def test_the_ranges_of_the_config_are_those_of_the_functions():
+    options = claims.load(load.load(), "go_ucb")["go_ucb_1_even_better"].readings
+    for name, problem in (("f1", F1()), ("f2", F2())):
+        f = problem.evaluate_true(np.linspace(*problem.bounds[:, 0], 1001)[:, None])
+        expected = pytest.approx(np.ptp(f), abs=1e-6)
+        assert options["over_the_range"].options["ranges"][name] == expected
+
+
 def test_closest_baseline():
     def judged(closest, other):
         return outcomes(
@@ -282,3 +326,33 @@ def test_order_of_regret(exponent, spread, power, expected):
     assert "(5 seeds)" in found.ours
     with pytest.raises(MissingRunsError):
         paper.order_of_regret(runs, **{**options, "algorithm": "gp_ei"})
+
+
+@pytest.mark.parametrize("same", [True, False])
+@pytest.mark.parametrize(
+    ("lower", "expected"), [(0.1, "supported"), (-0.1, "contradicted"), (0.0, "open")]
+)
+def test_less_regret(same, lower, expected):
+    """Paired on one problem, where the seeds differ much and the methods little; Welch's on two."""
+    level = np.linspace(0, 3, SEEDS)[:, None] * same
+    own = noisy(0.2, seed=1) - level
+    other = "f1" if same else "f2"
+    theirs = (noisy(0.2, seed=2) - level - lower)[: SEEDS - 1]
+    runs = made_runs({("f1", "go_ucb"): own, (other, "gp_ei"): theirs})
+    options = {"algorithm": "go_ucb", "other": "gp_ei"}
+    (found,) = paper.less_regret(runs, problems=["f1"], other_problems=[other], **options)
+    assert found.outcome == expected
+    totals = [np.sum(OPTIMUM - f, axis=1) for f in (own, theirs)]  # Phase I as well
+    if same:
+        totals[0] = totals[0][: SEEDS - 1]
+        test = scipy.stats.ttest_rel
+    else:
+        test = functools.partial(scipy.stats.ttest_ind, equal_var=False)
+    side = "greater" if expected == "contradicted" else "less"
+    assert found.ours.endswith(tables.p_value(test(*totals, alternative=side).pvalue))
+    shown = f"T = {HORIZON}: GO_UCB {totals[0].mean():.2f}, GP_EI {totals[1].mean():.2f}, p "
+    assert found.ours.startswith(shown)
+    with pytest.raises(MissingRunsError, match="gp_ei was not run on"):
+        paper.less_regret(
+            made_runs({("f1", "go_ucb"): own}), problems=["f1"], other_problems=[other], **options
+        )

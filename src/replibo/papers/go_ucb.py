@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -328,6 +328,44 @@ def below_each_baseline(
     ]
 
 
+def larger_lead(
+    runs: Runs,
+    *,
+    problem: str,
+    other_problem: str,
+    algorithm: str,
+    baselines: Sequence[str],
+    regret: Regret = "average",
+    ranges: Mapping[str, float] | None = None,
+) -> list[Comparison]:
+    """The lead over each baseline, its final regret minus ``algorithm``'s, is larger on ``problem`` than
+    on ``other_problem``.
+
+    One number per seed, of the seeds that both methods have. The two problems share no random numbers, so
+    that their leads are compared by Welch's t-test, one-sided at 1 % in both directions.
+
+    Args:
+        ranges: max f - min f by problem, in whose units the leads are compared; None takes them as
+            they are.
+    """
+    tests = []
+    for baseline in baselines:
+        leads = []
+        for name in (problem, other_problem):
+            require(runs, name, algorithm, baseline)
+            own, other = paired_final_regret(runs, name, [algorithm, baseline], regret)
+            if len(own) < 2:
+                raise MissingRunsError(f"{name} has fewer than two seeds of all of them")
+            leads.append((other - own) / (ranges[name] if ranges else 1.0))
+        more, less = leads
+        text = f"lead over {label_of(runs, baseline)}: " + ", ".join(
+            f"{lead.mean():.4f} on {problem_label(runs, name)}"
+            for name, lead in zip((problem, other_problem), leads, strict=True)
+        )
+        tests.append(Undecided(text, *statistics.t_tests(less, more, paired=False)))
+    return decided(tests, LEVEL)
+
+
 def closest_baseline(
     runs: Runs,
     *,
@@ -406,3 +444,37 @@ def order_of_regret(
         f"{mean:.2f} [{low:.2f}, {high:.2f}] ({seeds} seeds)"
     )
     return [Comparison(word, text)]
+
+
+def less_regret(
+    runs: Runs,
+    *,
+    problems: Sequence[str],
+    other_problems: Sequence[str],
+    algorithm: str,
+    other: str,
+) -> list[Comparison]:
+    """R_T of ``algorithm``, Phase I included, is below that of ``other``, for each T.
+
+    One-sided t-tests at 1 % in both directions: paired by seed where both have the same problem, and with
+    it the same Phase I; Welch's where each has its own n.
+
+    Args:
+        problems, other_problems: those of the two, in the same order of T.
+    """
+    tests = []
+    for first, second in zip(problems, other_problems, strict=True):
+        require(runs, first, algorithm)
+        require(runs, second, other)
+        own, theirs = total_regret(runs, first, algorithm), total_regret(runs, second, other)
+        if paired := first == second:
+            ours, others = runs.seeds(first, algorithm), runs.seeds(first, other)
+            own, theirs = own[np.isin(ours, others)], theirs[np.isin(others, ours)]
+        if min(len(own), len(theirs)) < 2:
+            raise MissingRunsError(f"{first} and {second} have fewer than two seeds")
+        text = (
+            f"T = {runs.horizon(first)}: {label_of(runs, algorithm)} {own.mean():.2f}, "
+            f"{label_of(runs, other)} {theirs.mean():.2f}"
+        )
+        tests.append(Undecided(text, *statistics.t_tests(own, theirs, paired=paired)))
+    return decided(tests, LEVEL)
