@@ -483,7 +483,7 @@ def test_a_fault_in_the_claims_file_is_said(
         (
             "claims",
             "_interval",
-            "must be below_each_baseline, closest_baseline, order_of_regret or shrinking_error_bars",
+            "must be below_each_baseline, closest_baseline, larger_lead, less_regret, order_of_regret ",
         ),
         ("claims", "final_regret", "got 'final_regret'"),  # makes a table
         ("tables", "tables.final_regret", "must be a function of replibo.papers.go_ucb"),

@@ -21,6 +21,9 @@ class LnbGpUcb(LbGpUcb):
     norm, v(|B|) < N0 b(t), b(t) = max(1, t^c), with all length scales so far (lines 19 and 20;
     eliminated pairs do not come back).
 
+    Lines 18 and 19 print v(|B_t| + 1), line 20 v(|B_{t+1}| + 1), which would skip norms: literally, the
+    second one is e² N0, from t = 55 on at c = 0.5. Here v(|B|) stands in all three: e N0, from t = 8 on.
+
     Args:
         norm_growth_exponent: c; the paper names no b. At c = 0.5, three norms exist by t = 250.
         settings: those of `LbGpUcb`; ``norm`` is N0.

@@ -142,7 +142,7 @@ class UcbMaximiser:
         self, history: History, n: int, length_scale: float, where: Array | int
     ) -> float:
         """σ_n at one point, of the posterior given the first ``n`` observations (Algorithm 1, line
-        11), in units of the standardised y; the bits of `maximise` with ``fixed=True``.
+        12), in units of the standardised y; the bits of `maximise` with ``fixed=True``.
 
         Args:
             where: a point ``x``, ``d``, of a cube; a row of the pool of a finite problem.

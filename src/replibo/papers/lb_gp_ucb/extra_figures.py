@@ -24,8 +24,8 @@ def optimality(runs: Runs, entry: FigureEntry, *, oracle: str = "oracle") -> Fig
     """R_t over the oracle's, beside d ln g(t), to which LB-GP-UCB's bound is proportional.
 
     "For a fixed choice of growth function, we get R_T/R^θ*(T) = O(d ln g(T))" (section 4), where
-    A-GP-UCB has O(g(T)^d). R^θ* is the oracle's bound; here it is the regret of GP-UCB at θ̂*. g(t) =
-    max(t0, √t), t0 = e^(5/d), as LB-GP-UCB is printed.
+    A-GP-UCB has O(g(T)^d). R^θ* is the oracle's bound; here it is the regret of GP-UCB at θ̂*, with
+    β = 1 in place of Theorem 2.3's β^θ*. g(t) = max(t0, √t), t0 = e^(5/d), as LB-GP-UCB is printed.
 
     Args:
         oracle: the algorithm in the denominator; the others are the entry's.
