@@ -737,14 +737,16 @@ def test_claim_1_counts_the_seeds_that_find_the_optimum_early(early: int, expect
     regret[np.arange(20), INITIAL - 1 + first] = 7e-4  # in round 3 or 4, and not again
     found = made_runs({"berkenkamp": {"lb_gp_ucb": regret}})
     (comparison,) = measures.finds_within(
-        found, problem="berkenkamp", algorithms=["lb_gp_ucb"], within=3
+        found, problem="berkenkamp", algorithms=["lb_gp_ucb"], within=0.25
     )
     assert comparison.outcome == expected
     assert comparison.ours.startswith(f"within 3 rounds: LB-GP-UCB {early} of 20 (95 %: ")
     p = stats.binomtest(early, 20, alternative="less" if early < 10 else "greater").pvalue
     assert comparison.ours.endswith(tables.p_value(p))
     with pytest.raises(MissingRunsError, match="mle was not run on berkenkamp"):
-        measures.finds_within(found, problem="berkenkamp", algorithms=["mle"], within=3)
+        measures.finds_within(found, problem="berkenkamp", algorithms=["mle"], within=0.25)
+    with pytest.raises(RepliboError, match=r"options\.within: must be a share, above 0 .*, got 3"):
+        measures.finds_within(found, problem="berkenkamp", algorithms=["lb_gp_ucb"], within=3)
 
 
 def test_claim_1_needs_its_runs() -> None:
@@ -980,9 +982,6 @@ def test_the_claims_of_the_config(root: Path) -> None:
         name: claim.model_copy(update={"horizon": 10})  # the runs made here are short
         for name, claim in claims.load(load.load(), "lb_gp_ucb").items()
     }
-    found["lb_gp_ucb_1_quickly"].options["within"] = 8
-    for name in ("lb_gp_ucb_3_crossed_barrel_stuck", "lb_gp_ucb_3_agnp_stuck"):
-        found[name].options["since"] = 4
     # 1 by who finds the optimum and how fast, 2 by distance and side, 3 by problem and metric as the text
     # has them, 4 for regret and length scales (how similar, where), 5 for both
     assert len(found) == 2 + 2 + (3 + 2 + 5 + 5) + 3 + 2
@@ -1101,17 +1100,17 @@ def test_claim_3_counts_the_seeds_that_stay_stuck(count: int, final: float, expe
     regret[count:, INITIAL + 5 :] = final / 2
     found = made_runs({"agnp": {"mle": regret}})
     options: dict[str, Any] = {"problem": "agnp", "algorithms": ["mle"]}
-    (comparison,) = measures.stays_stuck(found, since=5, **options)
+    (comparison,) = measures.stays_stuck(found, since=0.4, **options)
     assert comparison.outcome == expected
     stuck = count if final else 0  # a seed at the optimum is not stuck
     assert comparison.ours.startswith(f"stuck since round 5: MLE {stuck} of 20 (95 %: ")
     # what happens after the last round that is read does not count
-    (comparison,) = measures.stays_stuck(found, since=4, rounds=5, **options)
+    (comparison,) = measures.stays_stuck(found, since=0.8, rounds=5, **options)
     assert "MLE 0 of 20" in comparison.ours
-    (comparison,) = measures.stays_stuck(found, since=1, rounds=4, **options)
+    (comparison,) = measures.stays_stuck(found, since=0.25, rounds=4, **options)
     assert "MLE 20 of 20" in comparison.ours
-    with pytest.raises(RepliboError, match=r"options\.since: must be .* below 5, got 5"):
-        measures.stays_stuck(found, since=5, rounds=5, **options)
+    with pytest.raises(RepliboError, match=r"options\.since: must be a share, .* below 1, got 1"):
+        measures.stays_stuck(found, since=1, **options)
 
 
 def test_length_scales_that_depend_on_a() -> None:

@@ -92,20 +92,31 @@ def _share(label: str, stuck: NDArray[np.bool_]) -> str:
 
 
 def finds_within(
-    runs: Runs, *, problem: str, algorithms: Sequence[str], within: int
+    runs: Runs, *, problem: str, algorithms: Sequence[str], within: float
 ) -> list[Comparison]:
-    """More than half of the seeds of each method find the optimum in the first ``within`` rounds.
+    """More than half of the seeds of each method find the optimum in the first rounds.
 
     Found: a best regret of at most 0.1 % of |f*| (`FOUND`). The sign test over the seeds.
+
+    Args:
+        within: which share of the rounds are the first ones.
     """
     require(runs, problem, *algorithms)
-    runs = first_rounds(runs, within)
+    rounds = _share_of_rounds(runs, problem, "within", within)
+    runs = runs.until(rounds)
     enough = FOUND * abs(runs.optimal_value(problem))
     return _most_seeds(
         runs,
-        f"within {within} rounds",
+        f"within {rounds} rounds",
         {name: final_regret_of(runs, problem, name, "best") <= enough for name in algorithms},
     )
+
+
+def _share_of_rounds(runs: Runs, problem: str, option: str, share: float) -> int:
+    """That many rounds of the runs, at least one, and not all of them."""
+    if not 0 < share < 1:
+        raise RepliboError(f"options.{option}: must be a share, above 0 and below 1, got {share}")
+    return max(1, round(share * runs.horizon(problem)))
 
 
 def _most_seeds(runs: Runs, what: str, found: Mapping[str, NDArray[np.bool_]]) -> list[Comparison]:
@@ -274,25 +285,24 @@ def stays_stuck(
     *,
     problem: str,
     algorithms: Sequence[str],
-    since: int,
+    since: float,
     rounds: int | None = None,
 ) -> list[Comparison]:
-    """More than half of the seeds of each method are stuck: not at the optimum after ``since`` rounds,
+    """More than half of the seeds of each method are stuck: not at the optimum after the first rounds,
     and with no better point by t = T. The sign test over the seeds.
 
     Args:
+        since: which share of the rounds are the first ones.
         rounds: T, where it is not that of the runs.
     """
     require(runs, problem, *algorithms)
     runs = first_rounds(runs, rounds)
-    T = runs.horizon(problem)
-    if not 1 <= since < T:
-        raise RepliboError(f"options.since: must be a whole number >= 1 and below {T}, got {since}")
+    first = _share_of_rounds(runs, problem, "since", since)
     found = {}
     for name in algorithms:
         best = best_regret(runs, problem, name)[1]
-        found[name] = (best[:, since - 1] > 0) & (best[:, -1] == best[:, since - 1])
-    return _most_seeds(runs, f"stuck since round {since}", found)
+        found[name] = (best[:, first - 1] > 0) & (best[:, -1] == best[:, first - 1])
+    return _most_seeds(runs, f"stuck since round {first}", found)
 
 
 # Claim 4
