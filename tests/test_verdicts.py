@@ -416,7 +416,7 @@ def test_a_claim_reads_what_its_options_name(root: Path) -> None:
     own = claims.load(load.load(), "neuralbo")["neuralbo_7"]
     problems, algorithms = own.reads(entry)
     assert problems == {"robot_pushing", "robot_memory"}
-    assert algorithms == {"gp_ucb", "neural_bo", "neural_bo_printed", "neural_greedy"}
+    assert algorithms == {"gp_ucb", "gp_ei", "gp_ts", "neural_bo_printed", "neural_greedy"}
 
 
 CLAIM = """
