@@ -137,6 +137,7 @@ DIGITS = {
     "mnist_cnn_large.MnistCnnLarge",
     "mnist_small_batch.MnistSmallBatch",
     "mnist_softmax.MnistSoftmax",
+    "sensitive_released.LargestOutput",
     "sensitive_samples.SensitiveSamples",
 }
 
