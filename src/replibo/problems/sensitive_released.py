@@ -1,4 +1,4 @@
-"""Sensitive samples as the authors of NeuralBO computed them: f by the classifier's largest output.
+"""Sensitive samples as the compiled code of NeuralBO's authors has them: f by the largest output.
 
 The first commit of their repository (phantrdat/neuralbo, d32f12a) has an older version of their code in
 compiled files (``__pycache__/objectives.cpython-311.pyc``): its network is the 784-10-10 one that ends

@@ -10,7 +10,6 @@ are no error: the statistic is NaN then.
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -228,12 +227,20 @@ def trend(series: Sequence[float]) -> tuple[float, float, float]:
     if np.isnan(series).any() or len(set(series)) < 2:
         return math.nan, math.nan, math.nan
     places = range(len(series))
-    if len(set(series)) < len(series) <= 8:  # SciPy would take a normal distribution
-        orders = np.array(list(itertools.permutations(series)))
+    if len(set(series)) < len(series) <= 8:  # kendalltau would take a normal distribution
+        from scipy.stats import permutation_test
+
         first, later = np.triu_indices(len(series), 1)
-        sums = np.sign(orders[:, later] - orders[:, first]).sum(axis=1)
-        tau = float(kendalltau(places, series).statistic)
-        return tau, float(np.mean(sums <= sums[0])), float(np.mean(sums >= sums[0]))
+        test = functools.partial(
+            permutation_test,
+            (series,),
+            lambda y, axis: np.sign(y[..., later] - y[..., first]).sum(axis),
+            permutation_type="pairings",
+            n_resamples=np.inf,  # all orders
+            vectorized=True,
+        )
+        ends = [float(test(alternative=end).pvalue) for end in ("less", "greater")]
+        return float(kendalltau(places, series).statistic), ends[0], ends[1]
     falling = kendalltau(places, series, alternative="less")
     rising = kendalltau(places, series, alternative="greater")
     return float(falling.statistic), float(falling.pvalue), float(rising.pvalue)

@@ -174,7 +174,8 @@ class _Output:
             pdf, png, caption = (Path(path) for path in paths.figure(scale, paper, name))
             self.caption = caption.read_text(encoding="utf-8").strip()
             self.pdf, self.page = _copied(pdf, folder), _copied(png, folder)
-            self.size = Image.open(png).size
+            with Image.open(png) as picture:
+                self.size = picture.size
         else:
             self.caption = targets.output_entry(config, kind, paper, name).caption
             self.page = _copied(Path(_ending(paths.table(scale, paper, name), ".html")), folder)

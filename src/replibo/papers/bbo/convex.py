@@ -201,11 +201,9 @@ def futile_steps(
     *,
     smallest_loss: float,
     cells: Sequence[Sequence[int]],
-    margin: float = MARGIN,
-    algorithms: Sequence[str] = EI_AND_UCB,
 ) -> list[Comparison]:
     """At the same T a larger N leaves the regret R_T as it is with N = T: two one-sided Student's tests,
-    over the seeds, of ln(with the larger N / with N = T) between ±ln(1 + ``margin``); contradicted where
+    over the seeds, of ln(with the larger N / with N = T) between ±ln(1 + `MARGIN`); contradicted where
     it is shown to lie outside.
 
     Args:
@@ -214,10 +212,8 @@ def futile_steps(
     Raises:
         MissingRunsError: nothing can be compared.
     """
-    if not margin > 0:
-        raise RepliboError(f"options.margin: must be a number > 0, got {margin}")
     tests, missing = [], []
-    for name in algorithms:
+    for name in EI_AND_UCB:
         values, label = regrets(runs, name, smallest_loss), label_of(runs, name)
         for t, n in cells:
             even, other = _first(values, t, t), _first(values, t, n)
@@ -229,7 +225,7 @@ def futile_steps(
             text = (
                 f"{label}, T = {t}: R_T with N = {n} is {ratio} times that with N = {t} {interval}"
             )
-            bound = np.full_like(logs, np.log1p(margin))
+            bound = np.full_like(logs, np.log1p(MARGIN))
             below, above = (statistics.t_tests(logs, end, paired=True) for end in (-bound, bound))
             # NaN of a single seed is the largest, and the smallest, to NumPy
             inside = np.max([below[1], above[0]])
@@ -244,11 +240,9 @@ def resilience(
     smallest_loss: float,
     problem: str,
     steps: int,
-    algorithm: str = "gp_ucb",
-    other: str = "gp_ei",
 ) -> list[Comparison]:
-    """With an N far below T the regret R_T of ``algorithm`` is smaller than that of ``other``: Student's
-    test, over the seeds, of ln(the one / the other).
+    """With an N far below T the regret R_T of UCB is smaller than that of EI: Student's test, over the
+    seeds, of ln(of UCB / of EI).
 
     Args:
         problem: its N is the number of SGD steps.
@@ -259,15 +253,15 @@ def resilience(
     """
     own, theirs = (
         regret.instantaneous_regret(f[:, :steps], -smallest_loss).sum(axis=1)
-        for f in runs.f_of_common_seeds(problem, (algorithm, other))
+        for f in runs.f_of_common_seeds(problem, ("gp_ucb", "gp_ei"))
     )
     if runs.horizon(problem) < steps or not len(own):
         raise MissingRunsError(f"not run: {problem} to T = {steps} with a seed in common")
     logs = np.log(own / theirs)
     ratio, interval = _ratio(logs)
     text = (
-        f"T = {steps}, {runs.entry.problems[problem].label}: R_T of {label_of(runs, algorithm)} "
-        f"({own.mean():.1f}) is {ratio} times that of {label_of(runs, other)} ({theirs.mean():.1f}) "
+        f"T = {steps}, {runs.entry.problems[problem].label}: R_T of {label_of(runs, 'gp_ucb')} "
+        f"({own.mean():.1f}) is {ratio} times that of {label_of(runs, 'gp_ei')} ({theirs.mean():.1f}) "
         f"{interval}"
     )
     return decided([Undecided(text, *statistics.t_tests(logs, np.zeros_like(logs), paired=True))])

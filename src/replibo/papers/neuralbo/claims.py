@@ -86,7 +86,6 @@ def comparable_or_better(
     runs: Runs,
     *,
     problems: Sequence[str],
-    algorithm: str = "neural_bo",
     baselines: Sequence[str] = BASELINES,
     pooled: bool = False,
 ) -> list[Comparison]:
@@ -96,7 +95,7 @@ def comparable_or_better(
     worse.
 
     Args:
-        algorithm, baselines, pooled: as in `pattern_of_table_2`.
+        baselines, pooled: as in `pattern_of_table_2`.
     """
 
     def said(cell: Cell) -> str:
@@ -118,7 +117,7 @@ def comparable_or_better(
                 runs.entry.problems[cell.problem].label,
                 f"{label_of(runs, cell.baseline)} {said(cell)}",
             )
-            for cell in _cells_of(runs, problems, algorithm, baselines, pooled)
+            for cell in _cells_of(runs, problems, "neural_bo", baselines, pooled)
         ]
     )
 
