@@ -22,6 +22,7 @@ COMMANDS = (
     "collect",
     "figure",
     "table",
+    "outputs",
     "claims",
     "compare",
     "page",

@@ -121,6 +121,14 @@ def parser() -> argparse.ArgumentParser:
         )
 
     sub = command(
+        "outputs",
+        "Make every figure and table of a paper, in figures/ and results/, from the runs of a scale.",
+        "replibo outputs go_ucb --scale published",
+    )
+    sub.add_argument("paper", help="see 'replibo list papers'")
+    scale(sub, "published", default="published")
+
+    sub = command(
         "claims",
         "Judge the papers' claims by the runs of a scale, in every reading.",
         "replibo claims neuralbo_1_ackley_10 --scale published",

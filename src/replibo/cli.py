@@ -1,6 +1,6 @@
-"""The command line: ``replibo run | recompute | fetch | collect | figure | table | claims | compare |
-page | publish | estimate | status | list``. Thin, and heavy modules are imported by the command that
-needs them."""
+"""The command line: ``replibo run | recompute | fetch | collect | figure | table | outputs | claims |
+compare | page | publish | estimate | status | list``. Thin, and heavy modules are imported by the
+command that needs them."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "collect": _collect,
         "figure": _output,
         "table": _output,
+        "outputs": _outputs,
         "claims": _claims,
         "compare": _compare,
         "page": _page,
@@ -167,6 +168,12 @@ def _output(options: argparse.Namespace) -> None:
 
     make = outputs.figure if options.command == "figure" else outputs.table
     make(_load(options), options.paper, options.name, options.scale, options.output)
+
+
+def _outputs(options: argparse.Namespace) -> None:
+    from replibo.workflow import outputs
+
+    outputs.every(_load(options), options.paper, options.scale)
 
 
 def _claims(options: argparse.Namespace) -> str | None:

@@ -321,6 +321,14 @@ def test_the_trend_of_the_papers_deviations_of_ei_at_40_steps() -> None:
     assert statistics.trend([0.85, 0.23, 0.55, 0.09, 0.09])[1] == pytest.approx(8 / 120)
 
 
+@settings(imports_late, max_examples=25)
+@given(st.lists(st.integers(-3, 3), min_size=2, max_size=8).filter(any))
+def test_ties_take_scipys_signed_rank_test(values: list[int]) -> None:
+    differences = np.array(values) / 4
+    expected = scipy.stats.wilcoxon(differences[differences != 0], alternative="less").pvalue
+    assert statistics.signed_rank_less(differences) == pytest.approx(expected, abs=1e-12)
+
+
 def test_zeros_leave_the_signed_rank_test_exact() -> None:
     differences = -np.arange(1.0, 16.0)
     differences[0] = 3.5  # the third rank of 15

@@ -53,6 +53,10 @@ def test_published_computes_no_run(project: Project) -> None:
             something = not entry.problems or bool(ran & set(wanted))
             assert (f"figures/published/{paper}/{name}.pdf" in planned) == something, name
     assert not [name for name in planned if "seeds_" in name]
+    # a paper's are made together, and no other's with them
+    one = project.planned("figures/published/go_ucb/figure_1.pdf")
+    assert {f"results/published/go_ucb/final_regret.{s}" for s in paths.TABLE_FORMATS} < one
+    assert {name.split("/")[2] for name in one} == {"go_ucb"}
 
 
 def test_a_scale_leaves_out_what_would_show_nothing(project: Project) -> None:

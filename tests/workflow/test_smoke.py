@@ -299,3 +299,16 @@ def test_the_observers_archive_of_one_algorithm(smoke: Project) -> None:
     target = "results/smoke/neuralbo/coco/random_search"
     smoke.snakemake("--cores", "1", target)
     assert len(list((smoke.path / target).glob("*.info"))) == 5  # one for each function
+
+
+def test_all_outputs_of_a_paper_in_one_process_are_those_of_the_rules(smoke: Project) -> None:
+    """As the published ones are made, to the last byte."""
+    for paper in ("go_ucb", "neuralbo"):
+        names = [
+            name
+            for name in targets.of_paper(config(), paper, "smoke")
+            if not name.endswith((".parquet", "verdicts.json")) and "verdict_map" not in name
+        ]
+        by_rules = {name: (smoke.path / name).read_bytes() for name in names}
+        smoke.replibo("outputs", paper, "--scale", "smoke")
+        assert {name: (smoke.path / name).read_bytes() for name in names} == by_rules and names

@@ -15,7 +15,7 @@ rule coco_archive:
     benchmark:
         "logs/{scale}/neuralbo/coco_{algorithm}.benchmark.tsv"
     wildcard_constraints:
-        scale="|".join(map(CONFIG.scale, models.SCALES)),
+        scale=MADE,
     conda:
         "../../envs/environment.yaml"
     params:
@@ -35,7 +35,7 @@ rule coco_postprocess:
     benchmark:
         "logs/{scale}/neuralbo/cocopp.benchmark.tsv"
     wildcard_constraints:
-        scale="|".join(map(CONFIG.scale, models.SCALES)),
+        scale=MADE,
     conda:
         "../../envs/environment.yaml"
     params:

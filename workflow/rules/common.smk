@@ -6,7 +6,7 @@ from replibo import paths
 from replibo.config import load, models, registry
 from replibo.data.manifest import load_manifest
 from replibo.papers.neuralbo import coco_archive
-from replibo.run import code
+from replibo.run import code, pairs
 from replibo.workflow import targets
 
 # The typed models first: they say what is allowed. The schema is generated from them.
@@ -18,6 +18,10 @@ targets.export(CONFIG, config)
 
 MANIFEST = load_manifest()
 DATA_NAMES = {file.path: name for name, file in MANIFEST.items()}
+
+
+# The scales that are run, in the words of `wildcard_constraints`.
+MADE = "|".join(map(CONFIG.scale, models.SCALES))
 
 
 wildcard_constraints:
@@ -88,8 +92,41 @@ def digest_of_output(kind, paper, name):
 
 
 @one_line
-def caption_of_output(kind, paper, name):
-    return targets.output_entry(CONFIG, kind, paper, name).caption
+def published_files(paper):
+    return pairs.files(
+        CONFIG, paper, paths.PUBLISHED, pairs.at(CONFIG, paper, paths.PUBLISHED)
+    )
+
+
+@one_line
+def published_outputs(paper):
+    """The files of every figure and table; what the report shows is marked as in `outputs.smk`."""
+    scale, found = paths.PUBLISHED, []
+    for name in targets.names_at(CONFIG, "figures", paper, scale):
+        pdf, png, caption = paths.figure(scale, paper, name)
+        shown = report(
+            png,
+            caption=f"../../{caption}",
+            category="2. Figures",
+            subcategory=paper,
+            labels={"figure": name, "scale": scale},
+        )
+        found += [pdf, shown, caption]
+    for name in targets.names_at(CONFIG, "tables", paper, scale):
+        *others, html = paths.table(scale, paper, name)
+        shown = report(
+            html,
+            category="3. Tables",
+            subcategory=paper,
+            labels={"table": name, "scale": scale},
+        )
+        found += [*others, shown]
+    return found
+
+
+@one_line
+def digest_of_published(paper):
+    return targets.published_digest(CONFIG, paper)
 
 
 @one_line

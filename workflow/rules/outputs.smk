@@ -22,6 +22,8 @@ rule figure:
         "logs/{scale}/{paper}/{figure}.figure.log",
     benchmark:
         "logs/{scale}/{paper}/{figure}.figure.benchmark.tsv"
+    wildcard_constraints:
+        scale=MADE,
     conda:
         "../../envs/environment.yaml"
     params:
@@ -41,7 +43,6 @@ rule table:
     output:
         html=report(
             f"{paths.TABLE}.html",
-            caption="../report/table.rst",
             category="3. Tables",
             subcategory="{paper}",
             labels={"table": "{table}", "scale": "{scale}"},
@@ -53,15 +54,38 @@ rule table:
         "logs/{scale}/{paper}/{table}.table.log",
     benchmark:
         "logs/{scale}/{paper}/{table}.table.benchmark.tsv"
+    wildcard_constraints:
+        scale=MADE,
     conda:
         "../../envs/environment.yaml"
     params:
         digest=lambda wildcards: digest_of_output(
             "tables", wildcards.paper, wildcards.table
         ),
-        caption=lambda wildcards: caption_of_output(
-            "tables", wildcards.paper, wildcards.table
-        ),
     shell:
         "replibo table {wildcards.paper} {wildcards.table} --scale {wildcards.scale} "
         "--output {output} > {log} 2>&1"
+
+
+# What is published is shown in less time than a process takes to start: of each paper in one process.
+for paper in targets.papers_at(CONFIG, paths.PUBLISHED):
+
+    rule:
+        name:
+            f"published_{paper}"
+        input:
+            lambda wildcards, paper=paper: published_files(paper),
+        output:
+            published_outputs(paper),
+        log:
+            f"logs/published/{paper}/outputs.log",
+        benchmark:
+            f"logs/published/{paper}/outputs.benchmark.tsv"
+        localrule: True
+        conda:
+            "../../envs/environment.yaml"
+        params:
+            paper=paper,
+            digest=lambda wildcards, paper=paper: digest_of_published(paper),
+        shell:
+            "replibo outputs {params.paper} --scale published > {log} 2>&1"

@@ -12,7 +12,7 @@ rule run:
     benchmark:
         "logs/{scale}/{paper}/{problem}/{algorithm}/seeds_{block}.benchmark.tsv"
     wildcard_constraints:
-        scale="|".join(map(CONFIG.scale, models.SCALES)),
+        scale=MADE,
     conda:
         "../../envs/environment.yaml"
     # One thread: the number of threads changes results bitwise. Parallelism comes from the DAG.
@@ -46,7 +46,7 @@ rule collect:
     benchmark:
         "logs/{scale}/{paper}/{problem}/{algorithm}/collect.benchmark.tsv"
     wildcard_constraints:
-        scale="|".join(map(CONFIG.scale, models.SCALES)),
+        scale=MADE,
     conda:
         "../../envs/environment.yaml"
     params:

@@ -214,9 +214,20 @@ def signed_rank_less(differences: Array) -> float:
     other = differences[differences != 0]  # with a zero SciPy is exact up to 13 values only
     if len(differences) < 2 or not len(other):
         return 1.0
-    from scipy.stats import wilcoxon
+    from scipy.stats import permutation_test, rankdata, wilcoxon
 
-    return float(wilcoxon(other, alternative="less").pvalue)
+    ranks = rankdata(np.abs(other))
+    if len(set(ranks)) == len(ranks) or len(ranks) > 13:
+        return float(wilcoxon(other, alternative="less").pvalue)
+    test = permutation_test(  # as wilcoxon does it, which ranks anew for each of the 2ⁿ signs
+        (other,),
+        lambda signed, axis: np.where(signed > 0, ranks, 0).sum(axis),
+        permutation_type="samples",
+        alternative="less",
+        n_resamples=np.inf,
+        vectorized=True,
+    )
+    return float(test.pvalue)
 
 
 def trend(series: Sequence[float]) -> tuple[float, float, float]:

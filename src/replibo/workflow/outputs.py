@@ -47,6 +47,15 @@ def table(config: Config, paper: str, name: str, scale: str, files: Sequence[Pat
     tables.save(made, files)
 
 
+def every(config: Config, paper: str, scale: str) -> None:
+    """Make every figure and table of a paper at a scale, where the workflow has them."""
+    scale = targets.scale_of(config, scale)
+    for name in targets.names_at(config, "figures", paper, scale):
+        figure(config, paper, name, scale, [*map(Path, paths.figure(scale, paper, name))])
+    for name in targets.names_at(config, "tables", paper, scale):
+        table(config, paper, name, scale, [*map(Path, paths.table(scale, paper, name))])
+
+
 def made_from_own_runs(config: Config, kind: OutputKind, paper: str, name: str, scale: str) -> Any:
     """A figure or table, from the runs of its own problems and algorithms.
 

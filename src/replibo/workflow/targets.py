@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +20,12 @@ from replibo.papers import lookup
 from replibo.run import code, identity, pairs
 
 OutputKind = Literal["figures", "tables"]
+
+KINDS: dict[OutputKind, Callable[[str, str, str], list[str]]] = {
+    "figures": paths.figure,
+    "tables": paths.table,
+}
+"""The files of an output."""
 
 SAVES: dict[OutputKind, str] = {
     "figures": "replibo.results.plotting.save",
@@ -86,10 +92,9 @@ def of_paper(config: Config, paper: str, scale: str) -> list[str]:
     files = []
     if scale != paths.PUBLISHED:
         files += pairs.files(config, paper, scale, pairs.at(config, paper, scale))
-    for name in names_at(config, "figures", paper, scale):
-        files += paths.figure(scale, paper, name)
-    for name in names_at(config, "tables", paper, scale):
-        files += paths.table(scale, paper, name)
+    for kind in KINDS:
+        for name in names_at(config, kind, paper, scale):
+            files += KINDS[kind](scale, paper, name)
     return [*files, *paths.paper_map(scale, paper), paths.judged(scale, paper)]
 
 
@@ -124,6 +129,19 @@ def output_pairs(config: Config, kind: OutputKind, paper: str, name: str, scale:
 def output_files(config: Config, kind: OutputKind, paper: str, name: str, scale: str) -> list[str]:
     """The files that a figure or table reads."""
     return pairs.files(config, paper, scale, output_pairs(config, kind, paper, name, scale))
+
+
+def published_digest(config: Config, paper: str) -> str:
+    """What all published figures and tables of a paper depend on besides the traces (`output_digest`)."""
+    return identity.identity_digest(
+        {
+            kind: {
+                name: output_digest(config, kind, paper, name)
+                for name in names_at(config, kind, paper, paths.PUBLISHED)
+            }
+            for kind in KINDS
+        }
+    )
 
 
 def verdict_files(config: Config, paper: str, scale: str) -> list[str]:

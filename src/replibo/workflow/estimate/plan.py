@@ -15,7 +15,8 @@ from replibo.workflow.targets import OutputKind
 
 
 class Job(NamedTuple):
-    """A job of the DAG: ``run``, ``collect``, ``figure``, ``table`` or ``verdicts``, and which one."""
+    """A job of the DAG: ``run``, ``collect``, ``figure``, ``table``, ``outputs`` (a paper's published
+    figures and tables) or ``verdicts``, and which one."""
 
     kind: str
     scale: str
@@ -77,10 +78,12 @@ class Plan:
             ("table", paths.TABLE, paths.TABLE_FORMATS),
         ):
             if found := paths.match(template, path, endings):
-                targets.output_entry(config, KINDS[kind], found["paper"], found[kind])
-                return Job(
-                    kind, targets.scale_of(config, found["scale"]), found["paper"], (found[kind],)
-                )
+                paper, name = found["paper"], found[kind]
+                targets.output_entry(config, KINDS[kind], paper, name)
+                scale = targets.scale_of(config, found["scale"])
+                if scale == paths.PUBLISHED:
+                    return Job("outputs", scale, paper)
+                return Job(kind, scale, paper, (name,))
         raise RepliboError(
             f"no target is called {path!r}; allowed: all, published, quick, smoke, a paper "
             f"({allowed(config.papers)}), or a file such as "
