@@ -95,7 +95,8 @@ def test_a_variant_is_no_target_of_the_base_and_the_other_way_round(extended: Pr
 
 def test_the_commands_of_readme_are_taken(extended: Project) -> None:
     """Each snakemake line as a dry run, `all` of `quick` (`test_dry_runs` has its own); each replibo line as
-    it stands (but the one that needs runs, which a test above makes)."""
+    it stands, but the one that needs runs, which a test above makes, and the verdicts of one paper (on
+    all of them: `test_the_pages_show_the_verdicts_of_the_published_traces`)."""
     lines = [
         line.partition("#")[0].strip()
         for block in blocks("")
@@ -113,4 +114,5 @@ def test_the_commands_of_readme_are_taken(extended: Project) -> None:
             )
         else:
             arguments = [argument.replace("/tmp", str(extended.path)) for argument in arguments]
+            arguments += ["go_ucb"] if arguments == ["claims"] else []
             extended.replibo(*arguments)
