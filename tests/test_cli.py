@@ -151,6 +151,7 @@ def test_what_misses_runs_names_the_target_that_makes_them(
     for arguments, target in (
         (FIGURE, "figures/quick/go_ucb/figure_1.pdf"),
         (TABLE, "results/quick/go_ucb/final_regret.csv"),
+        (("outputs", "go_ucb", "--scale", "quick"), "figures/quick/go_ucb/figure_1.pdf"),
         (("claims", "--scale", "quick"), "results/quick/verdicts"),
         (("claims", "go_ucb", "--scale", "quick"), "results/quick/go_ucb/verdicts.json"),
     ):

@@ -48,12 +48,19 @@ def table(config: Config, paper: str, name: str, scale: str, files: Sequence[Pat
 
 
 def every(config: Config, paper: str, scale: str) -> None:
-    """Make every figure and table of a paper at a scale, where the workflow has them."""
+    """Make every figure and table of a paper at a scale, where the workflow has them.
+
+    Raises:
+        RepliboError: which of them could not be made, and why.
+    """
     scale = targets.scale_of(config, scale)
-    for name in targets.names_at(config, "figures", paper, scale):
-        figure(config, paper, name, scale, [*map(Path, paths.figure(scale, paper, name))])
-    for name in targets.names_at(config, "tables", paper, scale):
-        table(config, paper, name, scale, [*map(Path, paths.table(scale, paper, name))])
+    for kind, files in targets.FILES.items():
+        make = figure if kind == "figures" else table
+        for name in targets.names_at(config, kind, paper, scale):
+            try:
+                make(config, paper, name, scale, [*map(Path, files(scale, paper, name))])
+            except RepliboError as error:
+                raise RepliboError(f"{kind[:-1]} {name}: {error}") from None
 
 
 def made_from_own_runs(config: Config, kind: OutputKind, paper: str, name: str, scale: str) -> Any:

@@ -21,7 +21,7 @@ from replibo.run import code, identity, pairs
 
 OutputKind = Literal["figures", "tables"]
 
-KINDS: dict[OutputKind, Callable[[str, str, str], list[str]]] = {
+FILES: dict[OutputKind, Callable[[str, str, str], list[str]]] = {
     "figures": paths.figure,
     "tables": paths.table,
 }
@@ -92,9 +92,9 @@ def of_paper(config: Config, paper: str, scale: str) -> list[str]:
     files = []
     if scale != paths.PUBLISHED:
         files += pairs.files(config, paper, scale, pairs.at(config, paper, scale))
-    for kind in KINDS:
+    for kind, files_of in FILES.items():
         for name in names_at(config, kind, paper, scale):
-            files += KINDS[kind](scale, paper, name)
+            files += files_of(scale, paper, name)
     return [*files, *paths.paper_map(scale, paper), paths.judged(scale, paper)]
 
 
@@ -139,7 +139,7 @@ def published_digest(config: Config, paper: str) -> str:
                 name: output_digest(config, kind, paper, name)
                 for name in names_at(config, kind, paper, paths.PUBLISHED)
             }
-            for kind in KINDS
+            for kind in FILES
         }
     )
 
