@@ -98,29 +98,35 @@ def published_files(paper):
     )
 
 
+def figure_for_report(path, scale, paper, name, caption):
+    return report(
+        path,
+        caption=caption,
+        category="2. Figures",
+        subcategory=paper,
+        labels={"figure": name, "scale": scale},
+    )
+
+
+def table_for_report(path, scale, paper, name):
+    return report(
+        path,
+        category="3. Tables",
+        subcategory=paper,
+        labels={"table": name, "scale": scale},
+    )
+
+
 @one_line
 def published_outputs(paper):
-    """The files of every figure and table; what the report shows is marked as in `outputs.smk`."""
     scale, found = paths.PUBLISHED, []
     for name in targets.names_at(CONFIG, "figures", paper, scale):
         pdf, png, caption = paths.figure(scale, paper, name)
-        shown = report(
-            png,
-            caption=f"../../{caption}",
-            category="2. Figures",
-            subcategory=paper,
-            labels={"figure": name, "scale": scale},
-        )
+        shown = figure_for_report(png, scale, paper, name, f"../../{caption}")
         found += [pdf, shown, caption]
     for name in targets.names_at(CONFIG, "tables", paper, scale):
         *others, html = paths.table(scale, paper, name)
-        shown = report(
-            html,
-            category="3. Tables",
-            subcategory=paper,
-            labels={"table": name, "scale": scale},
-        )
-        found += [*others, shown]
+        found += [*others, table_for_report(html, scale, paper, name)]
     return found
 
 

@@ -10,12 +10,12 @@ rule figure:
         ),
     output:
         pdf=f"{paths.FIGURE}.pdf",
-        png=report(
+        png=figure_for_report(
             f"{paths.FIGURE}.png",
-            caption="../report/figure.rst",
-            category="2. Figures",
-            subcategory="{paper}",
-            labels={"figure": "{figure}", "scale": "{scale}"},
+            "{scale}",
+            "{paper}",
+            "{figure}",
+            "../report/figure.rst",
         ),
         caption=f"{paths.FIGURE}.txt",
     log:
@@ -41,12 +41,7 @@ rule table:
             "tables", wildcards.paper, wildcards.table, wildcards.scale
         ),
     output:
-        html=report(
-            f"{paths.TABLE}.html",
-            category="3. Tables",
-            subcategory="{paper}",
-            labels={"table": "{table}", "scale": "{scale}"},
-        ),
+        html=table_for_report(f"{paths.TABLE}.html", "{scale}", "{paper}", "{table}"),
         csv=f"{paths.TABLE}.csv",
         md=f"{paths.TABLE}.md",
         tex=f"{paths.TABLE}.tex",
@@ -68,7 +63,10 @@ rule table:
 
 
 # What is published is shown in less time than a process takes to start: of each paper in one process.
-for paper in targets.papers_at(CONFIG, paths.PUBLISHED):
+# Not listed in the processes of a cluster's jobs, which make none of it.
+for paper in (
+    targets.papers_at(CONFIG, paths.PUBLISHED) if workflow.is_main_process else ()
+):
 
     rule:
         name:
