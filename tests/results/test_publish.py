@@ -16,7 +16,8 @@ from replibo.config import claims, load
 from replibo.errors import RepliboError
 from replibo.results import publish
 from replibo.results.runs import read
-from replibo.run import collect, pairs, traces
+from replibo.run import pairs, traces
+from replibo.run.published import PublishedRuns, written
 from replibo.workflow import gallery
 
 
@@ -38,13 +39,25 @@ def source(rows: int = 40, *, noise: bool = False) -> pa.Table:
         }
     )
     timing = {"runs": 1, "queries": rows}
+    own = PublishedRuns(
+        **timing,
+        horizon=rows - 1,
+        seeds=frozenset({0}),
+        identity="",
+        code="",
+        best_at=(rows - 1,),
+        changed_config=False,
+        versions=(),
+        machine=(),
+        commit=(),
+    )
     metadata = {
         "paper": "go_ucb",
         "scale": "paper",
         "problems": {"f1": {"horizon": rows - 1}},
         "timings": {"f1/go_ucb": timing, "f1/gp_ei": timing},
         "changed_config": False,
-        **{key: [] for key in collect.ORIGIN},
+        **written({"f1/go_ucb": own, "f1/gp_ei": own}),
     }
     return content.replace_schema_metadata({traces.METADATA_KEY: json.dumps(metadata)})
 

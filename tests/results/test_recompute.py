@@ -13,9 +13,9 @@ from replibo.config import load
 from replibo.config.models import Config
 from replibo.errors import RepliboError
 from replibo.results import publish, recompute
-from replibo.run import block, build, collect, loop, pairs, traces
+from replibo.run import block, build, loop, pairs, traces
 from replibo.run.identity import run_identity
-from replibo.run.published import pairs_of, written
+from replibo.run.published import PublishedRuns, pairs_of, written
 
 
 @pytest.fixture
@@ -26,6 +26,19 @@ def config(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Confi
     job = build.experiment(found, "go_ucb", "paper", "f1", "random_search")
     job = dataclasses.replace(job, horizon=8)
     runs = loop.run_block(job, [3, 4])
+    own = PublishedRuns(
+        runs=2,
+        queries=len(runs[0]),
+        horizon=8,
+        seeds=frozenset({3, 4}),
+        identity="",
+        code="",
+        best_at=(8,),
+        changed_config=False,
+        versions=(),
+        machine=("Linux of another age",),
+        commit=(),
+    )
     metadata = {
         "paper": "go_ucb",
         "problem": "f1",
@@ -34,8 +47,7 @@ def config(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Confi
         "problems": {"f1": {"horizon": 8}},
         "timings": {"f1/random_search": {"runs": 2, "queries": 2 * len(runs[0])}},
         "changed_config": False,
-        **{key: [] for key in collect.ORIGIN},
-        "machine": ["Linux of another age"],
+        **written({"f1/random_search": own}),
     }
     table = traces.table(runs, metadata)
     for name in ("algorithm", "problem"):
@@ -71,7 +83,7 @@ def test_a_last_bit_is_seen(code: str, said: str, config: Config) -> None:
     if code == "this":
         entry = config.paper("go_ucb")
         code = run_identity(entry, "paper", "f1", "random_search")["code"]
-    own = dataclasses.replace(own, code=code, seeds=frozenset({3, 4}))
+    own = dataclasses.replace(own, code=code)
     position = table.column_names.index("f")
     table = table.set_column(position, "f", pa.array(f))
     write(table, **written({"f1/random_search": own}))

@@ -19,6 +19,7 @@ from replibo.problems.base import Array, Problem
 from replibo.results import publish
 from replibo.results.runs import Runs, read
 from replibo.run import collect, traces
+from replibo.run.published import PublishedRuns, written
 
 ENTRY = load.load().paper("go_ucb")
 
@@ -70,13 +71,26 @@ def test_they_are_the_same_in_published_traces(
 ) -> None:
     y = np.random.default_rng(0).standard_normal((3, 20))
     table = collect.best_queries(block(y), 4)
+    own = PublishedRuns(
+        runs=3,
+        queries=20,
+        horizon=19,
+        seeds=frozenset({0, 1, 2}),
+        identity="",
+        code="",
+        best_at=(19,),
+        changed_config=False,
+        versions=(),
+        machine=(),
+        commit=(),
+    )
     metadata: dict[str, Any] = {
         "paper": "go_ucb",
         "scale": "paper",
         "problems": {"f1": {"horizon": 19, "kept_queries": 4}},
         "timings": {"f1/go_ucb": {"runs": 3, "queries": 60}},
         "changed_config": False,
-        **{key: [] for key in collect.ORIGIN},
+        **written({"f1/go_ucb": own}),
     }
     monkeypatch.chdir(tmp_path)
     publish.write(Path("published/go_ucb"), metadata, publish.files_of("f1", table))

@@ -60,7 +60,7 @@ def publish(config: Config, paper: str, scale: str, *, replace: bool) -> list[st
         )
     scale = config.scale(scale)
     folder = Path(paths.PUBLISHED, paper)
-    before: dict[str, Any] = {"problems": {}, "timings": {}, "files": {}, "rows": 0}
+    before: dict[str, Any] = {"problems": {}, "timings": {}, "pairs": {}, "files": {}, "rows": 0}
     if (folder / paths.METADATA).exists():
         found = pairs.published_metadata(paper)
         if found["scale"] == scale:

@@ -9,7 +9,6 @@ from typing import Any
 
 from replibo.config.models import block_name, seed_list
 from replibo.run.collect import ORIGIN
-from replibo.run.commit import DIRTY, UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -47,36 +46,19 @@ class PublishedRuns:
 
 
 def pairs_of(metadata: Mapping[str, Any]) -> dict[str, PublishedRuns]:
-    """The published runs by ``problem/algorithm``.
-
-    Of traces that were published before seeds and code were recorded, these are unknown, and so is a
-    commit that was marked as changed.
-    """
+    """The published runs by ``problem/algorithm``."""
     found = {}
-    for key, timing in metadata["timings"].items():
-        known = metadata.get("pairs", {}).get(key)
-        if known:
-            own = {
-                **known,
-                "seeds": parsed(known["seeds"]),
-                "best_at": tuple(known["best_at"]),
-                **{name: tuple(metadata[name][i] for i in known[name]) for name in ORIGIN},
-            }
-        else:
-            horizon = metadata["problems"][key.partition("/")[0]]["horizon"]
-            own = {
-                "horizon": horizon,
-                "seeds": frozenset(),
-                "identity": "",
-                "code": "",
-                "best_at": (horizon,),
-                "changed_config": metadata["changed_config"],
-                **{name: tuple(metadata[name]) for name in ORIGIN},
-            }
-        commits = (UNKNOWN if one.endswith(DIRTY) else one for one in own["commit"])
-        own["commit"] = tuple(dict.fromkeys(commits))
-        runs = timing["runs"]
-        found[key] = PublishedRuns(**own, runs=runs, queries=timing["queries"] // runs)
+    for key, own in metadata["pairs"].items():
+        timing = metadata["timings"][key]
+        known = {
+            **own,
+            "runs": timing["runs"],
+            "queries": timing["queries"] // timing["runs"],
+            "seeds": parsed(own["seeds"]),
+            "best_at": tuple(own["best_at"]),
+            **{name: tuple(metadata[name][i] for i in own[name]) for name in ORIGIN},
+        }
+        found[key] = PublishedRuns(**known)
     return found
 
 
