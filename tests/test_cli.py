@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from replibo import cli
+from replibo import cli, paths
 from replibo.config import load
 from replibo.run import pairs
 
@@ -72,6 +72,7 @@ def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"replibo {importlib.metadata.version('replibo')}\n"
 
 
+COLLECT = ("collect", "--scale", "quick", "go_ucb")
 RUN = ("run", "go_ucb", "f1", "random_search", "--scale", "quick")
 
 REFUSED = {
@@ -111,6 +112,45 @@ def test_bad_names_are_refused_in_one_line(
     assert status == 2
     assert line in error and error.count("\n") == 1 and error.startswith("replibo: ")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("nope",), "invalid choice: 'nope'"),
+        (
+            ("status", "--cores", "x"),
+            "argument --cores: invalid int value: 'x'; see 'replibo status --help'",
+        ),
+        (
+            ("run", "go_ucb"),
+            "required: problem, algorithm, --seeds, --output; see 'replibo run --help'",
+        ),
+    ],
+)
+def test_wrong_arguments_are_refused_in_one_line(
+    arguments: tuple[str, ...], line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        cli.main(arguments)
+    error = capsys.readouterr().err
+    assert caught.value.code == 2
+    assert line in error and error.count("\n") == 1 and error.startswith("replibo: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ((*COLLECT, "f9", "go_ucb", "--output", "a.parquet"), "no problem called 'f9'"),
+        ((*COLLECT, "f1", "sgd", "--output", "a.parquet"), "no algorithm called 'sgd'"),
+        (("recompute", "nope"), "no paper is called 'nope'"),
+    ],
+)
+def test_other_commands_refuse_bad_names_too(
+    arguments: tuple[str, ...], line: str, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, error = said(capsys, *arguments)
+    assert status == 2 and line in error and error.count("\n") == 1
 
 
 def test_an_output_that_cannot_be_written_is_refused_before_the_run(
@@ -244,6 +284,10 @@ def test_initial_points_from_a_file(
         ("x\n-6.0\nhere\n", "points.csv, point 2: must be 1 numbers (x), got here"),
         ("x\n9.0\n", "initial points: must lie between"),
         ("x\n", "points.csv: must hold a header, then one point a row; got no point"),
+        (
+            "1\n2\n",
+            "points.csv: must hold a header, then one point a row; got a first row of numbers (1)",
+        ),
         ("x\n1,2\n", "points.csv, point 1: must be 1 numbers (x), got 1, 2"),
         ("x,y\n1\n", "points.csv, point 1: must be 2 numbers (x, y), got 1"),
         ('x\n"1\n', "points.csv: cannot be read (not CSV: unexpected end of data)"),
@@ -256,6 +300,30 @@ def test_initial_points_from_a_file(
             capsys, *RUN, "--seeds", "0", "--output", str(output), "--initial-points", str(path)
         )
         assert status == 2 and line in error and error.count("\n") == 1
+
+
+def test_compare_reads_all_runs_up_to_the_end_of_the_shorter(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    overlay = tmp_path / "longer.yaml"
+    overlay.write_text(
+        "variant: longer\ngo_ucb: {scales: {smoke: {problems: {f1: {horizon: 12}}}}}\n"
+    )
+    (tmp_path / "config").symlink_to(root / "config")
+    monkeypatch.chdir(tmp_path)
+    pair = ("f1", "random_search")
+    for scale, more in (("smoke", []), ("smoke@longer", ["--config", str(overlay)])):
+        config = load.load(overlays=[overlay] if more else [])
+        for block in config.paper("go_ucb").blocks(scale, *pair):
+            output = paths.block(scale, "go_ucb", *pair, block)
+            run = ["run", "go_ucb", *pair, "--seeds", block, "--scale", "smoke", "--output", output]
+            assert cli.main([*run, *more]) == 0
+    compare = ["--scale", "smoke", "--config", str(overlay)]
+    assert cli.main(["compare", "go_ucb", *compare]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "Random search" in line]
+    *_, base, variant, difference = (cell.strip() for cell in line.strip(" |").split("|"))
+    assert base == variant and difference == "="  # the same points, and 12 rounds instead of 8
+    assert said(capsys, "compare", "nope", *compare)[0] == 2
 
 
 def test_collect_refuses_a_file_of_another_run(

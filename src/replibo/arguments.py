@@ -6,20 +6,27 @@ import argparse
 import importlib.metadata
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 LISTED = ("papers", "problems", "algorithms", "figures", "tables", "scales", "data")
 """What ``replibo list`` knows."""
 
 
+class Parser(argparse.ArgumentParser):
+    """One that says what is wrong in one line, as all other errors are said."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say it, and where to read on; exit status 2."""
+        self.exit(2, f"replibo: {message}; see '{self.prog} --help'\n")
+
+
 def parser() -> argparse.ArgumentParser:
     """The parser of all commands; ``command`` is the name of the one that was given."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="replibo",
         description="Replication of four Bayesian-optimisation papers. The workflow (snakemake) "
         "calls these commands; each can be repeated by hand, in the project's root folder.",
         epilog="'replibo list' shows what there is; 'replibo COMMAND --help' explains a command.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     version = importlib.metadata.version("replibo")
     made.add_argument("--version", action="version", version=f"%(prog)s {version}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ from replibo.config.models import SCALES, RunSettings
 from replibo.config.schema import schema
 from replibo.errors import RepliboError
 from replibo.run import build, identity
+from replibo.workflow import targets
 
 
 def parsed(overlay: str) -> models.Config:
@@ -330,3 +332,19 @@ def test_every_key_of_the_config_is_explained(root: Path) -> None:
         for key in model.model_fields:
             if key != "entries":
                 assert f"`{key}`" in text, f"config/README.md does not explain {key}"
+
+
+def test_jobs_get_a_changed_config_in_its_own_order(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    overlay = tmp_path / "mine.yaml"
+    entry = "{type: random_search.RandomSearch, label: Mine, color: grey}"
+    overlay.write_text(f"go_ucb: {{algorithms: {{second: {entry}, first: {entry}}}}}\n")
+    raw = load.read(overlays=[overlay])
+    (tmp_path / "config").symlink_to(root / "config")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", os.environ["PATH"])
+    monkeypatch.setenv(load.OVERLAY_VARIABLE, "")
+    targets.export(load.parse(raw), raw)
+    found = load.load(overlays=load.overlays_of_workflow())
+    assert list(found.paper("go_ucb").algorithms)[-2:] == ["second", "first"]

@@ -227,6 +227,17 @@ def test_what_was_published_before_seeds_were_recorded_stays_until_more_is_there
     assert not project.runs("random_search").metadata["changed_config"]
 
 
+def test_a_config_laid_over_the_base_marks_only_what_it_changes(project: Project) -> None:
+    for more, changed in (
+        ("", False),
+        ("  problems: {f1: {parameters: {noise_std: 0.5}}}\n", True),
+    ):
+        project.overlay.write_text(project.overlay.read_text() + more)
+        project.run("0")
+        of = traces.metadata_of(Path(paths.block("smoke", "go_ucb", *RANDOM, "0")))
+        assert of["changed_config"] is changed
+
+
 def test_another_scale_is_refused(project: Project) -> None:
     project.run("0")
     project.publish()

@@ -91,6 +91,19 @@ def test_a_caption_says_what_was_not_run_of_what_is_configured(root: Path) -> No
                     assert said == f"Without runs: {label}."
 
 
+def test_a_caption_names_an_algorithm_that_runs_nowhere(root: Path, tmp_path: Path) -> None:
+    overlay = tmp_path / "mine.yaml"
+    overlay.write_text(
+        "go_ucb:\n"
+        "  algorithms: {mine: {type: random_search.RandomSearch, label: Mine, color: grey}}\n"
+        "  figures: {figure_1: {add_algorithms: [mine]}}\n"
+    )
+    config = load.load(overlays=[overlay])
+    entry = targets.output_entry(config, "figures", "go_ucb", "figure_1")
+    full = targets.output_pairs(config, "figures", "go_ucb", "figure_1", "paper")
+    assert outputs.left_out(config, "go_ucb", entry, full) == "Not run: Mine."
+
+
 @pytest.mark.parametrize(("paper", "kind", "name"), published())
 def test_an_output_reads_no_other_runs(paper: str, kind: Any, name: str, root: Path) -> None:
     config = load.load()

@@ -13,13 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from replibo import paths
-from replibo.config import load
 from replibo.config.models import Config
 from replibo.errors import RepliboError
 from replibo.results import publish as files
 from replibo.run import collect, finished, pairs, traces
 from replibo.run.finished import Finished
-from replibo.run.identity import run_identity
 from replibo.run.published import PublishedRuns, pairs_of, text_of, written
 
 
@@ -228,7 +226,9 @@ class _Merged:
             identity=one.taken.digest,
             code=one.taken.identity["code"],
             best_at=tuple(sorted(h for h in best_at if h <= one.taken.horizon)),
-            changed_config=_is_changed(self.metadata, one.taken.identity),
+            changed_config=finished.is_changed(
+                self.metadata["paper"], self.metadata["scale"], one.taken.identity
+            ),
             **origin,
         )
 
@@ -266,14 +266,3 @@ def _difference(facts: dict[str, Any], before: dict[str, Any]) -> str:
             return key
     recorded = facts.get("recorded", {}), before.get("recorded", {})
     return "record" if all(recorded) and recorded[0] != recorded[1] else ""
-
-
-def _is_changed(metadata: dict[str, Any], identity: dict[str, Any]) -> bool:
-    """Whether runs were made with other settings than the config's as it lies in ``config/``, but for
-    their number and horizon, which are told by themselves."""
-    entry = load.load().entries.get(metadata["paper"])
-    problem, algorithm = identity["problem"], identity["algorithm"]
-    if entry is None or problem not in entry.problems or algorithm not in entry.algorithms:
-        return True
-    expected = run_identity(entry, metadata["scale"], problem, algorithm)
-    return bool(collect.difference(identity, expected, finished.SETTINGS))

@@ -195,7 +195,7 @@ def _decoded(content: bytes) -> pa.Table:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    return pq.ParquetFile(pa.BufferReader(content)).read()
+    return pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
 
 
 def read(paper: str, wanted: Collection[Pair]) -> pa.Table:

@@ -31,6 +31,7 @@ def recompute(
     Raises:
         RepliboError: nothing of the kind is published, a file is damaged, data are missing.
     """
+    config.paper(paper)  # its name may be wrong
     metadata = pairs.published_metadata(paper)
     known = pairs_of(metadata)
     problems = {key.partition("/")[0] for key in known}

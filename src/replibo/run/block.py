@@ -33,7 +33,7 @@ def run(
     Args:
         seeds: ``FIRST-LAST`` or one seed.
         initial_points: CSV file of the points to start from, instead of the problem's.
-        changed_config: whether files were laid over the config, for the metadata.
+        changed_config: whether files were laid over the config, which may have changed these runs.
         while_querying: entered while queries are made.
 
     Raises:
@@ -50,7 +50,7 @@ def run(
     # A run that could not write its result must say so before it works for hours.
     files.check_writable(output)
 
-    from replibo.run import build, loop, progress, traces
+    from replibo.run import build, finished, loop, progress, traces
     from replibo.run.journal import remove_folder_if_empty
 
     versions = identity.library_versions()
@@ -90,7 +90,7 @@ def run(
         "digests": {str(trace.seed): trace.digest() for trace in done},
         "versions": versions,
         "overhead_seconds": overhead,
-        "changed_config": changed_config,
+        "changed_config": changed_config and finished.is_changed(paper, scale, own),
         **_surroundings(),
     }
     traces.write(output, traces.table(done, metadata))

@@ -82,12 +82,15 @@ def read_points(path: Path) -> Array:
         raise RepliboError(f"{path}: cannot be read (not UTF-8)") from None
     except csv.Error as error:
         raise RepliboError(f"{path}: cannot be read (not CSV: {error})") from None
-    if len(rows) < 2:
-        raise RepliboError(f"{path}: must hold a header, then one point a row; got no point")
 
     def shown(row: list[str]) -> str:
         return textwrap.shorten(", ".join(row), 60)
 
+    what = f"{path}: must hold a header, then one point a row"
+    if len(rows) < 2:
+        raise RepliboError(f"{what}; got no point")
+    if _is_number(rows[0][0]):
+        raise RepliboError(f"{what}; got a first row of numbers ({shown(rows[0])})")
     points = []
     for number, row in enumerate(rows[1:]):
         try:
@@ -100,6 +103,14 @@ def read_points(path: Path) -> Array:
                 f"({shown(rows[0])}), got {shown(row)}"
             ) from None
     return np.array(points)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 @one_thread()  # a problem may be trained or fitted

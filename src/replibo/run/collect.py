@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from replibo import paths
+from replibo.config.load import run_settings
 from replibo.config.models import Config, PaperEntry, seed_list
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
@@ -20,8 +21,8 @@ from replibo.run.identity import run_identity
 if TYPE_CHECKING:
     import pyarrow as pa
 
-OTHER = "Snakemake makes it again, where it is given this config"
-"""What to do about runs with other settings; nothing need be deleted."""
+OTHER = "Snakemake makes it again where it is given this config; what was put there by hand, delete"
+"""What to do about runs with other settings."""
 
 
 def read_pair(config: Config, paper: str, scale: str, problem: str, algorithm: str) -> pa.Table:
@@ -69,10 +70,10 @@ def collect(config: Config, paper: str, scale: str, problem: str, algorithm: str
     x, only those of each run's best queries stay (`Problem.kept_queries`); the others are null.
 
     Raises:
-        RepliboError: one line for each file that is missing, damaged or of another run.
+        RepliboError: a name is wrong; one line for each file that is missing, damaged or of another run.
     """
+    queries = config.paper(paper).queries(run_settings(config, paper, scale, problem, algorithm))
     entry, scale = config.paper(paper), config.scale(scale)
-    queries = entry.queries(entry.settings(scale, problem, algorithm))
     parts, faults = [], []
     for block in entry.blocks(scale, problem, algorithm):
         path = Path(paths.block(scale, paper, problem, algorithm, block))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from replibo import paths
+from replibo.config import load
 from replibo.config.models import PaperEntry
 from replibo.errors import RepliboError
 from replibo.run import arrow, collect, commit, metadata, traces
@@ -20,6 +21,17 @@ if TYPE_CHECKING:
 
 # What may differ from the config: fewer rounds, and whether the code is today's.
 SETTINGS = tuple(key for key in collect.SETTINGS if key != "horizon")
+
+
+def is_changed(paper: str, scale: str, identity: dict[str, Any]) -> bool:
+    """Whether the runs of this identity have other settings than those of the config as it lies in
+    ``config/``, but for their number and horizon, which are told by themselves."""
+    entry = load.load().entries.get(paper)
+    problem, algorithm = identity["problem"], identity["algorithm"]
+    if entry is None or problem not in entry.problems or algorithm not in entry.algorithms:
+        return True
+    expected = run_identity(entry, scale, problem, algorithm)
+    return bool(collect.difference(identity, expected, SETTINGS))
 
 
 @dataclass

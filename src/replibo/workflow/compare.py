@@ -42,9 +42,11 @@ def table(base: Config, variant: Config, papers: Sequence[str], scale: str) -> T
     ]
     rows = []
     for paper in papers or variant.papers:
+        if paper not in base.papers:
+            variant.paper(paper)  # its name may be wrong
         first, second = _runs(base, paper, scale), _runs(variant, paper, scale)
         for pair in dict.fromkeys([*first, *second]):
-            own = [_best(runs.get(pair), pair) for runs in (first, second)]
+            own = _cut([_values(runs.get(pair), pair) for runs in (first, second)])
             entry = (variant if pair in second else base).paper(paper)
             labels = entry.problems[pair[0]].label, entry.algorithms[pair[1]].label
             values = [paper, *labels, *map(_mean, own), _difference(*own)]
@@ -58,7 +60,7 @@ def table(base: Config, variant: Config, papers: Sequence[str], scale: str) -> T
     caption = (
         f"Best noise-free value at the end: mean ± half of the {CONFIDENCE:.0%} interval (Student) over "
         "the seeds; the difference is the variant's less the base's over common seeds, in pairs. "
-        "=: the same runs, bit for bit."
+        "=: the same runs, bit for bit. Runs of different length are read up to the end of the shorter."
     )
     return Table.of(rows, caption, columns=columns)
 
@@ -79,11 +81,17 @@ def _runs(config: Config, paper: str, scale: str) -> dict[Pair, Runs]:
     }
 
 
-def _best(runs: Runs | None, pair: Pair) -> dict[int, Any] | None:
+def _values(runs: Runs | None, pair: Pair) -> dict[int, Any] | None:
     """For each seed the noise-free values of its queries."""
     if runs is None:
         return None
     return dict(zip(runs.seeds(*pair).tolist(), runs.f(*pair), strict=True))
+
+
+def _cut(own: list[dict[int, Any] | None]) -> list[dict[int, Any] | None]:
+    """All runs up to the length of the shortest."""
+    length = min(len(f) for runs in own if runs for f in runs.values())
+    return [runs and {seed: f[:length] for seed, f in runs.items()} for runs in own]
 
 
 def _mean(values: dict[int, Any] | None) -> str:

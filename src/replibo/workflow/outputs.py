@@ -86,16 +86,17 @@ def made_from_own_runs(config: Config, kind: OutputKind, paper: str, name: str, 
 
 def left_out(config: Config, paper: str, entry: FigureEntry, wanted: Sequence[Pair]) -> str:
     """What an output's entry names and its runs lack: problems, then algorithms; empty where nothing is.
-    An algorithm that the config does not run on a problem is not missing there."""
+    An algorithm that the config runs on some of the problems is not missing on the others."""
     own = config.paper(paper)
     problems = list(dict.fromkeys(problem for problem, _ in wanted))
     without = [own.problems[name].label for name in entry.problems or () if name not in problems]
-    full = own.pairs("paper", problems, entry.algorithms)
+    full = own.pairs("paper", entry.problems, entry.algorithms)
     parts = []
     for algorithm in entry.algorithms or ():
-        asked = [problem for problem, name in full if name == algorithm]
+        configured = [problem for problem, name in full if name == algorithm]
+        asked = [problem for problem in configured if problem in problems]
         missing = [own.problems[p].label for p in asked if (p, algorithm) not in wanted]
-        if missing:
+        if missing or (not configured and entry.problems != []):
             where = "" if len(missing) == len(asked) else f" on {' and '.join(missing)}"
             parts.append(f"{own.algorithms[algorithm].label}{where}")
     said = f"Without runs: {'; '.join(without)}. " if without else ""

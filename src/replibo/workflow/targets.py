@@ -56,7 +56,7 @@ def export(config: Config, raw: Mapping[str, Any]) -> None:
         ).absolute()
         overlay.parent.mkdir(parents=True, exist_ok=True)
         plain = json.loads(json.dumps(raw))  # Snakemake's mappings are ordered ones
-        overlay.write_text(yaml.safe_dump(plain), encoding="utf-8")
+        overlay.write_text(yaml.safe_dump(plain, sort_keys=False), encoding="utf-8")
         os.environ[load.OVERLAY_VARIABLE] = str(overlay)
 
 
