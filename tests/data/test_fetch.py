@@ -513,12 +513,15 @@ def test_all_missing_files_are_told_and_the_others_stay(
     assert [path.name for path in paths] == ["c.csv", "a.csv", "b.csv"]
 
 
-def test_an_unknown_name_is_told_before_anything_is_fetched(
+def test_an_unknown_name_and_a_wrong_folder_are_told_before_anything_is_fetched(
     server: Server, known: Known, tmp_path: Path
 ) -> None:
     known("a", server.says("/a", body(CSV)))
     with pytest.raises(RepliboError, match=r"^data file: must be a, got z$"):
         fetch_all(["a", "z"], data_dir=tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(RepliboError, match=r"^data_dir: must be a folder, got .*file$"):
+        fetch_all(["a"], data_dir=tmp_path / "file")
     assert not server.asked
 
 

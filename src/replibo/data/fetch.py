@@ -82,8 +82,10 @@ def fetch_all(
 
     Raises:
         RepliboError: one line for each file that is missing or wrong. An unknown name is reported
-            before anything is fetched.
+            before anything is fetched, and a ``data_dir`` that is no folder.
     """
+    if data_dir.exists() and not data_dir.is_dir():
+        raise RepliboError(f"data_dir: must be a folder, got {data_dir}")
     names = list(names)
     for name in names:
         data_file(name)

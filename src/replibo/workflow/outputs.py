@@ -81,7 +81,12 @@ def made_from_own_runs(config: Config, kind: OutputKind, paper: str, name: str, 
     files = paths.figure if kind == "figures" else paths.table
     runs = read(config, paper, scale, wanted, files(scale, paper, name)[0])
     runs = dataclasses.replace(runs, left_out=left_out(config, paper, entry, wanted))
-    return function(runs, entry, **entry.options)
+    try:
+        return function(runs, entry, **entry.options)
+    except RepliboError as error:
+        if str(error).startswith("options."):
+            raise RepliboError(f"{where}.{error}") from None
+        raise
 
 
 def left_out(config: Config, paper: str, entry: FigureEntry, wanted: Sequence[Pair]) -> str:
