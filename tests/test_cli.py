@@ -314,14 +314,12 @@ def test_initial_points_from_a_file(
 
 
 def test_compare_reads_all_runs_up_to_the_end_of_the_shorter(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    elsewhere: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    overlay = tmp_path / "longer.yaml"
+    overlay = elsewhere / "longer.yaml"
     overlay.write_text(
         "variant: longer\ngo_ucb: {scales: {smoke: {problems: {f1: {horizon: 12}}}}}\n"
     )
-    (tmp_path / "config").symlink_to(root / "config")
-    monkeypatch.chdir(tmp_path)
     pair = ("f1", "random_search")
     for scale, more in (("smoke", []), ("smoke@longer", ["--config", str(overlay)])):
         config = load.load(overlays=[overlay] if more else [])
@@ -338,14 +336,12 @@ def test_compare_reads_all_runs_up_to_the_end_of_the_shorter(
 
 
 def test_collect_refuses_a_file_of_another_run(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    elsewhere: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    overlay = tmp_path / "one.yaml"
+    overlay = elsewhere / "one.yaml"
     overlay.write_text(
         "go_ucb: {scales: {smoke: {only: [f1], problems: {f1: {algorithms: [go_greedy, random_search]}}}}}\n"
     )
-    (tmp_path / "config").symlink_to(root / "config")
-    monkeypatch.chdir(tmp_path)
     folder = Path("results/smoke/go_ucb/f1")
     common = ["--scale", "smoke", "--config", str(overlay)]
     for name in ("go_greedy", "random_search"):

@@ -72,8 +72,8 @@ def collect(config: Config, paper: str, scale: str, problem: str, algorithm: str
     Raises:
         RepliboError: a name is wrong; one line for each file that is missing, damaged or of another run.
     """
-    queries = config.paper(paper).queries(run_settings(config, paper, scale, problem, algorithm))
     entry, scale = config.paper(paper), config.scale(scale)
+    queries = entry.queries(run_settings(config, paper, scale, problem, algorithm))
     parts, faults = [], []
     for block in entry.blocks(scale, problem, algorithm):
         path = Path(paths.block(scale, paper, problem, algorithm, block))

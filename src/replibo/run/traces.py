@@ -182,9 +182,8 @@ def read(path: Path) -> pa.Table:
             "delete it, and its rule makes it again"
         )
     try:
-        content = pq.ParquetFile(pa.BufferReader(whole)).read(  # read_table imports more
-            use_threads=False
-        )
+        file = pq.ParquetFile(pa.BufferReader(whole))  # read_table imports more
+        content = file.read(use_threads=False)
         if not isinstance(read_metadata(content), dict):
             raise ValueError("its metadata is not a mapping")
     except (pa.ArrowException, ValueError, KeyError, TypeError) as error:
