@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -60,16 +59,12 @@ class Workflow:
 
     def __init__(self, project: Project, *arguments: str) -> None:
         self.project = project
-        # as Project.run does: a variable of OpenBLAS picks the kernels, and with them the last bits
-        left_out = ("REPLIBO_", "PYTEST_", "OMP_", "OPENBLAS_", "MKL_")
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(left_out)}
-        environment["PYTHONPATH"] = str(project.path / "src")
         self._said = project.path / f"said_{time.monotonic_ns()}.log"
         with self._said.open("w") as file:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "snakemake", *PROFILE, *arguments],
                 cwd=project.path,
-                env=environment,
+                env=project.environment(),
                 stdout=file,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from replibo import threads
 from replibo.config.models import Config
 from replibo.run import pairs
 
@@ -25,9 +26,10 @@ class Project:
     path: Path
 
     def environment(self) -> dict[str, str]:
-        """What commands in the copy see: its package, no mirror, and no variable that picks the kernels
-        of a linear algebra library and with them the last bits."""
-        left_out = ("REPLIBO_", "PYTEST_", "OMP_", "OPENBLAS_", "MKL_")
+        """What commands in the copy see: its package, no mirror, and not the numbers of threads that
+        tests/conftest.py sets. Variables that choose a library's kernels, and with them the last
+        bits, stay: the tests' own process has them too."""
+        left_out = ("REPLIBO_", "PYTEST_", *threads.VARIABLES)
         kept = {key: value for key, value in os.environ.items() if not key.startswith(left_out)}
         return {**kept, "PYTHONPATH": str(self.path / "src")}
 
