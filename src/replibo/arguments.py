@@ -129,7 +129,7 @@ def parser() -> argparse.ArgumentParser:
 
     sub = command(
         "outputs",
-        "Make every figure and table of a paper, in figures/ and results/, from the runs of a scale.",
+        "Make every figure, table and verdict of a paper, in figures/ and results/, from its runs.",
         "replibo outputs go_ucb --scale published",
     )
     sub.add_argument("paper", help="see 'replibo list papers'")

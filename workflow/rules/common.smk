@@ -98,6 +98,15 @@ def published_files(paper):
     )
 
 
+def map_for_report(path, papers, scale, caption):
+    return report(
+        path,
+        caption=caption,
+        category="1. Claims",
+        labels={"claims": f"map, {papers}", "scale": scale},
+    )
+
+
 def figure_for_report(path, scale, paper, name, caption):
     return report(
         path,
@@ -127,7 +136,9 @@ def published_outputs(paper):
     for name in targets.names_at(CONFIG, "tables", paper, scale):
         *others, html = paths.table(scale, paper, name)
         found += [*others, table_for_report(html, scale, paper, name)]
-    return found
+    pdf, png, caption = paths.paper_map(scale, paper)
+    shown = map_for_report(png, paper, scale, f"../../{caption}")
+    return [*found, pdf, shown, caption, paths.judged(scale, paper)]
 
 
 @one_line

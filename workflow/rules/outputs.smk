@@ -62,7 +62,8 @@ rule table:
         "--output {output} > {log} 2>&1"
 
 
-# What is published is shown in less time than a process takes to start: of each paper in one process.
+# What is published is shown in less time than a process takes to start: of each paper in one process,
+# with the verdicts.
 # Not listed in the processes of a cluster's jobs, which make none of it.
 for paper in (
     targets.papers_at(CONFIG, paths.PUBLISHED) if workflow.is_main_process else ()

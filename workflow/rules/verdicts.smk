@@ -18,11 +18,8 @@ rule verdicts:
         md=f"{paths.VERDICTS}.md",
         tex=f"{paths.VERDICTS}.tex",
         pdf=f"{paths.VERDICT_MAP}.pdf",
-        png=report(
-            f"{paths.VERDICT_MAP}.png",
-            caption="../report/verdicts.rst",
-            category="1. Claims",
-            labels={"claims": "map, all papers", "scale": "{scale}"},
+        png=map_for_report(
+            f"{paths.VERDICT_MAP}.png", "all papers", "{scale}", "../report/figure.rst"
         ),
         caption=f"{paths.VERDICT_MAP}.txt",
     log:
@@ -43,11 +40,8 @@ rule judged:
         lambda wildcards: runs_of_verdicts(wildcards.scale, wildcards.paper),
     output:
         pdf=f"{paths.PAPER_MAP}.pdf",
-        png=report(
-            f"{paths.PAPER_MAP}.png",
-            caption="../report/verdicts.rst",
-            category="1. Claims",
-            labels={"claims": "map, {paper}", "scale": "{scale}"},
+        png=map_for_report(
+            f"{paths.PAPER_MAP}.png", "{paper}", "{scale}", "../report/figure.rst"
         ),
         caption=f"{paths.PAPER_MAP}.txt",
         json=paths.JUDGED,
@@ -55,6 +49,8 @@ rule judged:
         "logs/{scale}/{paper}/verdict_map.log",
     benchmark:
         "logs/{scale}/{paper}/verdict_map.benchmark.tsv"
+    wildcard_constraints:
+        scale=MADE,
     conda:
         "../../envs/environment.yaml"
     params:

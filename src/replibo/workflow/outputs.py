@@ -48,7 +48,8 @@ def table(config: Config, paper: str, name: str, scale: str, files: Sequence[Pat
 
 
 def every(config: Config, paper: str, scale: str) -> None:
-    """Make every figure and table of a paper at a scale, where the workflow has them.
+    """Make every figure and table of a paper at a scale, and the verdicts on its claims, where the
+    workflow has them.
 
     Raises:
         RepliboError: which of them could not be made, and why.
@@ -61,6 +62,8 @@ def every(config: Config, paper: str, scale: str) -> None:
                 make(config, paper, name, scale, [*map(Path, files(scale, paper, name))])
             except RepliboError as error:
                 raise RepliboError(f"{kind[:-1]} {name}: {error}") from None
+    judged = [*paths.paper_map(scale, paper), paths.judged(scale, paper)]
+    claims(config, [paper], scale, [*map(Path, judged)])
 
 
 def made_from_own_runs(config: Config, kind: OutputKind, paper: str, name: str, scale: str) -> Any:

@@ -132,16 +132,16 @@ def output_files(config: Config, kind: OutputKind, paper: str, name: str, scale:
 
 
 def published_digest(config: Config, paper: str) -> str:
-    """What all published figures and tables of a paper depend on besides the traces (`output_digest`)."""
-    return identity.identity_digest(
-        {
-            kind: {
-                name: output_digest(config, kind, paper, name)
-                for name in names_at(config, kind, paper, paths.PUBLISHED)
-            }
-            for kind in FILES
+    """What all published figures, tables and verdicts of a paper depend on besides the traces
+    (`output_digest`, `verdicts_digest`)."""
+    outputs: dict[str, Any] = {
+        kind: {
+            name: output_digest(config, kind, paper, name)
+            for name in names_at(config, kind, paper, paths.PUBLISHED)
         }
-    )
+        for kind in FILES
+    }
+    return identity.identity_digest({**outputs, "verdicts": verdicts_digest(config, paper)})
 
 
 def verdict_files(config: Config, paper: str, scale: str) -> list[str]:

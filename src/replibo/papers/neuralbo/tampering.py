@@ -9,6 +9,7 @@ model." The classifier and the tampering come from the traces' metadata
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Literal
@@ -24,6 +25,7 @@ from replibo.problems.networks.digit_classifier import DigitClassifier, normalis
 from replibo.problems.sensitive_samples import (
     PRINTED_ACCURACY,
     PRINTED_TAMPERED_ACCURACY,
+    Upscaling,
     detections,
     upscaling_operator,
 )
@@ -159,8 +161,7 @@ def detected_by(
     (all queries, where a run has fewer)."""
     x = {name: runs.best_queries(problem, name)[:, :queries] for name in algorithms}
     images = np.concatenate([best.reshape(-1, best.shape[2]) for best in x.values()])
-    sd = runs.recorded(problem)["tampering_sd"]
-    found = detections(classifier_of(runs, problem), sd, upscaled(runs, problem, images))
+    found = _detections(runs, problem, images)
     ends = np.cumsum([best.shape[0] * best.shape[1] for best in x.values()])
     return {
         name: part.reshape(*best.shape[:2], -1)
@@ -173,8 +174,21 @@ def reference_rates(runs: Runs, problem: str) -> Array:
     low, high = normalised(np.array([0, 255], np.uint8))
     dim = runs.dim(problem)
     x = generator("sensitive_samples", "reference").uniform(low, high, size=(REFERENCE, dim))
-    sd = runs.recorded(problem)["tampering_sd"]
-    return subset_rates(detections(classifier_of(runs, problem), sd, upscaled(runs, problem, x)))
+    return subset_rates(_detections(runs, problem, x))
+
+
+def _detections(runs: Runs, problem: str, x: Array) -> Detected:
+    """Which tampered models each of ``n x 49`` images detects, ``n x models``."""
+    facts = runs.recorded(problem)
+    return _remembered(facts["parameters"], facts["tampering_sd"], facts["upscaling"], x.tobytes())
+
+
+@functools.cache
+def _remembered(parameters: str, sd: float, upscaling: Upscaling, x: bytes) -> Detected:
+    """`_detections` of the same images by the same models: figures, tables and claims ask again."""
+    operator = upscaling_operator(upscaling)
+    images = np.frombuffer(x).reshape(-1, operator.shape[1]) @ operator.T
+    return detections(DigitClassifier.decode(parameters), sd, images)
 
 
 def about_the_models(runs: Runs, problems: Sequence[str]) -> str:

@@ -15,8 +15,8 @@ from replibo.workflow.targets import OutputKind
 
 
 class Job(NamedTuple):
-    """A job of the DAG: ``run``, ``collect``, ``figure``, ``table``, ``outputs`` (a paper's published
-    figures and tables) or ``verdicts``, and which one."""
+    """A job of the DAG: ``run``, ``collect``, ``figure``, ``table``, ``outputs`` (all that is
+    published of a paper) or ``verdicts``, and which one."""
 
     kind: str
     scale: str
@@ -62,8 +62,9 @@ class Plan:
             (paths.JUDGED, ()),
         ):
             if found := paths.match(template, path, made):
-                scale = targets.scale_of(config, found["scale"])
-                return Job("verdicts", scale, found.get("paper", ""))
+                scale, paper = targets.scale_of(config, found["scale"]), found.get("paper", "")
+                together = paper and scale == paths.PUBLISHED
+                return Job("outputs" if together else "verdicts", scale, paper)
         if found := paths.match(paths.BLOCK, path):
             scale, paper = found["scale"], found["paper"]
             run_settings(config, paper, scale, found["problem"], found["algorithm"])
