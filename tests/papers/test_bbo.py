@@ -816,8 +816,6 @@ def test_bad_options() -> None:
     runs = too_short_runs()
     with pytest.raises(RepliboError, match=r"^options\.power: must be 1 or 2, got 3$"):
         measures.advised_horizon(runs, power=3)
-    with pytest.raises(RepliboError, match=r"^options\.margin: must be a number > 0, got 0$"):
-        measures.levels_off(runs, margin=0)
     with pytest.raises(RepliboError, match=r"^options\.algorithm: must be gp_ei or"):
         bbo_tables.performance_table(runs, output(), algorithm="mle")
     with pytest.raises(RepliboError, match=r"^options\.steps: must be 20, 40 or 60, got 30$"):

@@ -223,9 +223,6 @@ def test_what_was_not_run_is_not_drawn_and_a_single_seed_is_enough(tmp_path):
     assert row["Nₛ = 1, low"] is None and row["Nₛ = 2"] is None
     assert row["objective, mean"] == 14.0 and row["objective, mean, low"] is None
     tables.save(table, [tmp_path / f"detection.{suffix}" for suffix in ("csv", "md", "tex")])
-    by_queries = paper.detection(small, FIGURE, reading="queries")
-    row = records(by_queries)[0]
-    assert row["Nₛ = 4"] is not None and row["Nₛ = 8"] is None  # 7 queries
     for make in (paper.figure_3, paper.sensitive_progress, paper.sensitive_images, paper.detection):
         with pytest.raises(RepliboError, match="no runs on sensitive samples"):
             make(small, FIGURE.model_copy(update={"algorithms": ["neural_bo"]}))
@@ -241,10 +238,10 @@ def test_the_progress_starts_at_the_last_initial_point():
 
 
 def test_the_images_are_the_upscaled_samples():
-    runs = made_runs(everything(range(5)))
-    figure = paper.sensitive_images(runs, FIGURE, columns=3)
-    assert len(figure.axes) == 6 * 3
-    second = figure.axes[4]  # gp_ucb, the second run
+    runs = made_runs(everything(range(10)))
+    figure = paper.sensitive_images(runs, FIGURE)
+    assert len(figure.axes) == 6 * 8
+    second = figure.axes[9]  # gp_ucb, the second run
     x = sample("sensitive", "gp_ucb", 1)
     np.testing.assert_allclose(second.get_images()[0].get_array().ravel(), x)
     share = detections(CLASSIFIER, SD, x[None]).mean()
@@ -252,8 +249,6 @@ def test_the_images_are_the_upscaled_samples():
         f"reads {CLASSIFIER.labels(x[None])[0]}\nnorm 11\nfinds {100 * share:.0f} %"
     )
     plt.close(figure)
-    with pytest.raises(RepliboError, match=r"columns: must be an integer >= 1, got 0"):
-        paper.sensitive_images(runs, FIGURE, columns=0)
 
 
 def test_the_table():
@@ -324,6 +319,8 @@ def compare(monkeypatch, shares, seeds=range(12), **options):
             "problems": ["sensitive"],
             "algorithm": "neural_bo",
             "baselines": ["gp_ucb", "random_search"],
+            "samples": 8,
+            "rate": 0.9,
             **options,
         },
     )
@@ -398,7 +395,7 @@ def test_missing_runs_are_said(monkeypatch, shares, seeds, message):
 def test_too_many_samples_and_too_few_queries():
     options = {"problems": ["sensitive"], "algorithm": "neural_bo", "baselines": ["gp_ucb"]}
     with pytest.raises(RepliboError, match=r"samples: must be an integer from 1 to 10, got 11"):
-        paper.detection_at(made_runs(everything()), **options, samples=11)
+        paper.detection_at(made_runs(everything()), **options, samples=11, rate=0.9)
     few = made_runs(everything([0, 1]), queries=5)
     with pytest.raises(MissingRunsError, match="5 queries of a run are kept, 8 needed"):
-        paper.detection_at(few, **options, reading="queries")
+        paper.detection_at(few, **options, samples=8, rate=0.9, reading="queries")

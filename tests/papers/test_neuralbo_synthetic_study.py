@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from collections.abc import Callable, Mapping
@@ -57,6 +58,7 @@ ALGORITHMS: dict[str, tuple[str, str, float | None]] = {
     "neural_bo_nu_10": ("ν = 10", "blue", 10.0),
 }
 SEVEN = ("neural_bo", *BASELINES)
+NU_GRID = ("neural_bo_nu_01", "neural_bo_nu_1", "neural_bo_nu_10")
 
 
 def made_entry() -> PaperEntry:
@@ -200,7 +202,7 @@ def full_runs() -> Runs:
         values,
         diverged={"neural_bo": np.zeros((10, HORIZON)), "neural_bo_nu_10": np.ones((3, HORIZON))},
         timings=dict.fromkeys(ALGORITHMS, 12.0),
-        first_seed=dict.fromkeys(synthetic.NU_GRID, 1000),
+        first_seed=dict.fromkeys(NU_GRID, 1000),
     )
 
 
@@ -279,7 +281,7 @@ OUTPUTS: dict[str, Callable[..., Table]] = {
     "table_2": study.table_2,
     "table_2_matrix": study.table_2_matrix,
     "final_values": synthetic.final_values,
-    "nu_grid": synthetic.grid_search,
+    "nu_grid": functools.partial(synthetic.grid_search, grid=NU_GRID, algorithm="neural_bo"),
     "literal_recipe": synthetic.literal_recipe,
 }
 
@@ -606,23 +608,29 @@ def grid_runs(first_seed: int = 1000, **finals: tuple[float, float, float]) -> R
     values: dict[str, dict[str, np.ndarray]] = {
         problem: {
             name: around(mean, 3, sd=1e-3, key=k)
-            for k, (name, mean) in enumerate(zip(synthetic.NU_GRID, means, strict=True))
+            for k, (name, mean) in enumerate(zip(NU_GRID, means, strict=True))
         }
         | {"neural_bo": around(1.0, 2)}
         for problem, means in finals.items()
     }
-    times = dict(zip(synthetic.NU_GRID, (1.0, 2.0, 4.0), strict=True))
-    seeds = dict.fromkeys(synthetic.NU_GRID, first_seed)
+    times = dict(zip(NU_GRID, (1.0, 2.0, 4.0), strict=True))
+    seeds = dict.fromkeys(NU_GRID, first_seed)
     return made_runs(values, timings=times, first_seed=seeds)
+
+
+def searched(runs: Runs, **options: str) -> Table:
+    return synthetic.grid_search(
+        runs, output(), **{"grid": NU_GRID, "algorithm": "neural_bo", **options}
+    )
 
 
 def test_one_nu_is_chosen_by_its_mean_rank() -> None:
     # ν = 10 has the smallest mean over the problems, in units that cannot be compared
     runs = grid_runs(levy_10=(500.0, 400.0, 90.0), ackley_10=(3.0, 1.0, 2.0), ackley_20=(3, 1, 2.0))
     problems = ["levy_10", "ackley_10", "ackley_20"]
-    np.testing.assert_allclose(synthetic.mean_ranks(runs, problems), [3, 4 / 3, 5 / 3])
-    assert synthetic.chosen(runs, problems) == "neural_bo_nu_1"
-    table = synthetic.grid_search(runs, output())
+    np.testing.assert_allclose(synthetic.mean_ranks(runs, problems, NU_GRID), [3, 4 / 3, 5 / 3])
+    assert synthetic.chosen(runs, problems, NU_GRID) == "neural_bo_nu_1"
+    table = searched(runs)
     chosen = [(row["problem"], row["ν"]) for row in rows(table, chosen="yes")]
     assert chosen == [
         ("Ackley, 10-D", 1),
@@ -638,7 +646,7 @@ def test_one_nu_is_chosen_by_its_mean_rank() -> None:
 
 
 def test_a_choice_that_the_config_does_not_have_is_said() -> None:
-    table = synthetic.grid_search(grid_runs(levy_10=(1.0, 2.0, 3.0), first_seed=1), output())
+    table = searched(grid_runs(levy_10=(1.0, 2.0, 3.0), first_seed=1))
     assert "Chosen for all problems: ν = 0.1" in table.caption
     assert "runs with ν = 1, which is not the choice of these runs." in table.caption
     assert "Seeds 1 to 3; 1 of them are those of reported runs, too." in table.caption
@@ -647,12 +655,12 @@ def test_a_choice_that_the_config_does_not_have_is_said() -> None:
 def test_a_grid_with_holes() -> None:
     values = {"neural_bo_nu_1": around(1.0, 1), "neural_bo_nu_10": around(2.0, 1)}
     runs = made_runs({"levy_10": values})
-    table = synthetic.grid_search(runs, output())
-    assert synthetic.chosen(runs, ["levy_10"]) is None
+    table = searched(runs)
+    assert synthetic.chosen(runs, ["levy_10"], NU_GRID) is None
     assert "No problem was run with every ν" in table.caption and "cost" not in table.caption
     assert not rows(table, chosen="yes") and len(rows(table, problem="Levy, 10-D")) == 2
     with pytest.raises(RepliboError, match=r"algorithms\.gp_ts\.parameters\.nu: must be a number"):
-        synthetic.grid_search(runs, output(), algorithm="gp_ts")
+        searched(runs, algorithm="gp_ts")
 
 
 # What the printed recipe does
@@ -881,9 +889,9 @@ def test_methods_on_uniform_candidates_stand_beside_the_papers_of_the_same_name(
 
 def test_the_search_for_beta_reads_beta(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = grid_runs(levy_10=(3.0, 1.0, 2.0), first_seed=1000)
-    for name, beta in zip((*synthetic.NU_GRID, "neural_bo"), (1, 4, 16, 4), strict=True):
+    for name, beta in zip((*NU_GRID, "neural_bo"), (1, 4, 16, 4), strict=True):
         monkeypatch.setitem(runs.entry.algorithms[name].parameters, "beta", beta)
-    table = synthetic.grid_search(runs, output(), parameter="beta", symbol="β")
+    table = searched(runs, parameter="beta", symbol="β")
     assert "β = 4, by the smallest mean rank" in table.caption
     assert "which is the choice of these runs" in table.caption
     assert [row["β"] for row in rows(table, problem="all, mean rank")] == [1, 4, 16]

@@ -78,7 +78,7 @@ class Interval:
         return replace(self, p_above=above, p_below=below)
 
 
-def wald_interval(samples: ArrayLike, confidence: float, axis: int = 0) -> Interval:
+def wald_interval(samples: ArrayLike, confidence: float) -> Interval:
     """Wald's interval of the mean, mean ± z·s/√n, as GO-UCB's error bars (98 %: z = 2.326).
 
     The quantile is the normal one, as the name says, not Student's, so small samples are covered
@@ -86,18 +86,18 @@ def wald_interval(samples: ArrayLike, confidence: float, axis: int = 0) -> Inter
     of the intervals.
 
     Args:
-        samples: ``n x …`` where ``axis`` is 0: the repetitions along ``axis``, anything else (time,
-            for instance) along the others.
+        samples: ``n x …``: the repetitions along the first axis, anything else (time, for instance)
+            along the others.
         confidence: in (0, 1).
 
     Returns:
-        An `Interval` of the shape of ``samples`` without ``axis``. Where n = 1 the mean is known
-        and nothing else: ``low``, ``high`` and ``half_width`` are NaN.
+        An `Interval`. Where n = 1 the mean is known and nothing else: ``low``, ``high`` and
+        ``half_width`` are NaN.
     """
     z = normal_quantile(confidence)
     values = samples_of(samples)
-    half = z * standard_error(values, axis)
-    return Interval.around(np.mean(values, axis=axis), half, values.shape[axis], confidence)
+    half = z * standard_error(values)
+    return Interval.around(values.mean(axis=0), half, len(values), confidence)
 
 
 def student_interval(samples: ArrayLike, confidence: float) -> Interval:
@@ -136,7 +136,7 @@ def bootstrap_mean_interval(
     confidence: float,
     resamples: int,
     rng: np.random.Generator,
-    strata: Array | None = None,
+    strata: Array,
 ) -> Interval:
     """The mean over the first axis with its percentile bootstrap interval; NaN where n = 1, or a stratum
     has one value, whose spread nothing tells.
@@ -149,10 +149,10 @@ def bootstrap_mean_interval(
         confidence: in (0, 1).
         resamples: how many.
         rng: the same state for all methods that are to be resampled together.
-        strata: ``n``, which of the values are drawn in place of each other; None: all.
+        strata: ``n``, which of the values are drawn in place of each other.
     """
     n, mean = len(values), values.mean(axis=0)
-    _, stratum = np.unique(np.zeros(n) if strata is None else strata, return_inverse=True)
+    _, stratum = np.unique(strata, return_inverse=True)
     sizes = np.bincount(stratum)
     if sizes.min() == 1:
         return Interval.around(mean, math.nan, n, confidence)

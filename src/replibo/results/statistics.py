@@ -27,22 +27,18 @@ Array = NDArray[np.float64]
 ROUND_OFF = 8 * float(np.finfo(np.float64).eps)
 
 
-def standard_deviation(samples: ArrayLike, axis: int = 0) -> Array:
-    """The standard deviation s over ``axis``, with n - 1.
-
-    Returns:
-        An array of the shape of ``samples`` without ``axis``; NaN where n = 1.
-    """
+def standard_deviation(samples: ArrayLike) -> Array:
+    """The standard deviation s over the first axis, with n - 1; NaN where n = 1."""
     values = samples_of(samples)
-    if values.shape[axis] == 1:  # NumPy would say NaN as well, with a warning
-        return np.full(np.mean(values, axis=axis).shape, np.nan)
-    return np.asarray(np.std(values, axis=axis, ddof=1))
+    if len(values) == 1:  # NumPy would say NaN as well, with a warning
+        return np.full(values.shape[1:], np.nan)
+    return np.asarray(np.std(values, axis=0, ddof=1))
 
 
-def standard_error(samples: ArrayLike, axis: int = 0) -> Array:
-    """The standard error s/√n of the mean over ``axis``; NaN where n = 1."""
+def standard_error(samples: ArrayLike) -> Array:
+    """The standard error s/√n of the mean over the first axis; NaN where n = 1."""
     values = samples_of(samples)
-    return np.asarray(standard_deviation(values, axis) / math.sqrt(values.shape[axis]))
+    return np.asarray(standard_deviation(values) / math.sqrt(len(values)))
 
 
 # Tests

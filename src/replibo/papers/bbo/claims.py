@@ -164,7 +164,6 @@ def turns_up(
     runs: Runs,
     *,
     steps: Sequence[int] = STEPS,
-    algorithms: Sequence[str] = ("gp_ei",),
     since: int | None = None,
     reading: str | Reading = REPORTED,
 ) -> list[Comparison]:
@@ -174,7 +173,7 @@ def turns_up(
     def compare(t: int) -> tuple[list[Comparison], list[str]]:
         before, largest = iterations_of(t)[-2:]
         numbers = before if since is None else since, largest
-        return _changed(runs, t, algorithms, numbers, reading_of(reading), "larger")
+        return _changed(runs, t, ("gp_ei",), numbers, reading_of(reading), "larger")
 
     return _table_by_table(steps, compare)
 
@@ -183,26 +182,22 @@ def levels_off(
     runs: Runs,
     *,
     steps: Sequence[int] = STEPS,
-    algorithms: Sequence[str] = ("gp_ucb",),
-    margin: float = MARGIN,
     reading: str | Reading = REPORTED,
 ) -> list[Comparison]:
     """At fixed T the performance changes little from the N before the largest to the largest: by less
-    than ``margin`` times its fall from the smallest N to the one before the largest.
+    than `MARGIN` times its fall from the smallest N to the one before the largest.
 
     Two one-sided Welch tests, of a change above -margin and of one below it (a test of equivalence);
     contradicted where the change is shown to be larger. The fall is taken as it is estimated; where there
     is none there is nothing to level off, and the comparison is open.
     """
-    if not margin > 0:
-        raise RepliboError(f"options.margin: must be a number > 0, got {margin}")
 
     def compare(t: int) -> tuple[list[Comparison], list[str]]:
         numbers = iterations_of(t)
         smallest, before, largest = numbers[0], *numbers[-2:]
         read = reading_of(reading)
-        ends, missing = _between(runs, t, algorithms, (before, largest), read)
-        starts, absent = _between(runs, t, algorithms, (smallest, before), read)
+        ends, missing = _between(runs, t, ("gp_ucb",), (before, largest), read)
+        starts, absent = _between(runs, t, ("gp_ucb",), (smallest, before), read)
         falls = {label: first.mean - second.mean for label, first, second in starts}
         tests, undecided = [], []
         for label, first, last in ends:
@@ -216,7 +211,7 @@ def levels_off(
             if fall <= 0:
                 undecided.append(Comparison("open", f"{text}: no fall to level off from"))
                 continue
-            bound = margin * fall
+            bound = MARGIN * fall
             # NaN, where there are too few seeds, is the largest to NumPy's max
             inside = np.max(
                 [_less(last.values - bound, first.values), _less(first.values - bound, last.values)]
@@ -413,7 +408,7 @@ def more_steps_help(
     *,
     steps: Sequence[int],
     iterations: int,
-    algorithms: Sequence[str] = EI_AND_UCB,
+    algorithms: Sequence[str],
     reading: str | Reading = REPORTED,
 ) -> list[Comparison]:
     """At N = ``iterations`` the performance is better at the second T of ``steps`` than at the first:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-EI_AND_UCB = tuple(ACQUISITIONS)
-
 CONVEX = "mnist_softmax.MnistSoftmax"
 
 MARGIN = 0.1
@@ -133,13 +131,11 @@ def totals_at_equal(values: dict[int, Array]) -> tuple[Array, Array]:
 # Measures of the claims
 
 
-def order_of_the_bound(
-    runs: Runs, *, smallest_loss: float, algorithms: Sequence[str] = EI_AND_UCB
-) -> list[Comparison]:
+def order_of_the_bound(runs: Runs, *, smallest_loss: float) -> list[Comparison]:
     """With N = T the regret R_T grows no faster than √(T γ_T): Student's test of its exponent in that
     against 1, for each algorithm."""
     tests = []
-    for name in algorithms:
+    for name in ACQUISITIONS:
         T, totals = totals_at_equal(regrets(runs, name, smallest_loss))
         if len(T) < 3:
             raise MissingRunsError(f"not run: {label_of(runs, name)} with N = T at three T")
@@ -158,7 +154,6 @@ def balance(
     smallest_loss: float,
     more_steps: Sequence[int],
     more_queries: Sequence[int],
-    algorithms: Sequence[str] = EI_AND_UCB,
 ) -> list[Comparison]:
     """At equal cost T·N the average regret R_T/T is smaller with N = T than with N = 4 T, and than with
     T = 4 N: Student's test, over the seeds, of the mean over the budgets of ln(with N = T / with the
@@ -172,7 +167,7 @@ def balance(
         MissingRunsError: nothing can be compared.
     """
     tests, missing = [], []
-    for name in algorithms:
+    for name in ACQUISITIONS:
         values, label = regrets(runs, name, smallest_loss), label_of(runs, name)
         for word, times, budgets in (("N = 4 T", 2.0, more_steps), ("T = 4 N", 0.5, more_queries)):
             logs = []
@@ -213,7 +208,7 @@ def futile_steps(
         MissingRunsError: nothing can be compared.
     """
     tests, missing = [], []
-    for name in EI_AND_UCB:
+    for name in ACQUISITIONS:
         values, label = regrets(runs, name, smallest_loss), label_of(runs, name)
         for t, n in cells:
             even, other = _first(values, t, t), _first(values, t, n)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 import numpy as np
@@ -18,7 +18,6 @@ from replibo.errors import RepliboError
 from replibo.papers.common import label_of, problem_label, require
 from replibo.papers.lb_gp_ucb.tables import FOUND
 from replibo.papers.lb_gp_ucb.traces import (
-    CpuTime,
     Metric,
     best_regret,
     compare,
@@ -56,12 +55,7 @@ def _mean(values: Array) -> str:
 
 
 def escapes_local_optimum(
-    runs: Runs,
-    *,
-    problem: str,
-    stuck: Sequence[str],
-    others: Sequence[str],
-    threshold: float = 0.1,
+    runs: Runs, *, problem: str, stuck: Sequence[str], others: Sequence[str], threshold: float
 ) -> list[Comparison]:
     """Each of ``stuck`` ends in the local optimum more often than each of ``others``.
 
@@ -397,13 +391,8 @@ def time_at_most(
     runs: Runs, *, problems: Sequence[str], algorithm: str, others: Sequence[str], factor: float
 ) -> list[Comparison]:
     """``algorithm`` takes at most ``factor`` times the CPU time of each of ``others``."""
-    return decided(
-        [
-            Undecided(text, above, below)
-            for problem in problems
-            for text, below, above in _time_ratios(runs, problem, algorithm, others, factor)
-        ]
-    )
+    found = _time_ratios(runs, problems, algorithm, others, factor)
+    return decided([Undecided(text, above, below) for text, below, above in found])
 
 
 def time_at_least(
@@ -411,31 +400,23 @@ def time_at_least(
 ) -> list[Comparison]:
     """``algorithm`` takes at least ``factor`` times the CPU time of each of ``others``."""
     return decided(
-        [
-            Undecided(text, below, above)
-            for problem in problems
-            for text, below, above in _time_ratios(runs, problem, algorithm, others, factor)
-        ]
+        [Undecided(*own) for own in _time_ratios(runs, problems, algorithm, others, factor)]
     )
 
 
 def _time_ratios(
-    runs: Runs, problem: str, algorithm: str, others: Sequence[str], factor: float
-) -> list[tuple[str, float, float]]:
+    runs: Runs, problems: Sequence[str], algorithm: str, others: Sequence[str], factor: float
+) -> Iterator[tuple[str, float, float]]:
     """The ratio of mean CPU times with its 95 % interval in words, p of its being at most ``factor`` and
     of its being at least that (delta method on its logarithm); NaN with fewer than `LEAST_SEEDS`."""
     from scipy.special import ndtr
 
-    require(runs, problem, algorithm, *others)
-    times: dict[str, CpuTime] = {}
-    for name in (algorithm, *others):
-        time = cpu_time(runs, problem, name)
-        if time is None:
+    for problem, other in product(problems, others):
+        require(runs, problem, algorithm, *others)
+        own, theirs = (cpu_time(runs, problem, name) for name in (algorithm, other))
+        if own is None or theirs is None:
+            name = algorithm if own is None else other
             raise MissingRunsError(f"no CPU times of {name} on {problem} were recorded")
-        times[name] = time
-    own, found = times[algorithm], []
-    for other in others:
-        theirs = times[other]
         ratio = own.mean / theirs.mean
         error = math.hypot(own.standard_error / own.mean, theirs.standard_error / theirs.mean)
         half = intervals.normal_quantile(0.95) * error
@@ -449,5 +430,4 @@ def _time_ratios(
         z = distance / error if error else math.copysign(math.inf, distance)
         if min(own.runs, theirs.runs) < LEAST_SEEDS:
             z = math.nan
-        found.append((text, float(ndtr(-z)), float(ndtr(z))))
-    return found
+        yield text, float(ndtr(-z)), float(ndtr(z))

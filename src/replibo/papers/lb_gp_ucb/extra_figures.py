@@ -18,27 +18,25 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CONFIDENCE = 0.95
+ORACLE = "oracle"
 
 
-def optimality(runs: Runs, entry: FigureEntry, *, oracle: str = "oracle") -> Figure:
+def optimality(runs: Runs, entry: FigureEntry) -> Figure:
     """R_t over the oracle's, beside d ln g(t), to which LB-GP-UCB's bound is proportional.
 
     "For a fixed choice of growth function, we get R_T/R^θ*(T) = O(d ln g(T))" (section 4), where
     A-GP-UCB has O(g(T)^d). R^θ* is the oracle's bound; here it is the regret of GP-UCB at θ̂*, with
     β = 1 in place of Theorem 2.3's β^θ*. g(t) = max(t0, √t), t0 = e^(5/d), as LB-GP-UCB is printed.
-
-    Args:
-        oracle: the algorithm in the denominator; the others are the entry's.
     """
-    problems = [p for p in runs.problems(entry.problems) if runs.has(p, oracle)]
+    problems = [p for p in runs.problems(entry.problems) if runs.has(p, ORACLE)]
     if not problems:
-        raise RepliboError(f"{oracle} must have been run on a problem")
+        raise RepliboError(f"{ORACLE} must have been run on a problem")
     figure, axes = plotting.panels(1, len(problems))
     for ax, problem in zip(axes[0], problems, strict=True):
         for name in runs.algorithms(problem, entry.algorithms):
-            if name == oracle:
+            if name == ORACLE:
                 continue
-            t, ratio = ratio_to_oracle(runs, problem, name, oracle)
+            t, ratio = ratio_to_oracle(runs, problem, name)
             ends = ratio.low, ratio.high
             plotting.curve(ax, t, ratio.mean, runs.entry.algorithms[name], ends)
         d = runs.dim(problem)
@@ -61,14 +59,12 @@ def optimality(runs: Runs, entry: FigureEntry, *, oracle: str = "oracle") -> Fig
     return plotting.finish(figure, caption)
 
 
-def ratio_to_oracle(
-    runs: Runs, problem: str, algorithm: str, oracle: str
-) -> tuple[Array, intervals.Interval]:
+def ratio_to_oracle(runs: Runs, problem: str, algorithm: str) -> tuple[Array, intervals.Interval]:
     """The rounds, and the ratio of mean cumulative regrets in each, over the seeds that both have."""
-    seeds = [runs.seeds(problem, name) for name in (algorithm, oracle)]
+    seeds = [runs.seeds(problem, name) for name in (algorithm, ORACLE)]
     common = np.intersect1d(seeds[0], seeds[1])
     both = []
-    for name, own in zip((algorithm, oracle), seeds, strict=True):
+    for name, own in zip((algorithm, ORACLE), seeds, strict=True):
         t, values = cumulative_regret(runs, problem, name)
         both.append(values[np.isin(own, common)])
 

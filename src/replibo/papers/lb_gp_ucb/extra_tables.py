@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from replibo.config.models import FigureEntry
 from replibo.papers.common import label_of
-from replibo.papers.lb_gp_ucb.tables import Row
+from replibo.papers.lb_gp_ucb.tables import OWN, Row
 from replibo.papers.lb_gp_ucb.traces import (
     LEVEL,
     METRICS,
@@ -29,7 +29,7 @@ from replibo.results import statistics
 from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table, p_value
 
-BASELINES = ("mle", "mcmc", "a_gp_ucb")
+BASELINES: tuple[str, ...] = ("mle", "mcmc", "a_gp_ucb")
 """What Figure 3 compares LB-GP-UCB with."""
 
 
@@ -142,37 +142,23 @@ BASELINE_READINGS = {
 """Other readings of baselines, and which baseline each takes the place of."""
 
 
-def sensitivity(
-    runs: Runs,
-    entry: FigureEntry,
-    *,
-    baselines: Sequence[str] = BASELINES,
-    baseline_readings: dict[str, str] | None = None,
-    printed: str = "lb_gp_ucb",
-) -> Table:
+def sensitivity(runs: Runs, entry: FigureEntry) -> Table:
     """Would claim 3 come out the same if the paper were read in another way?
 
     A row for each problem, metric and reading: of LB-GP-UCB (the entry's algorithms but the baselines
-    and their readings), and of a baseline.
-
-    Args:
-        baselines: what the regret is compared with.
-        baseline_readings: other readings of baselines, and which baseline each takes the place of;
-            ``printed`` is compared then.
-        printed: LB-GP-UCB as printed.
+    and their readings), and of a baseline, with LB-GP-UCB as printed.
     """
-    baseline_readings = BASELINE_READINGS if baseline_readings is None else baseline_readings
     columns = (
         *("problem", "metric", "reading", "seeds", "regret of LB-GP-UCB at T", "standard error"),
         *("lowest baseline", "its regret", "LB-GP-UCB is lowest", "baselines"),
         *("significantly lower than", "significantly higher than"),
     )
-    others = {*baselines, *baseline_readings}
+    others = {*BASELINES, *BASELINE_READINGS}
     readings = [name for name in entry.algorithms or runs.entry.algorithms if name not in others]
-    cases = [(name, name, tuple(baselines)) for name in readings]
+    cases = [(name, name, BASELINES) for name in readings]
     cases += [
-        (name, printed, tuple(name if b == replaced else b for b in baselines))
-        for name, replaced in baseline_readings.items()
+        (name, OWN, tuple(name if b == replaced else b for b in BASELINES))
+        for name, replaced in BASELINE_READINGS.items()
         if name in runs.entry.algorithms
     ]
     rows: list[Row] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,9 +44,6 @@ def figure_1(
     *,
     points: Sequence[float] = (0.0, 0.4, 0.6, 0.8, 1.0),
     optimal_length_scale: float | None = None,
-    rounds: int = 20,
-    noise_variance: float = 1e-4,
-    beta: float = 1.0,
 ) -> Figure:
     """Figure 1: the Berkenkamp function, and GPs fitted to the same points at two length scales; where
     GP-UCB asks in the rounds that follow.
@@ -58,9 +55,6 @@ def figure_1(
 
     Args:
         points: the inputs, in [0, 1].
-        rounds: how many queries are marked; each is the maximiser of the UCB on 2,001 points.
-        noise_variance: of the GP, in units of the standardised y.
-        beta: of the UCB.
     """
     from replibo.problems.berkenkamp import Berkenkamp
     from replibo.surrogates.exact_gp import ExactGP, standardise
@@ -68,6 +62,7 @@ def figure_1(
     from replibo.surrogates.length_scale_fit import fit_length_scale
 
     problem = Berkenkamp()
+    rounds, noise_variance = 20, 1e-4  # of the queries that are marked; of the standardised y
     x = np.asarray(points, dtype=float)
     if x.ndim != 1 or len(x) < 2 or not np.all((x >= 0) & (x <= 1)):
         raise RepliboError(
@@ -93,7 +88,7 @@ def figure_1(
         u = x
         for _ in range(rounds):
             mean, sd = posterior(u, length_scale(u))
-            u = np.append(u, grid[np.argmax(mean + beta * sd)])
+            u = np.append(u, grid[np.argmax(mean + sd)])
         return u[len(x) :]
 
     known = oracle_length_scale(runs, "berkenkamp", optimal_length_scale)
@@ -148,7 +143,7 @@ def figure_1(
     caption = (
         f"{entry.caption} Observations at x = {', '.join(f'{v:g}' for v in x)}. Matérn-5/2, noise "
         f"variance {noise_variance:g} of the standardised values. Ticks: the next {rounds} queries of "
-        f"GP-UCB (β = {beta:g}), left at the same length scale, right at one fitted in each round; the "
+        f"GP-UCB (β = 1), left at the same length scale, right at one fitted in each round; the "
         f"largest f among them is {found[0]:.4g} (left) and {found[1]:.4g} (right). Optimum: x* = "
         f"{best[0, 0]:.4g}, f* = {problem.optimal_value:.4g}. Computed, not from runs."
     )
@@ -157,30 +152,21 @@ def figure_1(
 
 # Figure 2
 
+LIMITS = 1e-3, 10.0
+"""Of the length scales shown, in units of the cube; what is outside counts in the outermost bins."""
+
 
 def figure_2(
     runs: Runs,
     entry: FigureEntry,
     *,
     problem: str = "michalewicz5",
-    optimal_length_scale: float | None = None,
-    limits: tuple[float, float] = (1e-3, 10.0),
-    bins: int = 40,
 ) -> Figure:
-    """Figure 2: how often each method chose a length scale, as a share of the rounds of all seeds.
-
-    Args:
-        optimal_length_scale: θ̂*; None takes the oracle's of the config.
-        limits: of the length scales shown, in units of the cube; what lies outside is counted in
-            the outermost bins.
-        bins: number of bins, of equal width on the logarithmic axis.
-    """
-    low, high = limits
-    if not 0 < low < high:
-        raise RepliboError(f"options.limits: must be 0 < low < high, got {list(limits)}")
+    """Figure 2: how often each method chose a length scale, as a share of the rounds of all seeds."""
+    low, high = LIMITS
     figure, axes = plotting.panels(1, 1, height=2.8)
     ax = axes[0, 0]
-    edges = np.geomspace(low, high, bins + 1)
+    edges = np.geomspace(low, high, 41)
     outside, used = [], [low, high]
     for name in _with_length_scales(runs, problem, entry.algorithms):
         values = diagnostic(runs, problem, name, "length_scale").ravel()
@@ -199,7 +185,7 @@ def figure_2(
     ax.set_xscale("log")
     if len(used) > 2:  # no empty decades
         ax.set_xlim(0.8 * min(used[2:]), 1.25 * max(used[2:]))
-    _mark_optimum(ax.axvline, oracle_length_scale(runs, problem, optimal_length_scale))
+    _mark_optimum(ax.axvline, oracle_length_scale(runs, problem))
     ax.set_title(_title(runs, problem, entry.algorithms))
     ax.set_xlabel(r"length scale $\theta_t$, in units of the cube")
     ax.set_ylabel("share of rounds")
@@ -272,7 +258,7 @@ ABLATION: dict[str, tuple[str, ...]] = {
         "lb_gp_ucb_released_a075",
     ),
 }
-"""For each method, its entries with a = 0.25, 0.5 and 0.75."""
+"""For each method, whose label and colour are taken, its entries with a = 0.25, 0.5 and 0.75."""
 
 
 def figure_4(
@@ -280,20 +266,12 @@ def figure_4(
     entry: FigureEntry,
     *,
     problem: str = "michalewicz5",
-    optimal_length_scale: float | None = None,
-    families: Mapping[str, Sequence[str]] = ABLATION,
 ) -> Figure:
-    """Figure 4: regret at t = T, and the length scales chosen, for several a of g(t) = max(t0, t^a).
-
-    Args:
-        optimal_length_scale: θ̂*; None takes the oracle's of the config.
-        families: for each method, whose label and colour are taken, its variants; their a stand in
-            the config (``growth_exponent``).
-    """
+    """Figure 4: regret at t = T, and the length scales chosen, for several a of g(t) = max(t0, t^a)."""
     figure, axes = plotting.panels(1, 3)
     ran = {
         method: sorted(own, key=lambda a: growth_exponent(runs, a))
-        for method, names in families.items()
+        for method, names in ABLATION.items()
         if (own := runs.algorithms(problem, names))
     }
     positions = sorted({growth_exponent(runs, name) for names in ran.values() for name in names})
@@ -325,7 +303,7 @@ def figure_4(
     for ax in axes[0, :2]:
         ax.set_ylim(bottom=0)
     axes[0, 2].set_yscale("log")
-    _mark_optimum(axes[0, 2].axhline, oracle_length_scale(runs, problem, optimal_length_scale))
+    _mark_optimum(axes[0, 2].axhline, oracle_length_scale(runs, problem))
     caption = (
         f"{entry.caption} {problem_label(runs, problem)}. Regret: mean over the seeds ± one standard "
         "error. Length scales: all rounds of all seeds; boxes: quartiles and median, "

@@ -35,34 +35,24 @@ FOUND_COLUMN = "optimum found (share of seeds)"
 # Table 1
 
 
-def table_1(
-    runs: Runs,
-    entry: FigureEntry,
-    *,
-    horizon: int = 250,
-    growth_exponent: float = GROWTH_EXPONENT,
-    norm_growth_exponent: float = 0.5,
-) -> Table:
+BOUNDS_AT = 250
+"""T of Table 1's numbers."""
+
+
+def table_1(runs: Runs, entry: FigureEntry) -> Table:
     """Table 1: how far each method's regret bound is from the oracle's, with the numbers at t = T.
 
-    g(t) = max(t0, t^a), b(t) = max(1, t^c). A-GP-UCB with the released t0 = e^(5/(d+5)), LB-GP-UCB
+    g(t) = max(t0, √t), b(t) = max(1, √t). A-GP-UCB with the released t0 = e^(5/(d+5)), LB-GP-UCB
     with e^(5/d), each as it is run; and with the other one's.
-
-    Args:
-        horizon: T.
-        growth_exponent: a.
-        norm_growth_exponent: c of Algorithm 3.
     """
-    if horizon < 1:
-        raise RepliboError(f"options.horizon: must be a whole number >= 1, got {horizon}")
-    b = max(1.0, horizon**norm_growth_exponent)
+    b = BOUNDS_AT**0.5
     rows: list[Row] = []
     for problem in runs.problems(entry.problems):
         d = runs.dim(problem)
         released, printed = math.exp(5 / (d + 5)), math.exp(5 / d)
         for agp in (True, False):
             for t0 in (released, printed) if agp else (printed, released):
-                g = max(t0, horizon**growth_exponent)
+                g = max(t0, BOUNDS_AT**GROWTH_EXPONENT)
                 # Regret over the oracle's bound: Table 1, left and right column; Appendix H.
                 value = g**d if agp else d * math.log(g)
                 rows.append(
@@ -82,12 +72,11 @@ def table_1(
                     }
                 )
     caption = (
-        f"{entry.caption} R_T/R*(T) up to constants, at T = {horizon}, with g(t) = max(t0, "
-        f"t^{growth_exponent:g}) and b(t) = max(1, t^{norm_growth_exponent:g}). The paper's text "
-        "gives the rates and no numbers. t0: first as the method is run here, then the other one "
-        "of e^(5/(d+5)) (released) and e^(5/d) (which gives five candidates with the printed q)."
+        f"{entry.caption} R_T/R*(T) up to constants, at T = {BOUNDS_AT}, with g(t) = max(t0, t^0.5) "
+        "and b(t) = max(1, t^0.5). The paper's text gives the rates and no numbers. t0: first as the "
+        "method is run here, then the other one of e^(5/(d+5)) (released) and e^(5/d) (which gives "
+        "five candidates with the printed q). Computed, not from runs."
     )
-    caption += " Computed, not from runs."
     formats = dict.fromkeys(("t0", "g(T)", "b(T)", "its value", "value of it"), ".4g")
     return Table.of(rows, caption, formats)
 
@@ -158,14 +147,14 @@ def table_2(runs: Runs, entry: FigureEntry) -> Table:
 
 # Final regrets
 
+OWN = "lb_gp_ucb"
 
-def final_regret(
-    runs: Runs, entry: FigureEntry, *, algorithm: str = "lb_gp_ucb", horizon: int | None = None
-) -> Table:
-    """Cumulative and best regret at t = T, and tests of ``algorithm``'s being lower.
+
+def final_regret(runs: Runs, entry: FigureEntry, *, horizon: int | None = None) -> Table:
+    """Cumulative and best regret at t = T, and tests of LB-GP-UCB's being lower.
 
     The tests are paired by seed; the adjusted p-values are of Benjamini and Hochberg, a family
-    being all methods that ``algorithm`` is compared with on one problem, by one metric.
+    being all methods that it is compared with on one problem, by one metric.
 
     Args:
         horizon: T, where it is not that of the runs. (No method knows T, so that a run's first
@@ -179,7 +168,7 @@ def final_regret(
     problems = runs.problems(entry.problems)
     for problem in problems:
         names = runs.algorithms(problem, entry.algorithms)
-        tests = {metric: _tests(runs, problem, algorithm, names, metric) for metric in METRICS}
+        tests = {metric: _tests(runs, problem, names, metric) for metric in METRICS}
         found = FOUND * abs(runs.optimal_value(problem))
         for name in names:
             row: Row = {
@@ -200,7 +189,7 @@ def final_regret(
             best = best_regret(runs, problem, name)[1][:, -1]
             rows.append({**row, FOUND_COLUMN: float(np.mean(best <= found))})
     caption = (
-        f"{entry.caption} Regret in the unit of each objective. p: {label_of(runs, algorithm)}'s mean "
+        f"{entry.caption} Regret in the unit of each objective. p: {label_of(runs, OWN)}'s mean "
         "regret is lower (one-sided t-test, paired by seed); adjusted by Benjamini and Hochberg, a "
         "family for each problem and metric. Optimum found: best regret at most "
         f"{FOUND:.1%} of the optimum's absolute value. {runs.note(problems)}"
@@ -213,20 +202,20 @@ def final_regret(
 
 
 def _tests(
-    runs: Runs, problem: str, algorithm: str, names: Sequence[str], metric: str
+    runs: Runs, problem: str, names: Sequence[str], metric: str
 ) -> dict[str, tuple[float, float]]:
-    """For each other algorithm p and adjusted p of ``algorithm``'s being lower, where there are two
-    common seeds at least."""
-    if not runs.has(problem, algorithm):
+    """For each other algorithm p and adjusted p of LB-GP-UCB's being lower, where there are two common
+    seeds at least."""
+    if not runs.has(problem, OWN):
         return {}
     others = [
         name
         for name in names
-        if name != algorithm
-        and len(np.intersect1d(runs.seeds(problem, name), runs.seeds(problem, algorithm))) > 1
+        if name != OWN
+        and len(np.intersect1d(runs.seeds(problem, name), runs.seeds(problem, OWN))) > 1
     ]
     if not others:
         return {}
-    p = [compare(runs, problem, algorithm, name, metric)[0] for name in others]  # type: ignore[arg-type]
+    p = [compare(runs, problem, OWN, name, metric)[0] for name in others]  # type: ignore[arg-type]
     adjusted = statistics.benjamini_hochberg(p)
     return {name: (float(a), float(b)) for name, a, b in zip(others, p, adjusted, strict=True)}

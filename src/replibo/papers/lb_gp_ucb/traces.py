@@ -139,7 +139,7 @@ def theta0_of(runs: Runs, problem: str, algorithm: str) -> Array:
     return diagnostic(runs, problem, algorithm, "theta0")[:, 0]
 
 
-def oracle_length_scale(runs: Runs, problem: str, given: float | None) -> float | None:
+def oracle_length_scale(runs: Runs, problem: str, given: float | None = None) -> float | None:
     """θ̂*: ``given``, or that of the config's oracle for this problem; None where there is none."""
     if given is not None or "oracle" not in runs.entry.algorithms:
         return given

@@ -58,7 +58,6 @@ def pattern_of_table_2(
     runs: Runs,
     *,
     problems: Sequence[str],
-    algorithm: str = "neural_bo",
     baselines: Sequence[str] = BASELINES,
     pooled: bool = False,
 ) -> list[Comparison]:
@@ -68,11 +67,10 @@ def pattern_of_table_2(
     whichever of them a claim is about.
 
     Args:
-        algorithm: which of our algorithms stands for the paper's NeuralBO.
         baselines: one that was not run is an open cell.
         pooled: the t-test with equal variances instead of Welch's.
     """
-    cells = _cells_of(runs, problems, algorithm, baselines, pooled)
+    cells = _cells_of(runs, problems, baselines, pooled)
     return _counted(
         [
             (_outcome(cell), runs.entry.problems[cell.problem].label, _shown(runs, cell))
@@ -117,19 +115,19 @@ def comparable_or_better(
                 runs.entry.problems[cell.problem].label,
                 f"{label_of(runs, cell.baseline)} {said(cell)}",
             )
-            for cell in _cells_of(runs, problems, "neural_bo", baselines, pooled)
+            for cell in _cells_of(runs, problems, baselines, pooled)
         ]
     )
 
 
 def _cells_of(
-    runs: Runs, problems: Sequence[str], algorithm: str, baselines: Sequence[str], pooled: bool
+    runs: Runs, problems: Sequence[str], baselines: Sequence[str], pooled: bool
 ) -> list[Cell]:
     """The cells of ``problems``, corrected in the family of all that was run of their functions."""
-    _require(runs, problems, (algorithm,))
+    _require(runs, problems, ("neural_bo",))
     functions = {function_of(problem) for problem in problems}
     family = [p for p in synthetic_problems(runs, list(T_TESTS)) if function_of(p) in functions]
-    cells = compare(runs, family, algorithm=algorithm, baselines=baselines, pooled=pooled)
+    cells = compare(runs, family, baselines=baselines, pooled=pooled)
     return [cell for cell in cells if cell.problem in problems]
 
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from replibo.config.models import COLORS, FigureEntry
-from replibo.errors import RepliboError
 from replibo.papers.common import (
     any_single_seed,
     cpu_seconds_a_query,
@@ -161,17 +160,14 @@ def highest_median_reward(
     problems: Sequence[str],
     algorithm: str,
     baselines: Sequence[str],
-    iterations: int = ITERATIONS,
 ) -> list[Comparison]:
-    """The median of ``algorithm``'s best reward after ``iterations`` is above each baseline's.
+    """The median of ``algorithm``'s best reward after `ITERATIONS`, of shorter runs at the last t, is
+    above each baseline's.
 
     For each problem and baseline the medians over the seeds that both ran are subtracted; the difference
     gets a 95 % bootstrap interval over these seeds, resampled in pairs. Supported: it lies above 0 after
     Holm's correction over the baselines (p < .025); contradicted: below 0; open: otherwise, where they
     have fewer than `LEAST_SEEDS` in common, or the baseline was not run.
-
-    Args:
-        iterations: t at which they are compared; of shorter runs the last t.
 
     Raises:
         MissingRunsError: ``algorithm`` was not run, or no baseline was.
@@ -180,18 +176,16 @@ def highest_median_reward(
     for problem in problems:
         ran_or_required(runs, problem, algorithm, baselines)
         where = (
-            f"{runs.entry.problems[problem].label}, t = {min(iterations, runs.horizon(problem))}"
+            f"{runs.entry.problems[problem].label}, t = {min(ITERATIONS, runs.horizon(problem))}"
         )
         for baseline in baselines:
-            own = _compared(runs, problem, algorithm, baseline, iterations)
+            own = _compared(runs, problem, algorithm, baseline)
             comparisons.append(dataclasses.replace(own, ours=f"{where}: {own.ours}"))
             where = runs.entry.problems[problem].label  # t is said once
     return decided(comparisons, (1 - CONFIDENCE) / 2)
 
 
-def _compared(
-    runs: Runs, problem: str, algorithm: str, baseline: str, iterations: int
-) -> Undecided | Comparison:
+def _compared(runs: Runs, problem: str, algorithm: str, baseline: str) -> Undecided | Comparison:
     """One baseline; open where it cannot be compared."""
     label = label_of(runs, baseline)
     if not runs.has(problem, baseline):
@@ -205,7 +199,7 @@ def _compared(
         )
     own, other = (
         values[
-            np.isin(runs.seeds(problem, name), seeds), np.searchsorted(t, iterations, "right") - 1
+            np.isin(runs.seeds(problem, name), seeds), np.searchsorted(t, ITERATIONS, "right") - 1
         ]
         for name in (algorithm, baseline)
         for t, values in [largest_so_far(runs, problem, name)]
@@ -221,35 +215,26 @@ def _compared(
 # What the best runs do
 
 
-def robot_strip(
-    runs: Runs, entry: FigureEntry, *, problem: str | None = None, snapshots: int = 5
-) -> Figure:
+SNAPSHOTS = 5
+"""Of each run, evenly spaced in time."""
+
+
+def robot_strip(runs: Runs, entry: FigureEntry) -> Figure:
     """How the best run of each method pushes: a row of snapshots of the table from above.
 
-    It is simulated again from the run's best query, without noise.
-
-    Args:
-        problem: the problem shown; the first that was run, where it is None.
-        snapshots: how many of each run, at least 2, evenly spaced in time.
+    On the first problem that was run; simulated again from the run's best query, without noise.
 
     Raises:
         RepliboError: there are no runs, or their traces hold no x.
     """
-    if snapshots < 2:
-        raise RepliboError(f"options.snapshots: must be an integer >= 2, got {snapshots}")
-    problems = shown(runs, entry)
-    if problem is None:
-        problem = next(iter(problems))
-    if problem not in problems:
-        raise RepliboError(f"problem: there are no runs of robot pushing called {problem!r}")
-    names = problems[problem]
-    figure, axes = plotting.panels(len(names), snapshots)
-    figure.set_size_inches(1.5 * snapshots, 1.75 * len(names))
+    problem, names = next(iter(shown(runs, entry).items()))
+    figure, axes = plotting.panels(len(names), SNAPSHOTS)
+    figure.set_size_inches(1.5 * SNAPSHOTS, 1.75 * len(names))
     for row, name in zip(axes, names, strict=True):
         best = runs.f(problem, name).max(axis=1)
         run = int(np.argmax(best))
         path = robot_pushing.trajectory(runs.best_queries(problem, name)[run, 0])
-        for ax, step in zip(row, snapshot_steps(path, snapshots), strict=True):
+        for ax, step in zip(row, snapshot_steps(path), strict=True):
             _draw(ax, path[: step + 1])
             box, circle = path[step, :2, :2].tolist()
             gained = robot_pushing.reward_at(box, circle)
@@ -269,7 +254,7 @@ def robot_strip(
     return plotting.finish(figure, caption)
 
 
-def snapshot_steps(path: Array, snapshots: int) -> list[int]:
+def snapshot_steps(path: Array) -> list[int]:
     """Steps from 0 to the one after which both objects lie still, evenly spaced.
 
     Args:
@@ -279,7 +264,7 @@ def snapshot_steps(path: Array, snapshots: int) -> list[int]:
     moving = np.flatnonzero(moves > STILL)
     # Where nobody touches an object: the hands' whole trajectory.
     last = int(moving[-1]) + 1 if len(moving) else len(path) - 1
-    return [int(step) for step in np.rint(np.linspace(0, last, snapshots))]
+    return [int(step) for step in np.rint(np.linspace(0, last, SNAPSHOTS))]
 
 
 def _draw(ax: Axes, path: Array) -> None:

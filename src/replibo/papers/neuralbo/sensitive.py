@@ -116,17 +116,11 @@ def sensitive_progress(runs: Runs, entry: FigureEntry) -> Figure:
     return plotting.finish(figure, caption)
 
 
-def sensitive_images(runs: Runs, entry: FigureEntry, *, columns: int = 8) -> Figure:
-    """The best images of the first runs, a row for each problem and algorithm.
-
-    Args:
-        columns: how many runs are shown, at most.
-    """
-    if columns < 1:
-        raise RepliboError(f"options.columns: must be an integer >= 1, got {columns}")
+def sensitive_images(runs: Runs, entry: FigureEntry) -> Figure:
+    """The best images of the first eight runs, a row for each problem and algorithm."""
     problems = shown(runs, entry)
     rows = [(problem, name) for problem, names in problems.items() for name in names]
-    width = min(columns, max(len(runs.seeds(*row)) for row in rows))
+    width = min(8, max(len(runs.seeds(*row)) for row in rows))
     figure, axes = plotting.panels(len(rows), width)
     figure.set_size_inches(0.8 * width + 1.2, 1.15 * len(rows))
     low, high = normalised(np.array([0, 255], np.uint8))
@@ -159,7 +153,7 @@ def sensitive_images(runs: Runs, entry: FigureEntry, *, columns: int = 8) -> Fig
     return plotting.finish(figure, caption)
 
 
-def detection(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> Table:
+def detection(runs: Runs, entry: FigureEntry) -> Table:
     """Detection rates at some N_S, the objective reached, and what a query costs."""
     ends = ("", ", low", ", high")
     of_rates = [f"Nₛ = {n}{end}" for n in SHOWN for end in ends]
@@ -169,8 +163,8 @@ def detection(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> T
     problems = shown(runs, entry)
     for problem, algorithms in problems.items():
         label = runs.entry.problems[problem].label
-        for name, found in detected_by(runs, problem, algorithms).items():
-            rates = rates_of(found, reading)
+        for name, found in detected_by(runs, problem, algorithms, 1).items():
+            rates = rates_of(found, "runs")
             value = student_interval(runs.f(problem, name).max(axis=1), CONFIDENCE)
             cells = [
                 float(end[n - 1]) if n <= len(rates.mean) else None
@@ -192,7 +186,7 @@ def detection(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> T
         cells = [cell for n in SHOWN for cell in (float(reference[n - 1]), None, None)]
         rows.append((label, f"{REFERENCE} images at random", None, None, *cells, *4 * (None,)))
     caption = (
-        f"{entry.caption} {READINGS[reading]}. {JACKKNIFE[reading]}. The objective is the largest norm "
+        f"{entry.caption} {READINGS['runs']}. {JACKKNIFE['runs']}. The objective is the largest norm "
         "of the Jacobian in a run, the mean over the runs with Student's 95 % interval. CPU seconds of "
         f"one thread, imports not counted. {about_the_models(runs, list(problems))} "
         f"{runs.note(list(problems), entry.algorithms)}"
@@ -255,8 +249,8 @@ def detection_at(
     problems: Sequence[str],
     algorithm: str,
     baselines: Sequence[str],
-    samples: int = PRINTED[0],
-    rate: float = PRINTED[1],
+    samples: int,
+    rate: float,
     reading: Reading = "runs",
 ) -> list[Comparison]:
     """``algorithm`` detects about ``rate`` of the tampered models with ``samples`` samples, and more
@@ -285,7 +279,7 @@ def detection_at(
                 f"{problem}: {samples} samples with their interval need {needed} runs of {algorithm}; "
                 f"there are {n}"
             )
-        found = detected_by(runs, problem, [algorithm, *ran])
+        found = detected_by(runs, problem, [algorithm, *ran], 1 if reading == "runs" else SAMPLES)
         if reading == "queries" and (k := found[algorithm].shape[1]) < samples:
             raise MissingRunsError(f"{problem}: {k} queries of a run are kept, {samples} needed")
         label = runs.entry.problems[problem].label

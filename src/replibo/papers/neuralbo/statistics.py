@@ -271,7 +271,7 @@ def _families(cells: Sequence[Cell]) -> str:
 
 
 def _caption(
-    runs: Runs, entry: FigureEntry, cells: Sequence[Cell], algorithm: str, pooled: bool
+    runs: Runs, entry: FigureEntry, cells: Sequence[Cell], algorithm: str, pooled: bool = False
 ) -> str:
     """What both forms of Table 2 say of the tests, with the count of cells that agree."""
     known = [cell.agrees for cell in cells if cell.agrees is not None]
@@ -329,11 +329,9 @@ def table_2(
     )
 
 
-def table_2_matrix(
-    runs: Runs, entry: FigureEntry, *, algorithm: str = "neural_bo", pooled: bool = False
-) -> Table:
-    """Table 2 at a glance: T or F of ours / of the paper's; arguments as for `table_2`."""
-    cells = _cells(runs, entry, algorithm, pooled)
+def table_2_matrix(runs: Runs, entry: FigureEntry, *, algorithm: str = "neural_bo") -> Table:
+    """Table 2 at a glance: T or F of ours / of the paper's; ``algorithm`` as for `table_2`."""
+    cells = _cells(runs, entry, algorithm)
     baselines = list(dict.fromkeys(cell.baseline for cell in cells))
     columns = ("function", "D", *(label_of(runs, name) for name in baselines), "agree")
     rows: list[tuple[object, ...]] = []
@@ -350,7 +348,7 @@ def table_2_matrix(
     columnwise = [_agreement([c for c in cells if c.baseline == name]) for name in baselines]
     rows.append(("all", None, *columnwise, _agreement(cells)))
     caption = (
-        f"{_caption(runs, entry, cells, algorithm, pooled)} Each cell: ours / the paper's; –: no test "
+        f"{_caption(runs, entry, cells, algorithm)} Each cell: ours / the paper's; –: no test "
         "(not run, or fewer than two seeds)."
     )
     return Table.of(
@@ -358,7 +356,7 @@ def table_2_matrix(
     )
 
 
-def _cells(runs: Runs, entry: FigureEntry, algorithm: str, pooled: bool) -> list[Cell]:
+def _cells(runs: Runs, entry: FigureEntry, algorithm: str, pooled: bool = False) -> list[Cell]:
     baselines = [name for name in entry.algorithms or BASELINES if name != algorithm]
     problems = synthetic_problems(runs, entry.problems)
     return compare(runs, problems, algorithm=algorithm, baselines=baselines, pooled=pooled)

@@ -150,9 +150,6 @@ def final_values(runs: Runs, entry: FigureEntry) -> Table:
 
 # The grid search for a constant: ν of NeuralBO (section 7), β of GP-UCB
 
-NU_GRID = ("neural_bo_nu_01", "neural_bo_nu_1", "neural_bo_nu_10")
-"""NeuralBO with each ν of the paper's grid {0.1, 1, 10}, run on seeds of their own."""
-
 
 def constant_of(runs: Runs, algorithm: str, parameter: str) -> float:
     """A constant of an algorithm's entry in the config.
@@ -168,7 +165,7 @@ def constant_of(runs: Runs, algorithm: str, parameter: str) -> float:
     return float(entry.parameters[parameter])
 
 
-def mean_ranks(runs: Runs, problems: Sequence[str], grid: Sequence[str] = NU_GRID) -> Array:
+def mean_ranks(runs: Runs, problems: Sequence[str], grid: Sequence[str]) -> Array:
     """The mean over the problems of each value's rank by its mean final value, 1 being the best.
 
     Problems on which not all of the grid was run do not count; all are NaN where none does.
@@ -186,7 +183,7 @@ def mean_ranks(runs: Runs, problems: Sequence[str], grid: Sequence[str] = NU_GRI
     return np.mean(ranks, axis=0) if ranks else np.full(len(grid), np.nan)
 
 
-def chosen(runs: Runs, problems: Sequence[str], grid: Sequence[str] = NU_GRID) -> str | None:
+def chosen(runs: Runs, problems: Sequence[str], grid: Sequence[str]) -> str | None:
     """The algorithm of ``grid`` with the smallest mean rank, ties go to the first; None
     where no problem has runs of the whole grid."""
     ranks = mean_ranks(runs, problems, grid)
@@ -197,8 +194,8 @@ def grid_search(
     runs: Runs,
     entry: FigureEntry,
     *,
-    grid: Sequence[str] = NU_GRID,
-    algorithm: str = "neural_bo",
+    grid: Sequence[str],
+    algorithm: str,
     parameter: str = "nu",
     symbol: str = "ν",
 ) -> Table:
