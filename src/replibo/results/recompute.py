@@ -58,11 +58,10 @@ def recompute(
         if same < min(len(before), len(after)):
             parted = f", the next differs by {abs(after[same] - before[same]):.1g}"
             today = run_identity(config.paper(paper), "paper", problem, algorithm)["code"]
-            if own.code in ("", today):
+            if own.code == today:
                 machines |= set(own.machine)
-            if own.code != today:
-                made_by = "older code" if own.code else "a code that was not recorded"
-                parted += f" ({made_by} made it)"
+            else:
+                parted += " (older code made it)"
         yield (
             f"{key}, seed {number}: {same} of {len(before)} values of f equal{parted}, "
             f"{time.process_time() - started:.1f} CPU s"
@@ -70,7 +69,7 @@ def recompute(
     yield f"{equal} of {total} runs are equal to the last bit."
     if machines - {here := block.machine()}:
         yield (
-            f"Others, not known to be of older code, were published from {'; '.join(sorted(machines))}. "
+            f"Others of this code were published from {'; '.join(sorted(machines))}. "
             f"This is {here}. On another processor the last bits of sums may differ, and an "
             "algorithm goes its own way from there."
         )

@@ -14,6 +14,7 @@ from replibo import files, paths, verdicts
 from replibo.config import load
 from replibo.config.models import Config
 from replibo.errors import RepliboError
+from replibo.threads import one_thread
 from replibo.verdicts import Verdict
 
 START, END = "<!-- verdicts: start -->", "<!-- verdicts: end -->"
@@ -112,6 +113,7 @@ def pages(config: Config) -> dict[Path, str]:
     }
 
 
+@one_thread()
 def main() -> None:
     """Copy the figures, in 256 colours, to ``figures/gallery`` and write the verdicts into the pages."""
     for name in SHOWN:

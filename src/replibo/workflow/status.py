@@ -151,8 +151,7 @@ def _published(
     runs = found.get(key)
     if runs is None or found_scale != scale or runs.queries != queries:
         return set()
-    # Where seeds were not recorded, they are the first ones.
-    seeds = set(runs.seeds.intersection(wanted) if runs.seeds else wanted[: runs.runs])
+    seeds = set(runs.seeds.intersection(wanted))
     return seeds if runs.identity == identity or seeds.issuperset(wanted) else set()
 
 
