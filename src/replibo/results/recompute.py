@@ -67,11 +67,11 @@ def recompute(
             f"{time.process_time() - started:.1f} CPU s"
         )
     yield f"{equal} of {total} runs are equal to the last bit."
-    if machines - {here := block.machine()}:
+    if machines:
         yield (
-            f"Others of this code were published from {'; '.join(sorted(machines))}. "
-            f"This is {here}. On another processor the last bits of sums may differ, and an "
-            "algorithm goes its own way from there."
+            f"Others of this code were published from {'; '.join(sorted(machines))}. This is "
+            f"{block.machine()}. On another processor, be it of the same name, the last bits of sums may "
+            "differ, and an algorithm goes its own way from there."
         )
 
 
