@@ -358,6 +358,9 @@ def test_figure_2_shows_shares_of_rounds(monkeypatch: pytest.MonkeyPatch) -> Non
     (ax,) = figure.axes
     # outlines (after the areas): ten bins a decade; MLE's are all 0.4
     outlines = [patch for patch in ax.patches if not patch.get_fill()]
+    for outline in outlines:
+        edges = np.unique(outline.get_path().vertices[:, 0])
+        np.testing.assert_allclose(edges, np.geomspace(0.001, 10, 41))
     heights = {p.get_label(): p.get_path().vertices[:, 1].max() for p in outlines}
     theta = np.array([scales("", "a_gp_ucb", seed)["length_scale"] for seed in range(10)])
     assert heights["MLE"] == pytest.approx(1.0)

@@ -153,6 +153,7 @@ def test_intervals_stay_within_0_and_1_and_end_before_the_number_of_runs():
     assert np.all(np.isnan(found.low[5:])) and not np.any(np.isnan(found.low[:5]))
     assert found.low[0] >= 0 and np.nanmax(found.high) <= 1
     assert len(rates_of(detected, "queries").mean) == 10
+    assert len(rates_of(detected[:, :7], "queries").mean) == 7  # a run that has made no more
     with pytest.raises(RepliboError, match=r"reading: must be runs or queries, got 'both'"):
         rates_of(detected, "both")
 
@@ -162,9 +163,11 @@ def test_intervals_stay_within_0_and_1_and_end_before_the_number_of_runs():
 
 def test_the_samples_are_the_best_queries():
     runs = made_runs(everything([0, 3, 7]))
-    found = paper.detected_by(runs, "sensitive", ["gp_ucb", "neural_bo"], 2)
-    assert found["gp_ucb"].shape == (3, 2, 1000)
+    found = paper.detected_by(runs, "sensitive", ["gp_ucb", "neural_bo"], "queries")
+    assert found["gp_ucb"].shape == (3, 10, 1000)
+    of_runs = paper.detected_by(runs, "sensitive", ["gp_ucb", "neural_bo"], "runs")
     for name in found:
+        np.testing.assert_array_equal(of_runs[name], found[name][:, :1])
         for i, seed in enumerate([0, 3, 7]):
             for query in (0, 1):
                 x = sample("sensitive", name, seed, query)[None]
@@ -181,7 +184,7 @@ def test_the_curves_of_the_figure(reading):
     for ax, problem in zip(figure.axes, PROBLEMS, strict=True):
         *curves, reference, printed = ax.get_lines()
         assert [curve.get_label() for curve in curves] == [name.upper() for name in ALGORITHMS]
-        found = paper.detected_by(runs, problem, list(ALGORITHMS))
+        found = paper.detected_by(runs, problem, list(ALGORITHMS), reading)
         for curve, name in zip(curves, ALGORITHMS, strict=True):
             rates = (
                 subset_rates(found[name][:, 0]) if reading == "runs" else query_rates(found[name])
@@ -265,7 +268,7 @@ def test_the_table():
         12,
         12,
     ]
-    found = paper.detected_by(runs, "sensitive", ["neural_bo"])["neural_bo"][:, 0]
+    found = paper.detected_by(runs, "sensitive", ["neural_bo"], "runs")["neural_bo"][:, 0]
     for n in (1, 2, 4, 8, 10):
         assert first[f"Nₛ = {n}"] == pytest.approx(subset_rates(found)[n - 1])
         assert first[f"Nₛ = {n}, low"] <= first[f"Nₛ = {n}"] <= first[f"Nₛ = {n}, high"]
@@ -303,7 +306,7 @@ def compare(monkeypatch, shares, seeds=range(12), **options):
     """The claim on runs whose samples detect each model with the probability ``shares``."""
     runs = made_runs({("sensitive", name): own for name, own in _seeds(shares, seeds).items()})
 
-    def detected_by(runs, problem, algorithms, queries=10):
+    def detected_by(runs, problem, algorithms, reading):
         return {
             name: generator("test", name).uniform(size=(12, 10, 1000))[
                 : len(runs.seeds(problem, name))

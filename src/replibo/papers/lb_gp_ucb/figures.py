@@ -62,7 +62,8 @@ def figure_1(
     from replibo.surrogates.length_scale_fit import fit_length_scale
 
     problem = Berkenkamp()
-    rounds, noise_variance = 20, 1e-4  # of the queries that are marked; of the standardised y
+    rounds = 20  # whose queries are marked
+    noise_variance = 1e-4  # in units of the standardised y
     x = np.asarray(points, dtype=float)
     if x.ndim != 1 or len(x) < 2 or not np.all((x >= 0) & (x <= 1)):
         raise RepliboError(

@@ -68,8 +68,7 @@ def figure_3(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> Fi
     N = np.arange(1, SAMPLES + 1)
     with_band = plotting.shaded(problems)
     for ax, (problem, algorithms) in zip(axes[0], problems.items(), strict=True):
-        queries = 1 if reading == "runs" else SAMPLES
-        for name, found in detected_by(runs, problem, algorithms, queries).items():
+        for name, found in detected_by(runs, problem, algorithms, reading).items():
             interval = rates_of(found, reading)
             own = N[: len(interval.mean)]
             ends = (interval.low, interval.high) if name in with_band else None
@@ -124,7 +123,9 @@ def sensitive_images(runs: Runs, entry: FigureEntry) -> Figure:
     figure, axes = plotting.panels(len(rows), width)
     figure.set_size_inches(0.8 * width + 1.2, 1.15 * len(rows))
     low, high = normalised(np.array([0, 255], np.uint8))
-    found = {problem: detected_by(runs, problem, names, 1) for problem, names in problems.items()}
+    found = {
+        problem: detected_by(runs, problem, names, "runs") for problem, names in problems.items()
+    }
     for axes_of_row, (problem, name) in zip(axes, rows, strict=True):
         images = upscaled(runs, problem, runs.best_queries(problem, name)[:, 0])
         labels = classifier_of(runs, problem).labels(images)
@@ -163,7 +164,7 @@ def detection(runs: Runs, entry: FigureEntry) -> Table:
     problems = shown(runs, entry)
     for problem, algorithms in problems.items():
         label = runs.entry.problems[problem].label
-        for name, found in detected_by(runs, problem, algorithms, 1).items():
+        for name, found in detected_by(runs, problem, algorithms, "runs").items():
             rates = rates_of(found, "runs")
             value = student_interval(runs.f(problem, name).max(axis=1), CONFIDENCE)
             cells = [
@@ -279,7 +280,7 @@ def detection_at(
                 f"{problem}: {samples} samples with their interval need {needed} runs of {algorithm}; "
                 f"there are {n}"
             )
-        found = detected_by(runs, problem, [algorithm, *ran], 1 if reading == "runs" else SAMPLES)
+        found = detected_by(runs, problem, [algorithm, *ran], reading)
         if reading == "queries" and (k := found[algorithm].shape[1]) < samples:
             raise MissingRunsError(f"{problem}: {k} queries of a run are kept, {samples} needed")
         label = runs.entry.problems[problem].label

@@ -155,10 +155,11 @@ def upscaled(runs: Runs, problem: str, x: Array) -> Array:
 
 
 def detected_by(
-    runs: Runs, problem: str, algorithms: Sequence[str], queries: int = SAMPLES
+    runs: Runs, problem: str, algorithms: Sequence[str], reading: Reading
 ) -> dict[str, Detected]:
-    """Which of the tampered models the best queries of each run detect, ``seeds x queries x models``
-    (all queries, where a run has fewer)."""
+    """Which of the tampered models the best queries of each run detect, ``seeds x queries x models``: as
+    many queries as the reading takes of a run, one or 10 (all, where a run has fewer)."""
+    queries = SAMPLES if reading == "queries" else 1
     x = {name: runs.best_queries(problem, name)[:, :queries] for name in algorithms}
     images = np.concatenate([best.reshape(-1, best.shape[2]) for best in x.values()])
     found = _detections(runs, problem, images)
