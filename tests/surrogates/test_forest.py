@@ -1,9 +1,10 @@
-"""The forest's moments against scikit-learn's trees, one by one."""
+"""The forest against scikit-learn's own, tree by tree, and its moments against the trees' predictions."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestRegressor
 
 from replibo.surrogates.forest import Forest
 
@@ -14,17 +15,28 @@ def data(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return X, np.sin(5 * X.sum(axis=1)) + 0.1 * rng.standard_normal(n)
 
 
+@pytest.mark.parametrize("state", [3, 2**32 - 1])
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (2, 1), (30, 4), (100, 20)])
+def test_the_trees_are_those_of_scikit_learns_forest(n: int, d: int, state: int) -> None:
+    X, y = data(n, d)
+    y[n // 2 :] = y[n // 2]  # equal observations
+    theirs = RandomForestRegressor(40, random_state=state).fit(X, y).estimators_
+    ours = Forest(X, y, trees=40, random_state=state).trees
+    assert len(ours) == 40
+    for one, other in zip(ours, theirs, strict=True):
+        for name in ("feature", "threshold", "children_left", "children_right", "value"):
+            np.testing.assert_array_equal(getattr(one.tree_, name), getattr(other.tree_, name))
+
+
 @pytest.mark.parametrize(("n", "d"), [(1, 1), (2, 1), (30, 4), (100, 20)])
 def test_moments_are_those_of_the_trees(n: int, d: int) -> None:
     X, y = data(n, d)
     new, _ = data(25, d, seed=1)
     forest = Forest(X, y, trees=40, random_state=3)
-    assert len(forest.model.estimators_) == 40
-    predictions = np.array([[tree.predict(x[None])[0] for x in new] for tree in forest.model])
+    predictions = np.array([[tree.predict(x[None])[0] for x in new] for tree in forest.trees])
     mean, sd = forest.moments(new)
     np.testing.assert_allclose(mean, predictions.mean(axis=0), rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(sd, np.sqrt(predictions.var(axis=0)), rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(mean, forest.model.predict(new), rtol=1e-12, atol=1e-14)
     assert mean.shape == sd.shape == (25,)
 
 
@@ -32,11 +44,9 @@ def test_trees_are_grown_on_bootstrap_samples_to_the_end() -> None:
     """Each tree gives its own data exactly, and about 1 - 1/e of all data are its own."""
     X, y = data(80, 3)
     forest = Forest(X, y, trees=60, random_state=0)
-    exact = np.array([np.isclose(tree.predict(X), y, atol=1e-12) for tree in forest.model])
+    exact = np.array([np.isclose(tree.predict(X), y, atol=1e-12) for tree in forest.trees])
     assert 0.6 < exact.mean() < 0.68
     assert not np.array_equal(exact[0], exact[1])
-    for i in (0, 1):
-        assert set(forest.model.estimators_samples_[i]) <= set(np.flatnonzero(exact[i]))
 
 
 def test_random_state() -> None:

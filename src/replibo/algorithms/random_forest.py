@@ -51,7 +51,7 @@ class RandomForest(Algorithm):
         "mean": "mean over the trees at the choice, in units of the standardised y of the fit",
         "sd": "standard deviation over the trees at the choice, likewise",
     }
-    late_imports: ClassVar[tuple[str, ...]] = ("sklearn.ensemble", "replibo.surrogates.forest")
+    late_imports: ClassVar[tuple[str, ...]] = ("sklearn.tree", "replibo.surrogates.forest")
 
     def __init__(
         self,
