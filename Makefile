@@ -37,7 +37,7 @@ test: $(VENV)/installed ## style, types, lint, tests, the whole workflow at smok
 
 COUNT ?= 1000
 SEED ?= 1
-faults: $(VENV)/installed ## inject COUNT faults (SEED: where and when), compare all digests; tables: docs/results/faults.md, README.md
+faults: $(VENV)/installed ## inject COUNT faults (SEED: where and when), compare all digests; table: docs/results/faults.md, sums: README.md
 	$(BIN)/python tests/faults --count $(COUNT) --seed $(SEED) --cores $(CORES) \
 	  --report docs/results/faults.md --readme README.md
 
