@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import pickle
 import re
 from pathlib import Path
 from typing import Any
@@ -82,6 +84,19 @@ def _check(node: yaml.Node) -> None:
                 queue += [(key, depth + 1), (value, depth + 1)]
 
 
+@functools.lru_cache(maxsize=64)
+def _document(content: bytes) -> bytes:
+    """The document in a file's content, pickled: the workflow reads each file of the config several
+    times, and whoever gets it may change it."""
+    text = content.decode("utf-8")
+    _check_depth(text)
+    loader = _Loader(text)
+    node = loader.get_single_node()
+    if node is not None:
+        _check(node)
+    return pickle.dumps(loader.construct_document(node) if node is not None else None)
+
+
 def read_yaml(path: Path) -> dict[str, Any]:
     """One YAML file as a mapping.
 
@@ -91,13 +106,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     """
     content = files.read_bytes(path, LARGEST_FILE)
     try:
-        text = content.decode("utf-8")
-        _check_depth(text)
-        loader = _Loader(text)
-        node = loader.get_single_node()
-        if node is not None:
-            _check(node)
-        found = loader.construct_document(node) if node is not None else None
+        found = pickle.loads(_document(content))
     except UnicodeDecodeError:
         raise RepliboError(f"{path}: cannot be read (not UTF-8)") from None
     except yaml.YAMLError as error:
