@@ -154,6 +154,10 @@ def test_the_data_target_fetches_every_file(project: Project) -> None:
             "go_ucb has no algorithm called 'nope'; allowed: bumps_exploration_first",
         ),
         (
+            ["results/quick/go_ucb/nope/go_ucb/seeds_0-2.parquet"],
+            "go_ucb has no problem called 'nope'; allowed: f1",
+        ),
+        (
             ["results/quick/go_ucb/f1/go_ucb/seeds_9-0.parquet"],
             "results/quick/go_ucb/f1/go_ucb/seeds_9-0.parquet: must be seeds in rising order, at most ",
         ),
