@@ -66,7 +66,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("number", "status", "moments"),
     # 0: while modules are imported; else the number of queries made, of 20, of which 15 are searched for
-    [(signal.SIGTERM, 143, (0, 8, 16)), (signal.SIGINT, 130, (16,))],
+    [(signal.SIGTERM, 143, (0, 1, 8, 16)), (signal.SIGINT, 130, (16,))],
     ids=["SIGTERM", "SIGINT"],
 )
 def test_a_run_stopped_at_several_moments(

@@ -118,9 +118,8 @@ def test_an_output_reads_no_other_runs(
     entry = getattr(config.paper(paper), kind)[name]
     function = lookup.load(kind, paper, entry.function, entry.options, name)
     with monkeypatch.context() as patch:
-        patch.setattr(
-            plotting, "_make_room", lambda figure: None
-        )  # a third of the time, and not compared
+        # The layout takes a third of the time, and is not compared.
+        patch.setattr(plotting, "_make_room", lambda figure: None)
         expected = function(runs, entry, **entry.options)
     if kind == "tables":
         assert own.frame.equals(expected.frame)
@@ -135,8 +134,6 @@ def test_an_output_reads_no_other_runs(
         if name in targets.names_at(config, kind, paper, "quick"):
             few = all_pairs & set(targets.output_pairs(config, "figures", paper, name, "quick"))
             if few and few != all_pairs:
-                own = function(
-                    runs.standing_for({pair: pair for pair in few}), entry, **entry.options
-                )
-                assert misfits(own) == [], few
+                of_few = runs.standing_for({pair: pair for pair in few})
+                assert misfits(function(of_few, entry, **entry.options)) == [], few
     plt.close("all")
