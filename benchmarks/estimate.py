@@ -1,17 +1,24 @@
-"""`replibo estimate` against a real run.
+"""`replibo estimate` against a real run, or against the published ones.
 
 ``python benchmarks/estimate.py [--scale quick] [--papers go_ucb lb_gp_ucb] [--cores 2]``
+``python benchmarks/estimate.py --cut 0.05 0.25 0.5 [--papers neuralbo lb_gp_ucb] [--longest 1900]``
 
 Clones the commit of today into a temporary folder and estimates there, from what is published, what the
 papers' figures and tables need; makes them with ``snakemake --cores N``; and estimates again from the
 traces that this has made. Prints the factors, estimate over real, of the CPU time (all processes,
 Snakemake's own included) and of the wall time. That one's estimate is for free cores: where other work
 shares them, look at the third factor too, against the real CPU time divided by the cores.
+
+``--cut``: no run is made. The published profiles are cut to these shares of their queries, and the whole
+run is predicted from what is left: as another problem's, and by each law of the tail. Predicted over
+real: quantiles .1, .5 and .9 over the pairs of problem and algorithm with at least ``--longest`` queries
+(random search left out), and the sum over all of them.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
 import resource
@@ -21,6 +28,11 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+
+from replibo.workflow.estimate import timings
+from replibo.workflow.estimate.profile import Profile
 
 ESTIMATE = """
 import json, sys
@@ -36,6 +48,47 @@ print(json.dumps({"cpu": found.cpu, "wall": found.wall_seconds, "jobs": found.jo
 """
 
 
+def first_part(timing: timings.Timing, queries: int) -> timings.Timing:
+    """What is known of a run after its first ``queries``."""
+    profile = timing.profile
+    assert profile is not None
+    first = [number for number in profile.first if number <= queries]
+    until = [profile.run(number - 1).expected for number in (*first[1:], queries + 1)]
+    seconds = tuple(np.diff([0.0, *until]).tolist())
+    kept = Profile(tuple(first), seconds, queries)
+    return dataclasses.replace(timing, queries=queries, profile=kept)
+
+
+def cut(papers: list[str], share: float, longest: int) -> None:
+    """Predict the published runs of at least ``longest`` queries from their first ``share``."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for paper in papers:
+        published = {key: entries[0] for key, entries in timings.published(paper).items()}
+        for key, whole in published.items():
+            algorithm = key.partition("/")[2]
+            T = whole.queries
+            if whole.profile is None or longest > T or algorithm == "random_search":
+                continue
+            known = first_part(whole, int(share * T))
+            others = {
+                name: other
+                for name, other in published.items()
+                if name.endswith(f"/{algorithm}") and name != key
+            }
+            tail = known.run(T)
+            predicted = {"geometric mean": tail.expected, "lower": tail.low, "higher": tail.high}
+            if any(other.profile and other.queries >= T for other in others.values()):
+                predicted["as another"] = timings._carried_on(known, others, T)[0].expected
+            for way, seconds in predicted.items():
+                found.setdefault(way, []).append((seconds, whole.run(T).expected))
+    for way, pairs in found.items():
+        predicted_seconds, real = np.array(pairs).T
+        low, middle, high = np.quantile(predicted_seconds / real, [0.1, 0.5, 0.9])
+        together = predicted_seconds.sum() / real.sum()
+        of_all = f"{low:.2f}, {middle:.2f}, {high:.2f}; {together:.2f}"
+        print(f"{share:4g}  {way:14}  {of_all}  ({len(pairs)} pairs)")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
@@ -43,7 +96,13 @@ def main() -> None:
     parser.add_argument("--scale", default="quick")
     parser.add_argument("--papers", nargs="+", default=["go_ucb", "lb_gp_ucb"])
     parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--cut", type=float, nargs="+", metavar="SHARE", default=[])
+    parser.add_argument("--longest", type=int, default=240)
     options = parser.parse_args()
+    for share in options.cut:
+        cut(options.papers, share, options.longest)
+    if options.cut:
+        return
     root = Path(__file__).parents[1]
     with tempfile.TemporaryDirectory() as name:
         clone = Path(name, "replibo")

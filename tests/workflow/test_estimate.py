@@ -141,8 +141,9 @@ def test_a_run_no_longer_than_the_measured_ones_costs_what_its_queries_cost(
         (lambda n: 0.3 + 0.0 * n, "both"),  # constant
         (lambda n: 0.01 * n**1.7, "low"),  # a power law: found by the one
         (lambda n: 0.4 + 0.0002 * n**2, "high"),  # a fixed part and a square: by the other
+        (lambda n: 0.1 + 0.002 * n + 0.0001 * n**2, "high"),  # with a part that is linear
     ],
-    ids=["constant", "power", "fixed and square"],
+    ids=["constant", "power", "fixed and square", "quadratic"],
 )
 def test_extrapolation_finds_the_laws_it_is_made_of(cost: Law, bound: str) -> None:
     found = timing(entry(cost))

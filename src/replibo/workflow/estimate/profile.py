@@ -63,21 +63,20 @@ class Profile:
         """The queries beyond the measured ones.
 
         Two laws are fitted to the mean time of a query in the last bins: a power law, which a fixed
-        part of the time makes too flat, and a fixed part plus one that grows with the square, which
-        noise makes too steep. Their geometric mean is expected, and they are its bounds. On the
-        LB-GP-UCB paper's 74 measured pairs of problem and algorithm (T = 250, 10 or 20 runs), the
-        predicted time of the whole run was, as a share of the real one:
+        part of the time makes too flat, and a quadratic one whose parts are a surrogate's (what does not
+        grow, what grows with the observations as a training does, and with their square as a variance
+        does), which noise makes too steep. Their geometric mean is expected, and they are its bounds.
+        On the published runs of NeuralBO's and LB-GP-UCB's problems with 240 queries or more, cut to
+        a share of them, the predicted time of the whole run was, as a share of the real one (quantiles
+        .1, .5 and .9; all runs together; `benchmarks/estimate.py --cut`):
 
-        ======= ==================== ==================== ====================
-        from    power law            square               geometric mean
-        ======= ==================== ==================== ====================
-        T = 20  0.13 to 1.51         0.16 to 7.47         0.16 to 3.35
-        T = 60  0.29 to 1.17         0.57 to 2.12         0.45 to 1.56
-        T = 120 0.56 to 1.05         0.69 to 1.31         0.65 to 1.16
-        ======= ==================== ==================== ====================
-
-        and of the sum over all pairs 0.89, 0.84 and 0.94 for the geometric mean (the mean query's
-        time, of T = 60: 0.69).
+        ==== ====================== ====================== ======================
+        cut  the lower              the higher             geometric mean
+        ==== ====================== ====================== ======================
+        0.25 0.49, 0.85, 1.29; 0.82 0.67, 1.04, 2.16; 1.09 0.58, 0.93, 1.52; 0.93
+        0.33 0.63, 0.93, 1.30; 0.91 0.79, 1.23, 1.87; 1.17 0.72, 1.05, 1.51; 1.03
+        0.5  0.76, 0.93, 1.22; 0.93 0.84, 1.02, 1.39; 1.04 0.80, 0.98, 1.27; 0.98
+        ==== ====================== ====================== ======================
         """
         ends = (*self.first[1:], self.queries + 1)
         bins = [
@@ -86,11 +85,13 @@ class Profile:
         ][1:] or [((self.queries + 1) / 2, sum(self.seconds) / self.queries, self.queries)]
         bins = [(n, max(cost, 1e-9), width) for n, cost, width in bins]
         slope, level = _power_law(bins, self.queries)
-        fixed, square = _fixed_and_square(bins, self.queries)
         # The sum over the queries, by their integral.
         a, b = self.queries + 0.5, queries + 0.5
         flat = level * (b ** (slope + 1) - a ** (slope + 1)) / (slope + 1)
-        steep = fixed * (b - a) + square * (b**3 - a**3) / 3
+        steep = sum(
+            part * self.queries**-power * (b ** (power + 1) - a ** (power + 1)) / (power + 1)
+            for power, part in enumerate(_polynomial(bins, self.queries))
+        )
         return Seconds(math.sqrt(flat * steep), min(flat, steep), max(flat, steep))
 
 
@@ -114,22 +115,16 @@ def _power_law(bins: Sequence[tuple[float, float, int]], queries: int) -> tuple[
     return slope, math.exp(level)
 
 
-def _fixed_and_square(
+def _polynomial(
     bins: Sequence[tuple[float, float, int]], queries: int
-) -> tuple[float, float]:
-    """(a, b) of cost = a + b n², neither negative: least squares of the relative residuals."""
-    last = [item for item in bins if item[0] >= queries / 8] or list(bins[-1:])
-    weighted = sorted((n * n, cost, width / cost**2) for n, cost, width in last)
+) -> tuple[float, float, float]:
+    """(a, b, c) of cost = a + b (n/N) + c (n/N)², N = ``queries``, none negative: least squares of the
+    relative residuals over n >= N / 8."""
+    import numpy as np
+    from scipy.optimize import nnls
 
-    def total(power: int, of_cost: int) -> float:
-        return sum(w * x**power * c**of_cost for x, c, w in weighted)
-
-    s0, s1, s2, t0, t1 = total(0, 0), total(1, 0), total(2, 0), total(0, 1), total(1, 1)
-    determinant = s0 * s2 - s1 * s1
-    if len(last) > 1 and determinant > 1e-12 * s0 * s2:
-        a, b = (s2 * t0 - s1 * t1) / determinant, (s0 * t1 - s1 * t0) / determinant
-        if a >= 0 and b >= 0:
-            return a, b
-        if a < 0:
-            return 0.0, t1 / s2
-    return t0 / s0, 0.0
+    n, cost, width = np.array([item for item in bins if item[0] >= queries / 8] or bins[-1:]).T
+    weights = np.sqrt(width) / cost
+    powers = (n[:, None] / queries) ** np.arange(3)
+    a, b, c = nnls(powers * weights[:, None], cost * weights)[0]
+    return float(a), float(b), float(c)

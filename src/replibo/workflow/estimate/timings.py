@@ -358,16 +358,16 @@ def _carried_on(own: Timing, others: Mapping[str, Timing], queries: int) -> tupl
     Where it is: as the same algorithm's runs on the other problem that are longest, times what these
     took more or less up to the last measured query. Of several about as long, the one nearest in cost is
     expected, and all of them are the bounds. Where none is longer, `Profile.tail` is asked. On the
-    published runs of NeuralBO's and LB-GP-UCB's problems, cut to a share of their queries, the
-    predicted time of the whole run was, as a share of the real one (quantiles .1, .5 and .9; all runs
-    together):
+    published runs of NeuralBO's and LB-GP-UCB's problems with 240 queries or more, cut to a share of
+    them, the predicted time of the whole run was, as a share of the real one (quantiles .1, .5 and .9;
+    all runs together; `benchmarks/estimate.py --cut`):
 
     ==== ========================== ==========================
     cut  as another problem's       `Profile.tail`
     ==== ========================== ==========================
-    0.05 0.72, 1.00, 1.55; 1.06     0.37, 0.68, 3.62; 1.47
-    0.25 0.89, 1.00, 1.15; 1.04     0.59, 0.95, 1.58; 1.14
-    0.5  0.90, 1.00, 1.12; 1.01     0.80, 0.99, 1.18; 1.04
+    0.05 0.57, 1.01, 2.08; 1.04     0.02, 0.86, 1.77; 4.25
+    0.25 0.73, 0.99, 1.28; 1.00     0.58, 0.93, 1.52; 0.93
+    0.5  0.86, 0.99, 1.17; 1.00     0.80, 0.98, 1.27; 0.98
     ==== ========================== ==========================
     """
     spent = own.run(own.queries).expected
