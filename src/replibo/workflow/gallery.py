@@ -28,6 +28,7 @@ SHOWN = (
     "lb_gp_ucb/verdict_map.png",
     "go_ucb/figure_1.png",
     "go_ucb/figure_1_variants.png",
+    "go_ucb/two_bumps.png",
     "neuralbo/figure_1.png",
     "neuralbo/figure_1_centre.png",
     "neuralbo/figure_1_readings_standardised.png",
