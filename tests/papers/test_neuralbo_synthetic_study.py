@@ -392,6 +392,9 @@ def test_figure_1_of_a_single_seed_has_no_band(tmp_path: Path) -> None:
     (ax,) = figure.axes
     assert len(ax.lines) == 2 and not ax.collections
     assert "none of a single seed" in caption_of(figure)
+    assert "the best of the 3 initial points" in caption_of(figure)  # at D = 10
+    at_2 = made_runs({"levy_10": {"gp_ts": ending_in(np.array([1.0, 3.0]))}}, dim=2)
+    assert "the D + 1 initial points" in caption_of(synthetic.figure_1(at_2, output()))
     with pytest.raises(RepliboError, match="no runs on the synthetic functions; must be of dngo"):
         synthetic.figure_1(partial_runs(), output(algorithms=["dngo"]))
     with pytest.raises(RepliboError, match="no runs on the synthetic functions"):

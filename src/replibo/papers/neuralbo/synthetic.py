@@ -76,11 +76,15 @@ def figure_1(runs: Runs, entry: FigureEntry) -> Figure:
     for ax in empty:
         ax.remove()
     single = any_single_seed(runs, shown)
+    counts = {problem: runs.initial_points(problem) for problem in shown}
+    initial = " or ".join(map(str, sorted(set(counts.values()))))
+    if all(count == runs.dim(problem) + 1 for problem, count in counts.items()):
+        initial = "D + 1"
     caption = (
         f"{entry.caption} Smallest noise-free value so far, as the paper minimises: mean over the "
         f"seeds, shaded: ± one standard deviation{' (none of a single seed)' if single else ''}"
         f"{plotting.bands_of(shown)}, cut off at the function's optimum. "
-        "t = 0 is the best of the D + 1 initial points, which all methods of a seed share. "
+        f"t = 0 is the best of the {initial} initial points, which all methods of a seed share. "
         f"{runs.note(list(shown), entry.algorithms)}"
     )
     return plotting.finish(figure, caption)
