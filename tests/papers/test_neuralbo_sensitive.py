@@ -231,6 +231,17 @@ def test_what_was_not_run_is_not_drawn_and_a_single_seed_is_enough(tmp_path):
             make(small, FIGURE.model_copy(update={"algorithms": ["neural_bo"]}))
 
 
+@pytest.mark.parametrize("make", [paper.figure_3, paper.sensitive_progress])
+def test_a_panel_says_which_curves_of_the_legend_were_not_run(make):
+    sizes = everything(range(4))
+    del sizes["sensitive_softmax", "gp_ucb"]
+    figure = make(made_runs(sizes), FIGURE)
+    said = {ax.get_title(): [text.get_text() for text in ax.texts] for ax in figure.axes}
+    label = ENTRY.algorithms["gp_ucb"].label
+    assert said == {"Log-probabilities": [], "Probabilities": [f"not run: {label}"]}
+    plt.close(figure)
+
+
 def test_the_progress_starts_at_the_last_initial_point():
     runs = made_runs(everything(range(4)))
     figure = paper.sensitive_progress(runs, FIGURE)

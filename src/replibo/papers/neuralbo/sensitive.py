@@ -5,7 +5,7 @@ Gupta 2023, section 7.2.1). The rates stand in `replibo.papers.neuralbo.tamperin
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,9 +51,18 @@ from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # Figures and table
+
+
+def _head(ax: Axes, runs: Runs, problem: str, problems: Mapping[str, Sequence[str]]) -> None:
+    """The problem's label, in two lines where panels are narrow, and what of the legend it lacks."""
+    label = runs.entry.problems[problem].label
+    ax.set_title(label.replace(", ", ",\n", 1) if len(problems) > 2 else label)
+    everything = dict.fromkeys(name for names in problems.values() for name in names)
+    plotting.say_not_run(ax, runs.lacking(problem, everything))
 
 
 def figure_3(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> Figure:
@@ -76,7 +85,7 @@ def figure_3(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> Fi
         rates = reference_rates(runs, problem)
         ax.plot(N, rates, color="0.6", lw=0.8, ls=":", label="Images at random")
         ax.plot(*PRINTED, "k+", ms=8, label="Paper, NeuralBO")
-        ax.set_title(runs.entry.problems[problem].label)
+        _head(ax, runs, problem, problems)
         ax.set_xlabel("number of samples $N_S$")
         ax.set_ylabel("detection rate")
         ax.set_xlim(0.8, SAMPLES + 0.2)
@@ -102,7 +111,7 @@ def sensitive_progress(runs: Runs, entry: FigureEntry) -> Figure:
             interval = student_interval(values, CONFIDENCE)
             ends = (interval.low, interval.high) if name in plotting.shaded(problems) else None
             plotting.curve(ax, t, interval.mean, runs.entry.algorithms[name], ends)
-        ax.set_title(runs.entry.problems[problem].label)
+        _head(ax, runs, problem, problems)
         ax.set_xlabel("iteration $t$")
         ax.set_ylabel("largest value so far")
         ax.xaxis.get_major_locator().set_params(integer=True)
