@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,11 @@ def problem_label(runs: Runs, problem: str) -> str:
     """A problem's title in figures and tables; its name in the config where it has no entry."""
     known = runs.entry.problems
     return known[problem].label if problem in known else problem
+
+
+def initial_points_of(runs: Runs, problems: Iterable[str]) -> str:
+    """The number of initial points of some problems, or the numbers."""
+    return " or ".join(map(str, sorted({runs.initial_points(problem) for problem in problems})))
 
 
 def require(runs: Runs, problem: str, *algorithms: str) -> None:

@@ -83,18 +83,27 @@ def line_style(entry: AlgorithmEntry) -> dict[str, Any]:
     return style
 
 
+def in_legend(shown: Mapping[str, Sequence[str]]) -> list[str]:
+    """All algorithms of a figure, each once, in the order of the legend.
+
+    Args:
+        shown: for each problem its algorithms.
+    """
+    return list(dict.fromkeys(name for names in shown.values() for name in names))
+
+
 def shaded(shown: Mapping[str, Sequence[str]]) -> list[str]:
     """The algorithms whose curves have bands: the first four.
 
     Args:
         shown: for each problem its algorithms, in the order of the legend.
     """
-    return list(dict.fromkeys(name for names in shown.values() for name in names))[:BANDS]
+    return in_legend(shown)[:BANDS]
 
 
 def bands_of(shown: Mapping[str, Sequence[str]]) -> str:
     """Says in a caption which curves have bands; empty where all have."""
-    several = len(dict.fromkeys(name for names in shown.values() for name in names)) > BANDS
+    several = len(in_legend(shown)) > BANDS
     return " (of the first four of the legend alone)" if several else ""
 
 

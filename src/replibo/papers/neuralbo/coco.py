@@ -156,7 +156,6 @@ def figure_2(runs: Runs, entry: FigureEntry) -> Figure:
         ax.set_visible(False)
     covered = {}
     with_band = plotting.shaded(problems)
-    everything = list(dict.fromkeys(name for names in problems.values() for name in names))
     for ax, (problem, algorithms) in zip(axes.flat, problems.items(), strict=False):
         dim = runs.dim(problem)
         covered[problem], shares = common_shares(runs, problem, algorithms)
@@ -172,7 +171,7 @@ def figure_2(runs: Runs, entry: FigureEntry) -> Figure:
         ax.set_title(runs.entry.problems[problem].label)
         ax.set_xlabel(r"$\log_{10}$(evaluations / $D$)")
         ax.set_ylabel("share of targets")
-        plotting.say_not_run(ax, runs.lacking(problem, everything))
+        plotting.say_not_run(ax, runs.lacking(problem, plotting.in_legend(problems)))
     caption = (
         f"{entry.caption} Share of (function, instance, target) triples reached, 51 targets "
         f"f − f* from 10² to 10⁻⁸, up to {EVALUATIONS_PER_DIMENSION} D evaluations, initial "

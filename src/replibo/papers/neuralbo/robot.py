@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from replibo.config.models import COLORS, FigureEntry
 from replibo.papers.common import (
     any_single_seed,
     cpu_seconds_a_query,
+    initial_points_of,
     label_of,
     ran_or_required,
     runs_of_type,
@@ -104,16 +105,11 @@ def figure_5(runs: Runs, entry: FigureEntry) -> Figure:
     caption = (
         f"{entry.caption} Best reward obtained so far, higher is better: median over the seeds, shaded: "
         f"the quartiles{' (none of a single seed)' if single else ''}{plotting.bands_of(problems)}. "
-        f"t = 0 is the best of the {_initial(runs, problems)} initial points, which all methods of a "
-        f"seed share. No reward exceeds {robot_pushing.BOUND:.2f}. "
+        f"t = 0 is the best of the {initial_points_of(runs, problems)} initial points, which all "
+        f"methods of a seed share. No reward exceeds {robot_pushing.BOUND:.2f}. "
         f"{runs.note(list(problems), entry.algorithms)}"
     )
     return plotting.finish(figure, caption)
-
-
-def _initial(runs: Runs, problems: Iterable[str]) -> str:
-    """The number of initial points, or the numbers."""
-    return " or ".join(map(str, sorted({runs.initial_points(problem) for problem in problems})))
 
 
 def robot_final(runs: Runs, entry: FigureEntry) -> Table:
@@ -140,8 +136,8 @@ def robot_final(runs: Runs, entry: FigureEntry) -> Table:
                 }
             )
     caption = (
-        f"{entry.caption} Best reward obtained in T iterations and the {_initial(runs, problems)} "
-        "initial points before them, higher is better; at most "
+        f"{entry.caption} Best reward obtained in T iterations and the "
+        f"{initial_points_of(runs, problems)} initial points before them, higher is better; at most "
         f"{robot_pushing.BOUND:.2f}. Intervals: of the median, 95 % percentile bootstrap over the seeds "
         f"({RESAMPLES} resamples; with few seeds they are rough). CPU seconds of one thread, imports not "
         "counted, over the T queries; the simulation is among them. "

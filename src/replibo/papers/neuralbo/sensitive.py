@@ -61,8 +61,7 @@ def _head(ax: Axes, runs: Runs, problem: str, problems: Mapping[str, Sequence[st
     """The problem's label, in two lines where panels are narrow, and what of the legend it lacks."""
     label = runs.entry.problems[problem].label
     ax.set_title(label.replace(", ", ",\n", 1) if len(problems) > 2 else label)
-    everything = dict.fromkeys(name for names in problems.values() for name in names)
-    plotting.say_not_run(ax, runs.lacking(problem, everything))
+    plotting.say_not_run(ax, runs.lacking(problem, plotting.in_legend(problems)))
 
 
 def figure_3(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> Figure:

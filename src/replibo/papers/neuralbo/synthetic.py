@@ -18,6 +18,7 @@ from replibo.papers.common import (
     any_single_seed,
     cpu_seconds,
     cpu_seconds_a_query,
+    initial_points_of,
     label_of,
 )
 from replibo.papers.neuralbo.traces import (
@@ -76,10 +77,8 @@ def figure_1(runs: Runs, entry: FigureEntry) -> Figure:
     for ax in empty:
         ax.remove()
     single = any_single_seed(runs, shown)
-    counts = {problem: runs.initial_points(problem) for problem in shown}
-    initial = " or ".join(map(str, sorted(set(counts.values()))))
-    if all(count == runs.dim(problem) + 1 for problem, count in counts.items()):
-        initial = "D + 1"
+    by_dim = all(runs.initial_points(problem) == runs.dim(problem) + 1 for problem in shown)
+    initial = "D + 1" if by_dim else initial_points_of(runs, shown)
     caption = (
         f"{entry.caption} Smallest noise-free value so far, as the paper minimises: mean over the "
         f"seeds, shaded: ± one standard deviation{' (none of a single seed)' if single else ''}"
@@ -109,8 +108,7 @@ def draw_smallest_value(
             low = -np.inf if best is None else -float(best)
             ends = plotting.plus_minus(mean, standard_deviation(values), low)
         plotting.curve(ax, t, mean, runs.entry.algorithms[name], ends)
-    everything = dict.fromkeys(name for names in shown.values() for name in names)
-    plotting.say_not_run(ax, runs.lacking(problem, everything))
+    plotting.say_not_run(ax, runs.lacking(problem, plotting.in_legend(shown)))
 
 
 # Tables
