@@ -16,6 +16,8 @@ from replibo.config.models import Config
 from replibo.run import pairs
 
 ROOT = Path(__file__).parents[2]
+NO_NETWORK = "http://127.0.0.1:9"
+"""A proxy that is not there: the same answer where there is a network and where there is none."""
 PARTS = ("Snakefile", "workflow", "profiles", "config", "envs", "published", "src", "READINGS.md")
 
 
@@ -26,12 +28,16 @@ class Project:
     path: Path
 
     def environment(self) -> dict[str, str]:
-        """What commands in the copy see: its package, no mirror, and not the numbers of threads that
-        tests/conftest.py sets. Variables that choose a library's kernels, and with them the last
-        bits, stay: the tests' own process has them too."""
+        """What commands in the copy see: its package, no mirror, no network, and not the numbers of
+        threads that tests/conftest.py sets. Variables that choose a library's kernels, and with them
+        the last bits, stay: the tests' own process has them too."""
         left_out = ("REPLIBO_", "PYTEST_", *threads.VARIABLES)
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(left_out)}
-        return {**kept, "PYTHONPATH": str(self.path / "src")}
+        kept = {
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith(left_out) and not key.lower().endswith("_proxy")
+        }
+        return {**kept, "PYTHONPATH": str(self.path / "src"), "https_proxy": NO_NETWORK}
 
     def run(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run a command in the copy, with the copy's package and no mirror."""
