@@ -31,7 +31,7 @@ class GpUcbMle(Algorithm):
         kernel: of the GP; the paper's theory covers both, its released code runs Matérn-5/2.
         noise_variance: σ², in units of the standardised y.
         length_scale_start: "single", L-BFGS-B from ℓ = 0.693 only, as the released code does it;
-            "multi", from several starts and with a lower bound, as the paper says
+            "multi", from several starts, as the paper says, and with a lower bound of ours
             (`replibo.surrogates.length_scale_fit.fit_length_scale`).
         length_scale_lower_bound: in units of the cube; used by "multi" only.
         best_observed: on a cube, number of the best points observed beside which starts of the

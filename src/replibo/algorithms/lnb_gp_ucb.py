@@ -61,6 +61,6 @@ class LnbGpUcb(LbGpUcb):
         return added
 
     def _log_count(self, t: int) -> float:
-        """ln |A|, |A| = d ln g(t) (1 + ln b(t)): as in Theorem F.1, N0 itself counted as well
-        (its ln b(t) is 0 at t = 1)."""
+        """ln |A|, |A| = d ln g(t) (1 + ln b(t)): that of Theorem F.1, which has g(T) and b(T), at t, and
+        with N0 itself counted (ln b(t) is 0 at t = 1)."""
         return super()._log_count(t) + math.log1p(math.log(self.norm_growth(t)))
