@@ -209,6 +209,18 @@ def test_the_map_of_all_papers_has_a_panel_for_each(found: list[Verdict], tmp_pa
         assert len(ax.get_yticks()) == len(made_up(paper))
 
 
+def test_what_was_not_made_is_missed_in_one_line(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the gallery stays as it is."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RepliboError, match=r"^figures/published/.*\.png: not found; 'snakemake "):
+        gallery.main()
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(RepliboError, match=r"^results/quick/verdicts\.csv: not found; 'snakemake "):
+        page.verdict_rows("quick")
+
+
 def test_the_pages_count_each_claim_once(found: list[Verdict]) -> None:
     table = gallery.summary(found)
     papers = load.load().papers

@@ -184,6 +184,18 @@ def test_bad_input_is_said_in_a_line_of_its_own(
     assert not [text for text in said if "Traceback" in text or "common.smk" in text]
 
 
+def test_a_config_file_holds_its_own_paper_alone(project: Project) -> None:
+    path = project.path / "config/go_ucb.yaml"
+    before = path.read_text()
+    path.write_text("variant: mine\n" + before)
+    done = project.snakemake("-n", "quick", check=False)
+    path.write_text(before)
+    said = (done.stdout + done.stderr).splitlines()
+    assert done.returncode != 0
+    assert "replibo: config/go_ucb.yaml: has the keys go_ucb or variant; allowed: go_ucb" in said
+    assert not [line for line in said if "Traceback" in line or "common.smk" in line]
+
+
 @pytest.mark.parametrize(
     ("block", "line"),
     [

@@ -256,6 +256,22 @@ def test_a_queue_in_which_something_failed_says_so(
     assert len(tried) == len(paper_runs.stages(config, "paper"))
 
 
+@pytest.mark.parametrize(
+    ("cores", "minutes", "said"),
+    [
+        (0, None, "--cores: must be a number >= 1, got 0"),
+        (1, 0.0, "--minutes: must be a number > 0, got 0"),
+        (1, float("nan"), "--minutes: must be a number > 0, got nan"),
+    ],
+)
+def test_a_queue_without_cores_or_time_is_refused(
+    cores: int, minutes: float | None, said: str, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paper_runs, "stages", lambda config, scale: [])
+    with pytest.raises(RepliboError, match=f"^{said}$"):
+        paper_runs.carry_on(load.load(), "smoke", cores, minutes=minutes, at_once=False)
+
+
 def test_the_queue_runs_what_is_missing_and_publishes_it(small: Project, tmp_path: Path) -> None:
     command = (
         sys.executable,

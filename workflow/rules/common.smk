@@ -14,7 +14,7 @@ CONFIG = one_line(load.parse)(config)
 if workflow.is_main_process:  # a job checks its own problem and algorithm
     one_line(registry.check_all)(CONFIG)
 validate(config, "../schemas/config.schema.json")
-targets.export(CONFIG, config)
+one_line(targets.export)(CONFIG, config)
 
 MANIFEST = load_manifest()
 DATA_NAMES = {file.path: name for name, file in MANIFEST.items()}

@@ -18,7 +18,7 @@ from replibo.surrogates.biased_network import BiasedNetwork
 
 
 def growing_coefficient(t: int) -> float:
-    """√(m ln(1 + t m)), m = t/ln(t + 1): the ν of round ``t`` ≥ 1 where the files say ν = 0. It is 1.3 at
+    """√(m ln(1 + t m)), m = t/ln(t + 1): the ν of round ``t`` ≥ 1 where the files say ν = 0. It is 1.1 at
     the first round, 5.7 at the 20th and 59 at the 2,000th."""
     m = t / math.log(t + 1)
     return math.sqrt(m * math.log(1 + t * m))
@@ -34,7 +34,8 @@ class NeuralBOCompiled(NeuralBOReleased):
     best of these is asked (the gradient steps between the two samples move nothing, as the samples are
     cut off from the network); and ν = 0 stands for a coefficient that grows (`growing_coefficient`).
     The settings ``training_window`` and the batch size are read and not used: every training takes all
-    observations at once.
+    observations at once. One departure: both samples are taken at inputs in [−1, 1], where the compiled
+    code takes the first at the problem's own coordinates.
 
     Args:
         space, streams: the run's.

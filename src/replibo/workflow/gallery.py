@@ -119,13 +119,14 @@ def main() -> None:
     """Copy the figures, in 256 colours, to ``figures/gallery`` and write the verdicts into the pages."""
     for name in SHOWN:
         source = Path("figures", paths.PUBLISHED, name)
-        if source.exists():
-            target = paths.GALLERY / name.replace("/", "_")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            # A third of the bytes, for they are in the repository.
-            with Image.open(source) as picture:
-                colours = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
-                colours.save(target, optimize=True, dpi=picture.info["dpi"])
+        if not source.exists():
+            raise RepliboError(f"{source}: not found; 'snakemake --cores 2 published' makes it")
+        target = paths.GALLERY / name.replace("/", "_")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # A third of the bytes, for they are in the repository.
+        with Image.open(source) as picture:
+            colours = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+            colours.save(target, optimize=True, dpi=picture.info["dpi"])
     for path, content in pages(load.load()).items():
         with files.written_whole(path) as temporary:
             temporary.write_text(content, encoding="utf-8")

@@ -10,8 +10,8 @@ from replibo.data.manifest import load_manifest
 from replibo.workflow import terminal
 
 SCALES = {
-    "smoke": "every rule once, about a minute, no network",
-    "quick": "minutes on two cores, no network; stand-ins where data are needed",
+    "smoke": "every rule once, minutes on two cores, no network",
+    "quick": "every figure and table of the papers in small, no network; stand-ins where data are needed",
     "paper": "every number as the paper states it, real data",
     "published": "figures, tables and verdicts from the traces in published/",
 }

@@ -110,8 +110,14 @@ def write(config: Config, scale: str, index: Path) -> None:
 
 
 def verdict_rows(scale: str) -> dict[str, list[dict[str, str]]]:
-    """The verdicts' rows, a reading or control each, by claim."""
+    """The verdicts' rows, a reading or control each, by claim.
+
+    Raises:
+        RepliboError: they were not made.
+    """
     path = Path(_ending(paths.verdicts(scale), ".csv"))
+    if not path.exists():
+        raise RepliboError(f"{path}: not found; 'snakemake --cores 2 {path}' makes it")
     with path.open(encoding="utf-8", newline="") as file:
         found: dict[str, list[dict[str, str]]] = {}
         for row in csv.DictReader(file):

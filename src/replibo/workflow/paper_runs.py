@@ -129,10 +129,14 @@ def carry_on(
     """All stages, or one of everything where ``at_once``: for more cores than a stage's last runs use.
 
     Raises:
-        RepliboError: at the end, where a stage failed.
+        RepliboError: no cores or no time; or at the end, where a stage failed.
     """
+    if cores < 1:
+        raise RepliboError(f"--cores: must be a number >= 1, got {cores}")
+    if minutes is not None and not minutes > 0:
+        raise RepliboError(f"--minutes: must be a number > 0, got {minutes:g}")
     failed = []
-    deadline = time.monotonic() + 60 * minutes if minutes else float("inf")
+    deadline = float("inf") if minutes is None else time.monotonic() + 60 * minutes
     wanted = stages(config, scale)
     for stage in [list(itertools.chain(*wanted))] if at_once else wanted:
         if time.monotonic() >= deadline:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from replibo import paths
-from replibo.config.models import Config, seed_list
+from replibo.config.models import Config, PaperEntry, seed_list
 from replibo.errors import RepliboError
 from replibo.run import collect, pairs, traces
 from replibo.run.identity import (
@@ -81,15 +81,22 @@ def survey(config: Config, scale: str, papers: Sequence[str] = ()) -> list[Stand
         RepliboError: no such scale or paper; damaged published metadata.
     """
     scale = config.scale(scale)
-    return [
-        _standing(config, paper, scale, *pair)
-        for paper in papers or config.papers
-        for pair in config.paper(paper).pairs(scale)
-    ]
+    found = []
+    for paper in papers or config.papers:
+        entry = config.paper(paper)
+        known = timings.at_one_speed(entry, timings.published(paper))
+        found += [_standing(entry, paper, scale, *pair, known) for pair in entry.pairs(scale)]
+    return found
 
 
-def _standing(config: Config, paper: str, scale: str, problem: str, algorithm: str) -> Standing:
-    entry = config.paper(paper)
+def _standing(
+    entry: PaperEntry,
+    paper: str,
+    scale: str,
+    problem: str,
+    algorithm: str,
+    known: timings.Timings,
+) -> Standing:
     settings = entry.settings(scale, problem, algorithm)
     wanted, queries = entry.seeds(scale, problem, algorithm), entry.queries(settings)
     pair = {"scale": scale, "paper": paper, "problem": problem, "algorithm": algorithm}
@@ -109,9 +116,8 @@ def _standing(config: Config, paper: str, scale: str, problem: str, algorithm: s
         if made_as == identity:
             here = True
             finished |= seeds.intersection(wanted)
-    known = dict(timings.published(paper))
     if here and f"{problem}/{algorithm}" not in known:
-        known |= _measured(folder)
+        known = {**known, **_measured(folder)}
     one = timings.cost_in_paper(entry, known, problem, algorithm, queries, 1)
     each = one.seconds.expected if one else None
     running, left, done = set(), [], len(finished) * (each or 0.0)
@@ -264,7 +270,7 @@ def summary(found: Sequence[Standing], cores: int, now: datetime) -> str:
         end = now + timedelta(seconds=wall)
         text += (
             f"{sum(left) / 3600:.1f} core hours are left: {duration(wall)} on {cores} free cores, "
-            f"until {end:%Y-%m-%d %H:%M} UTC."
+            f"until {end:%Y-%m-%d %H:%M} UTC,\nby the fastest machine that published."
         )
     if unknown:
         text += f"\n{unknown} runs are not in these hours: nothing like them was ever run (?)."
