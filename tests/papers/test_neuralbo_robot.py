@@ -258,7 +258,8 @@ def test_what_was_not_run_is_open_or_missing():
     rewards = {OWN: ending([1.0, 2.0] * 3), RANDOM: ending([0.0] * 6)}
     found = compare(rewards, ("gp_ucb", "random_search"))
     assert [c.outcome for c in found] == ["open", "supported"]
-    assert found[0].ours == "Robot, t = 6: GP_UCB was not run"
+    assert found[0].ours == "Robot: GP_UCB was not run"
+    assert found[1].ours.startswith("Robot, t = 6: NEURAL_BO")
     (found,) = compare({OWN: ending([1.0] * 6), GP: ending([5.0] * 5)})
     assert (found.outcome, found.ours) == (
         "open",

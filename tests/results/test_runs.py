@@ -201,6 +201,11 @@ def test_runs_of_one_problem_are_read_up_to_the_shortest_of_them(
     assert not alone.cut_for_others([long])
     assert both.of([long]).horizon("f1") == 12 and both.of([long, short]) is both
     assert dataclasses.replace(both, left_out="x").of([long]).left_out == "x"
+    # the same of runs that stand for others
+    other = ("f1", "gp_ei")
+    standing = both.standing_for({other: long, short: short})
+    assert standing.of([other, short]) is standing
+    assert np.array_equal(standing.of([other]).f(*other), alone.f(*long))
     path = Path("results/smoke/go_ucb/f1/random_search/seeds_0-1.parquet")
     for runs, T in ((both, 8), (alone, 12)):
         best = runs.best_queries(*long)

@@ -75,6 +75,7 @@ class Runs:
         table: the long table.
         left_out: what an output should show and these runs lack, for captions.
         read_alone: reads the runs of some pairs and of no others, for `of`.
+        stood_for: of `standing_for` the runs that it took, and which of them stands for which, for `of`.
     """
 
     entry: PaperEntry
@@ -82,6 +83,7 @@ class Runs:
     table: pa.Table
     left_out: str = ""
     read_alone: Callable[[tuple[Pair, ...]], Runs] | None = None
+    stood_for: tuple[Runs, Mapping[Pair, Pair]] | None = None
 
     @functools.cached_property
     def _groups(self) -> dict[Pair, pa.Table]:
@@ -143,6 +145,7 @@ class Runs:
             {**metadata, "problems": facts, "timings": timings, "changed_config": changed},
             pa.concat_tables(parts) if parts else self.table.slice(0, 0),
             self.left_out,
+            stood_for=(self, pairs),
         )
 
     def cut_for_others(self, pairs: Iterable[Pair]) -> bool:
@@ -164,6 +167,11 @@ class Runs:
         """These runs; or, where another algorithm's shorter ones cut them here, those of ``pairs`` alone,
         in full."""
         own = tuple(dict.fromkeys(pair for pair in pairs if self.has(*pair)))
+        if self.stood_for is not None:
+            taken, given = self.stood_for
+            standing = {pair: given[pair] for pair in own}
+            whole = taken.of(standing.values())
+            return self if whole is taken else whole.standing_for(standing)
         if self.read_alone is None or not self.cut_for_others(own):
             return self
         return dataclasses.replace(self.read_alone(own), left_out=self.left_out)

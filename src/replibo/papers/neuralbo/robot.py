@@ -157,8 +157,8 @@ def highest_median_reward(
     algorithm: str,
     baselines: Sequence[str],
 ) -> list[Comparison]:
-    """The median of ``algorithm``'s best reward after `ITERATIONS`, of shorter runs at the last t, is
-    above each baseline's.
+    """The median of ``algorithm``'s best reward after `ITERATIONS`, of shorter runs at the last t that
+    both have, is above each baseline's.
 
     For each problem and baseline the medians over the seeds that both ran are subtracted; the difference
     gets a 95 % bootstrap interval over these seeds, resampled in pairs. Supported: it lies above 0 after
@@ -171,13 +171,14 @@ def highest_median_reward(
     comparisons: list[Undecided | Comparison] = []
     for problem in problems:
         ran_or_required(runs, problem, algorithm, baselines)
-        where = (
-            f"{runs.entry.problems[problem].label}, t = {min(ITERATIONS, runs.horizon(problem))}"
-        )
+        said = None
         for baseline in baselines:
-            own = _compared(runs, problem, algorithm, baseline)
+            both = runs.of([(problem, algorithm), (problem, baseline)])
+            own = _compared(both, problem, algorithm, baseline)
+            where, t = both.entry.problems[problem].label, min(ITERATIONS, both.horizon(problem))
+            if both.has(problem, baseline) and t != said:
+                where, said = f"{where}, t = {t}", t
             comparisons.append(dataclasses.replace(own, ours=f"{where}: {own.ours}"))
-            where = runs.entry.problems[problem].label  # t is said once
     return decided(comparisons, (1 - CONFIDENCE) / 2)
 
 
