@@ -252,8 +252,8 @@ def cost_of_a_round(
         late = n >= since
         if late.sum() < 3:
             raise MissingRunsError(
-                f"the runs of {label_of(runs, algorithm)} on {problem_label(runs, problem)} end too soon "
-                f"beyond n = {since} to say how their time grows"
+                f"no CPU times of {label_of(runs, algorithm)} on {problem_label(runs, problem)} far "
+                f"beyond n = {since}"
             )
         slope = np.polyfit(np.log(n[late]), np.log(seconds[late]), 1)[0]
         text = (
