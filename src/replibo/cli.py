@@ -226,9 +226,9 @@ def _estimate(options: argparse.Namespace) -> str:
 
 def _status(options: argparse.Namespace) -> str:
     from replibo.workflow import status
+    from replibo.workflow.estimate.plan import check_cores
 
-    if options.cores < 1:
-        raise RepliboError(f"--cores: must be a number >= 1, got {options.cores}")
+    check_cores(options.cores)
     config = _load(options)
     if options.watch:
         status.watch(config, options.scale, options.papers, options.cores)

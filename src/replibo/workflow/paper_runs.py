@@ -6,7 +6,6 @@ go on from their journals, so the command may be stopped at any time and given a
 
 from __future__ import annotations
 
-import argparse
 import fnmatch
 import itertools
 import os
@@ -19,11 +18,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from replibo import paths, stopping
+from replibo.arguments import Parser
 from replibo.config import load
 from replibo.config.models import Config, seed_list
 from replibo.errors import RepliboError
 from replibo.results import merge
 from replibo.workflow import status
+from replibo.workflow.estimate.plan import check_cores
 
 # The cheapest verdicts first: of each stage a paper and patterns of its problems. What no pattern names
 # is the last stage.
@@ -131,8 +132,7 @@ def carry_on(
     Raises:
         RepliboError: no cores or no time; or at the end, where a stage failed.
     """
-    if cores < 1:
-        raise RepliboError(f"--cores: must be a number >= 1, got {cores}")
+    check_cores(cores)
     if minutes is not None and not minutes > 0:
         raise RepliboError(f"--minutes: must be a number > 0, got {minutes:g}")
     failed = []
@@ -167,7 +167,7 @@ def take_out(scale: str, folder: Path) -> None:
 
 def main() -> None:
     """The command."""
-    parser = argparse.ArgumentParser(prog="paper_runs", description=__doc__)
+    parser = Parser(prog="paper_runs", description=__doc__)
     parser.add_argument("--cores", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--scale", default="paper")
     parser.add_argument("--minutes", type=float, help="stop after so long; journals stay")

@@ -118,6 +118,12 @@ KINDS: dict[str, OutputKind] = {"figure": "figures", "table": "tables"}
 """For each kind of job the key of its entries in the config."""
 
 
+def check_cores(cores: int) -> None:
+    """Raise a `RepliboError` unless there is a core."""
+    if cores < 1:
+        raise RepliboError(f"--cores: must be a number >= 1, got {cores}")
+
+
 def makespan(needs: Mapping[Job, Sequence[Job]], seconds: Mapping[Job, float], cores: int) -> float:
     """Seconds from the first job's start to the last one's end on ``cores`` cores.
 

@@ -13,7 +13,7 @@ from replibo.config.models import Config, seed_list
 from replibo.errors import RepliboError
 from replibo.run.progress import duration
 from replibo.workflow import terminal
-from replibo.workflow.estimate.plan import Job, Plan, makespan
+from replibo.workflow.estimate.plan import Job, Plan, check_cores, makespan
 from replibo.workflow.estimate.profile import NOTHING, Seconds
 from replibo.workflow.estimate.timings import (
     Cost,
@@ -108,8 +108,7 @@ def estimate(
     Raises:
         RepliboError: there is no such target; a scale is given with targets that have one; ``cores`` < 1.
     """
-    if cores < 1:
-        raise RepliboError(f"--cores: must be a number >= 1, got {cores}")
+    check_cores(cores)
     others = [target for target in targets if target not in config.papers]
     if scale and others:
         raise RepliboError(
