@@ -6,6 +6,7 @@ go on from their journals, so the command may be stopped at any time and given a
 
 from __future__ import annotations
 
+import argparse
 import fnmatch
 import itertools
 import os
@@ -18,7 +19,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from replibo import paths, stopping
-from replibo.arguments import Parser
 from replibo.config import load
 from replibo.config.models import Config, seed_list
 from replibo.errors import RepliboError
@@ -167,7 +167,7 @@ def take_out(scale: str, folder: Path) -> None:
 
 def main() -> None:
     """The command."""
-    parser = Parser(prog="paper_runs", description=__doc__)
+    parser = argparse.ArgumentParser(prog="paper_runs", description=__doc__)
     parser.add_argument("--cores", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--scale", default="paper")
     parser.add_argument("--minutes", type=float, help="stop after so long; journals stay")
