@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
 import shutil
 import subprocess
@@ -14,6 +16,8 @@ import pytest
 from replibo import threads
 from replibo.config.models import Config
 from replibo.run import pairs
+
+from .warm import Warm
 
 ROOT = Path(__file__).parents[2]
 NO_NETWORK = "http://127.0.0.1:9"
@@ -45,13 +49,13 @@ class Project:
         done = subprocess.run(
             arguments, cwd=self.path, env=environment, capture_output=True, text=True
         )
-        if check and done.returncode:
-            raise AssertionError(f"{arguments}\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}")
-        return done
+        return _checked(done, check)
 
     def snakemake(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """Run Snakemake in the copy."""
-        return self.run(sys.executable, "-m", "snakemake", *arguments, check=check)
+        """Run Snakemake in the copy; what only says what it would do, in a process forked off a warm one."""
+        if "-n" not in arguments:
+            return self.run(sys.executable, "-m", "snakemake", *arguments, check=check)
+        return _checked(warm().run(arguments, self.path, self.environment()), check)
 
     def replibo(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run replibo in the copy."""
@@ -70,6 +74,22 @@ class Project:
         text = path.read_text(encoding="utf-8")
         assert old in text, f"{name} does not hold {old!r}"
         path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def _checked(
+    done: subprocess.CompletedProcess[str], check: bool
+) -> subprocess.CompletedProcess[str]:
+    if check and done.returncode:
+        raise AssertionError(f"{done.args}\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}")
+    return done
+
+
+@functools.cache
+def warm() -> Warm:
+    """One for all tests of a process."""
+    made = Warm()
+    atexit.register(made.close)
+    return made
 
 
 def make_project(path: Path) -> Project:

@@ -9,7 +9,7 @@ original model's. What the paper leaves open stands at the arguments and constan
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -86,12 +86,18 @@ def tampering_noise(models: int = TAMPERED_MODELS) -> Iterator[Array]:
         yield rng.standard_normal((min(_AT_ONCE, models - first), PARAMETERS))
 
 
+@cache
+def _noise(models: int) -> tuple[Array, ...]:
+    """`tampering_noise`, kept: figures, tables and claims ask about many images of the same models."""
+    return tuple(tampering_noise(models))
+
+
 def tampered_labels(
     classifier: DigitClassifier, sd: float, images: Array, models: int = TAMPERED_MODELS
 ) -> Labels:
     """The top-1 labels that tampered models give ``n x 784`` images, ``models x n``."""
     found = []
-    for noise in tampering_noise(models):
+    for noise in _noise(models):
         W1, b1, W2, b2 = layers(classifier.parameters + sd * noise)
         hidden = np.maximum(np.einsum("mhp,np->mnh", W1, images, optimize=True) + b1[:, None], 0)
         logits = hidden @ W2.transpose(0, 2, 1) + b2[:, None]

@@ -11,9 +11,9 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from replibo.config.models import Pair
 from replibo.errors import RepliboError
 from replibo.run import arrow, collect, pairs, traces
 from replibo.run.metadata import checksum
-from replibo.run.published import PublishedRuns, pairs_of
+from replibo.run.published import pairs_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -154,25 +154,12 @@ def write(
 
 
 def rows(paper: str, wanted: Collection[Pair], metadata: dict[str, Any]) -> list[pa.Table]:
-    """The published rows of some problems and algorithms, whole, file by file.
+    """The published rows of some problems and algorithms, whole: of each in each of its files.
 
     Raises:
         RepliboError: a file is missing or damaged.
     """
-    import pyarrow.compute as pc
-
-    folder = Path(paths.PUBLISHED, paper)
-    parts = []
-    for name, digest in metadata["files"].items():
-        if not any(pairs.holds(name, *pair) for pair in wanted):
-            continue
-        content = _decoded(_as_published(folder / name, digest))
-        problem = content["problem"][0].as_py()
-        names = sorted(algorithm for own, algorithm in wanted if own == problem)
-        parts.append(
-            content.filter(pc.is_in(content["algorithm"].cast("string"), arrow.strings(names)))
-        )
-    return parts
+    return [own.rows() for own in _parts(paper, wanted, metadata)]
 
 
 def _as_published(path: Path, digest: str) -> bytes:
@@ -189,13 +176,63 @@ def _as_published(path: Path, digest: str) -> bytes:
     return content
 
 
+class _Part(NamedTuple):
+    """The rows of one problem and algorithm in one published file.
+
+    Attributes:
+        path, digest: the file, and what its content must have.
+        changed: when it was, in nanoseconds; what was read of it is remembered as long as it was not,
+            for the claims read some files dozens of times.
+    """
+
+    path: Path
+    digest: str
+    changed: int
+    problem: str
+    algorithm: str
+
+    def rows(self) -> pa.Table:
+        """All of them."""
+        return _decoded(self.path, self.digest, self.changed)[self.algorithm]
+
+
 @functools.cache
-def _decoded(content: bytes) -> pa.Table:
-    """The rows of a published file. Remembered: the claims read some files dozens of times."""
+def _until(part: _Part, horizon: int, kept: int) -> pa.Table:
+    """Its rows up to a round, with x of each run's ``kept`` best queries up to there."""
+    return collect.until(part.rows(), horizon, kept)
+
+
+def _parts(paper: str, wanted: Collection[Pair], metadata: Mapping[str, Any]) -> Iterator[_Part]:
+    """Where the published rows of some problems and algorithms stand.
+
+    Raises:
+        RepliboError: a file is missing or damaged.
+    """
+    problems = {problem for problem, _ in wanted}
+    for name, digest in metadata["files"].items():
+        problem = name.partition(".")[0]
+        if problem in problems and any(pairs.holds(name, *pair) for pair in wanted):
+            path = Path(paths.PUBLISHED, paper, name)
+            changed = path.stat().st_mtime_ns if path.is_file() else 0
+            for algorithm in _decoded(path, digest, changed):
+                if (problem, algorithm) in wanted:
+                    yield _Part(path, digest, changed, problem, algorithm)
+
+
+@functools.cache
+def _decoded(path: Path, digest: str, changed: int) -> dict[str, pa.Table]:
+    """The rows of each algorithm in a published file, as it was ``changed`` last (`_Part`)."""
     import pyarrow as pa
+    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    return pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
+    reader = pa.BufferReader(_as_published(path, digest))
+    content = pq.ParquetFile(reader).read(use_threads=False)
+    algorithms = content["algorithm"].cast("string")
+    return {
+        name: content.filter(pc.equal(algorithms, arrow.scalar(name)))
+        for name in pc.unique(algorithms).to_pylist()
+    }
 
 
 def read(paper: str, wanted: Collection[Pair]) -> pa.Table:
@@ -211,40 +248,30 @@ def read(paper: str, wanted: Collection[Pair]) -> pa.Table:
     import pyarrow as pa
 
     metadata = pairs.published_metadata(paper)
-    found = {key: own for key, own in pairs_of(metadata).items() if tuple(key.split("/")) in wanted}
-    problems = dict(metadata["problems"])
-    shortest: dict[str, int] = {}
-    for key, own in found.items():
-        problem = key.partition("/")[0]
-        shortest[problem] = min(own.horizon, shortest.get(problem, own.horizon))
-    for problem, horizon in shortest.items():
-        problems[problem] = {**problems[problem], "horizon": horizon}
+    known = {
+        name: {key: own for key, own in metadata[name].items() if tuple(key.split("/")) in wanted}
+        for name in ("pairs", "timings")
+    }
+    found = pairs_of(metadata | known)
+    problems, different = {}, set()
+    for problem in dict.fromkeys(key.partition("/")[0] for key in found):
+        own = [found[key] for key in found if key.startswith(f"{problem}/")]
+        lengths = {runs.horizon for runs in own}
+        problems[problem] = {**metadata["problems"][problem], "horizon": min(lengths)}
+        if len(lengths) > 1 or any(len(runs.best_at) > 1 for runs in own):
+            different.add(problem)
     changed = any(own.changed_config for own in found.values())
-    metadata = {**metadata, "problems": problems, "changed_config": changed}
+    metadata = metadata | known | {"problems": problems, "changed_config": changed}
     parts = []
-    for part in rows(paper, wanted, metadata):
-        problem = part["problem"][0].as_py() if len(part) else ""
-        lengths = {own.horizon for key, own in found.items() if key.startswith(f"{problem}/")}
-        kept = [own.best_at for key, own in found.items() if key.startswith(f"{problem}/")]
-        if len(lengths) > 1 or any(len(best_at) > 1 for best_at in kept):
-            part = _cut(part, found, problems[problem])
-        parts.append(part)
+    for part in _parts(paper, wanted, metadata):
+        if part.problem in different:
+            horizon = problems[part.problem]["horizon"]
+            known_x = horizon in found[f"{part.problem}/{part.algorithm}"].best_at
+            kept = problems[part.problem].get("kept_queries", 1) if known_x else 0
+            parts.append(_until(part, horizon, kept))
+        else:
+            parts.append(part.rows())
     if not parts:
         return traces.nothing(metadata)
     table = pa.concat_tables(parts, promote_options="default").unify_dictionaries()
     return table.replace_schema_metadata({traces.METADATA_KEY: json.dumps(metadata)})
-
-
-def _cut(table: pa.Table, found: Mapping[str, PublishedRuns], facts: Mapping[str, Any]) -> pa.Table:
-    """The runs of one problem up to its horizon, with x of their best queries up to there; null where
-    these were not kept."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    horizon, problem = facts["horizon"], table["problem"][0].as_py()
-    parts = []
-    for algorithm in pc.unique(table["algorithm"]).to_pylist():
-        own = table.filter(pc.equal(table["algorithm"], arrow.scalar(algorithm)))
-        known = horizon in found[f"{problem}/{algorithm}"].best_at
-        parts.append(collect.until(own, horizon, facts.get("kept_queries", 1) if known else 0))
-    return pa.concat_tables(parts)

@@ -49,12 +49,11 @@ def files(config: Config, paper: str, scale: str, pairs: Iterable[Pair]) -> list
 def published_files(paper: str, pairs: Iterable[Pair]) -> list[str]:
     """The metadata of a paper's published traces, and the files that hold those of ``pairs``."""
     found = [paths.published_metadata(paper)]
+    known: dict[str, list[Path]] = {}
     for problem, algorithm in pairs:
-        found += [
-            path
-            for path in paths.published_traces(paper, problem)
-            if holds(path.name, problem, algorithm)
-        ]
+        if problem not in known:
+            known[problem] = paths.published_traces(paper, problem)
+        found += [path for path in known[problem] if holds(path.name, problem, algorithm)]
     return [str(path) for path in dict.fromkeys(found)]
 
 
