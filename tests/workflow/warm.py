@@ -16,7 +16,6 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 IMPORTED = (
     *("snakemake.cli", "snakemake.report", "snakemake.persistence.file"),
@@ -72,7 +71,7 @@ def _serve() -> None:
 
 def _become(
     arguments: list[str], folder: str, environment: dict[str, str], texts: list[str]
-) -> Any:
+) -> None:
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)

@@ -7,7 +7,7 @@ import functools
 import itertools
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -84,9 +84,6 @@ class Runs:
     left_out: str = ""
     read_alone: Callable[[tuple[Pair, ...]], Runs] | None = None
     stood_for: tuple[Runs, Mapping[Pair, Pair]] | None = None
-    _columns: dict[tuple[str, str, str], Array] = field(
-        default_factory=dict, init=False, repr=False
-    )
 
     @functools.cached_property
     def _groups(self) -> dict[Pair, pa.Table]:
@@ -204,16 +201,11 @@ class Runs:
         ]
 
     def _column(self, problem: str, algorithm: str, name: str) -> Array:
-        """A column, ``seeds x queries``, not to be written to."""
-        key = problem, algorithm, name
-        if key not in self._columns:
-            rows = self._groups[problem, algorithm]
-            seeds = arrow.values(rows["seed"])
-            order = np.lexsort((arrow.values(rows["t"]), seeds))
-            values = arrow.values(rows[name])[order].reshape(len(np.unique(seeds)), -1)
-            values.flags.writeable = False  # the next reader gets the same
-            self._columns[key] = values
-        return self._columns[key]
+        rows = self._groups[problem, algorithm]
+        seeds = arrow.values(rows["seed"])
+        order = np.lexsort((arrow.values(rows["t"]), seeds))
+        values = arrow.values(rows[name])[order]
+        return values.reshape(len(np.unique(seeds)), -1)
 
     def rounds(self, problem: str, algorithm: str) -> Array:
         """The rounds t, shape ``queries``; initial points included."""
