@@ -1,6 +1,7 @@
 """CPU time of DNGO and of the random forest: a fit, a prediction, whole runs; one thread.
 
-A run asks Levy's function in the unit cube, from D + 1 initial points, default settings.
+A fit of DNGO is that of one run, alone and in a block whose runs train together. A run asks Levy's
+function in the unit cube, from D + 1 initial points, default settings.
 """
 
 # ruff: noqa: E402  (the threads are set before the imports)
@@ -25,9 +26,11 @@ from replibo.algorithms.random_forest import RandomForest
 from replibo.streams import RunStreams, generator
 from replibo.surrogates.bayesian_linear_regression import BayesianLinearRegression
 from replibo.surrogates.forest import Forest
-from replibo.surrogates.tanh_network import TanhNetwork
+from replibo.surrogates.tanh_network import TanhNetwork, train_together
 
 CANDIDATES, STEPS = 512, 5000
+BLOCKS = (1, 5, 10, 24)
+"""Runs that train together."""
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -77,28 +80,33 @@ def main() -> None:
     for method in (Dngo, RandomForest):
         run(method, 2, 5)
 
-    print(f"{'CPU, one thread, D = ' + str(dim):<24}{'n':>6}{'fit s':>9}{'per 512 ms':>12}")
+    print(f"{'CPU, one thread, D = ' + str(dim):<34}{'n':>6}{'fit s':>9}{'per 512 ms':>12}")
     for n in arguments.sizes:
         X = rng.random((n, dim))
         y = minus_levy(X)
         y = (y - y.mean()) / y.std(ddof=1)
-        network, batches = TanhNetwork(dim, rng), max(n // 10, 1)
+        batches = max(n // 10, 1)
         epochs = max(1, STEPS // batches)  # a part of the 500, for the time of a step
-        step = seconds(partial(network.train, X, y, rng, epochs=epochs)) / (epochs * batches)
-        predicted = seconds(partial(regress, network, X, y, new))
-        label = f"DNGO ({step * 1e6:.0f} µs a step)"
-        print(f"{label:<24}{n:>6}{500 * batches * step:>9.2f}{predicted * 1e3:>12.1f}")
+        settings = {"epochs": epochs, "batch_size": 10, "learning_rate": 0.01}
+        for K in BLOCKS:
+            networks = [TanhNetwork(dim, rng) for _ in range(K)]
+            data = networks, [X] * K, [y] * K, [rng] * K
+            spent = seconds(partial(train_together, *data, **settings))
+            step = spent / (K * epochs * batches)
+            predicted = seconds(partial(regress, networks[0], X, y, new))
+            label = f"DNGO, {K} at once, {step * 1e6:.0f} µs a step"
+            print(f"{label:<34}{n:>6}{500 * batches * step:>9.2f}{predicted * 1e3:>12.1f}")
         start = time.process_time()
         forest = Forest(X, y, trees=500, random_state=0)
         fitted = time.process_time() - start
         predicted = seconds(partial(forest.moments, new))
-        print(f"{'random forest':<24}{n:>6}{fitted:>9.2f}{predicted * 1e3:>12.1f}", flush=True)
+        print(f"{'random forest':<34}{n:>6}{fitted:>9.2f}{predicted * 1e3:>12.1f}", flush=True)
 
-    print(f"\n{'run':<24}{'D':>6}{'queries':>9}{'s':>12}")
+    print(f"\n{'run':<34}{'D':>6}{'queries':>9}{'s':>12}")
     for method in (Dngo, RandomForest):
         for d, queries in ((2, 40), (dim, arguments.queries)):
             spent = seconds(partial(run, method, d, queries))
-            print(f"{method.__name__:<24}{d:>6}{queries:>9}{spent:>12.1f}", flush=True)
+            print(f"{method.__name__:<34}{d:>6}{queries:>9}{spent:>12.1f}", flush=True)
 
 
 if __name__ == "__main__":

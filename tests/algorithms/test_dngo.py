@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from replibo.algorithms import dngo
 from replibo.algorithms.base import History, Space
 from replibo.algorithms.dngo import Dngo
 from replibo.algorithms.parts.candidates import Candidates
@@ -53,6 +54,29 @@ def test_proposal_is_the_maximiser_of_expected_improvement(hill) -> None:
         "training_loss": network.training_loss,
         "diverged": 0.0,
     }
+
+
+def test_the_runs_of_a_block_are_asked_as_each_alone(hill, monkeypatch) -> None:
+    """More of them than are trained together, and one that has its network already."""
+    monkeypatch.setattr(dngo, "TOGETHER", 3)
+    streams = [RunStreams("paper", "problem", "dngo", seed) for seed in range(7)]
+    histories = [hill.initial(2, 6, own) for own in streams]
+    runs = [Dngo(Space(2), own, **FAST) for own in streams]
+    runs[2].ask(histories[2], 1)
+    trained = []
+    together = dngo.train_together
+
+    def spy(networks, *data, **settings) -> None:
+        trained.append(len(networks))
+        together(networks, *data, **settings)
+
+    monkeypatch.setattr(dngo, "train_together", spy)
+    block = Dngo.ask_block(runs, histories, 1)
+    assert trained == [3, 3]
+    for own, history, proposal in zip(streams, histories, block, strict=True):
+        alone = Dngo(Space(2), own, **FAST).ask(history, 1)
+        assert proposal.x.tobytes() == alone.x.tobytes()
+        assert proposal.diagnostics == alone.diagnostics
 
 
 def test_every_observation_counts_between_trainings(hill) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from replibo.surrogates.tanh_network import UNITS, TanhNetwork
+from replibo.surrogates.tanh_network import UNITS, TanhNetwork, train_together
 
 
 def data(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -160,3 +160,30 @@ def test_divergence_is_a_flag() -> None:
     network = TanhNetwork(2, np.random.default_rng(0))
     network.train(X, y, np.random.default_rng(1), epochs=20, learning_rate=1e38)
     assert network.diverged
+
+
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (4, 2), (37, 5), (60, 20)])
+@pytest.mark.parametrize("K", [2, 5, 31])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_together_as_alone(n: int, d: int, K: int, dtype: type) -> None:
+    """The same bits, beside one that diverges, too."""
+    X, y = zip(*(data(n, d, seed) for seed in range(K)), strict=True)
+    y = [1e30 * y[0] if dtype is np.float32 else y[0], *y[1:]]
+
+    def made() -> list[TanhNetwork]:
+        return [TanhNetwork(d, np.random.default_rng(k), dtype=dtype) for k in range(K)]
+
+    together, alone = made(), made()
+    rngs = [np.random.default_rng(100 + k) for k in range(K)]
+    train_together(together, X, y, rngs, epochs=7, batch_size=10, learning_rate=0.01)
+    for k, network in enumerate(alone):
+        network.train(X[k], y[k], np.random.default_rng(100 + k), epochs=7)
+        assert network.parameters.tobytes() == together[k].parameters.tobytes()
+        assert (
+            np.float64(network.training_loss).tobytes()
+            == np.float64(together[k].training_loss).tobytes()
+        )
+        assert network.diverged == together[k].diverged
+        assert network.features(X[k]).tobytes() == together[k].features(X[k]).tobytes()
+    assert n == 1 or dtype is np.float64 or together[0].diverged
+    assert not together[1].diverged

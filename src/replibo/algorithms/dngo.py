@@ -7,6 +7,7 @@ Snoek et al. (2015), as pybnn sets it, which the NeuralBO paper uses "with defau
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -16,11 +17,15 @@ from replibo.algorithms.parts.acquisition_functions import log_expected_improvem
 from replibo.algorithms.parts.candidates import Candidates
 from replibo.algorithms.parts.refit import RefitSchedule
 from replibo.errors import RepliboError
+from replibo.problems.base import Array
 from replibo.settings import Count, Fraction, NonNegative, Positive
 from replibo.streams import RunStreams
 from replibo.surrogates.bayesian_linear_regression import BayesianLinearRegression
 from replibo.surrogates.standardise import standardise
-from replibo.surrogates.tanh_network import TanhNetwork
+from replibo.surrogates.tanh_network import TanhNetwork, train_together
+
+TOGETHER = 30
+"""Networks trained at once at the most, so that their numbers stay near the core."""
 
 
 class Dngo(Algorithm):
@@ -28,7 +33,8 @@ class Dngo(Algorithm):
 
     - At the sizes n' of `RefitSchedule` a network of three layers of 50 tanh units is trained from
       scratch on the first n' observations (`replibo.surrogates.tanh_network`); its initial weights
-      and the orders of its batches are of the stream ``surrogate_at(n')``.
+      and the orders of its batches are of the stream ``surrogate_at(n')``. The runs of a block train
+      theirs together.
     - At each query the features φ of all n observations are computed anew, y is standardised, and
       the Bayesian linear regression of y on φ is made again, α and β included
       (`replibo.surrogates.bayesian_linear_regression`): between two trainings only the features stay.
@@ -90,7 +96,9 @@ class Dngo(Algorithm):
     def ask(self, history: History, t: int) -> Proposal:
         if len(history) == 0:
             raise RepliboError("initial_points: must be at least 1, got 0")
-        network = self._network(history)
+        _train([self], [history])
+        assert self._fit is not None
+        network = self._fit[1]
         X, rows = self.candidates.draw(history)
         if network.diverged:
             i = int(self.streams.algorithm_at(len(history)).integers(len(X)))
@@ -117,21 +125,37 @@ class Dngo(Algorithm):
             },
         )
 
-    def _network(self, history: History) -> TanhNetwork:
-        """The network in force: trained on the first n' observations."""
+    @classmethod
+    def ask_block(
+        cls, algorithms: Sequence[Algorithm], histories: Sequence[History], t: int
+    ) -> list[Proposal]:
+        runs = [algorithm for algorithm in algorithms if isinstance(algorithm, Dngo)]
+        _train(runs, histories)
+        return super().ask_block(algorithms, histories, t)
+
+    def _data(self, history: History) -> tuple[Array, Array]:
+        """What the network in force is trained on: the first n' observations."""
         size = self.schedule.in_force(len(history), history.n_initial)
-        X, y = history.X[:size], history.y[:size]
+        return history.X[:size], history.y[:size]
+
+
+def _train(runs: Sequence[Dngo], histories: Sequence[History]) -> None:
+    """Train the networks that are due of runs at the same round."""
+    due = []
+    for run, history in zip(runs, histories, strict=True):
+        X, y = run._data(history)
         data = X.tobytes() + y.tobytes()
-        if self._fit is None or self._fit[0] != data:
-            rng = self.streams.surrogate_at(size)
-            network = TanhNetwork(self.space.dim, rng)
-            network.train(
-                X,
-                standardise(y)[0],
-                rng,
-                epochs=self.epochs,
-                batch_size=self.batch_size,
-                learning_rate=self.learning_rate,
-            )
-            self._fit = data, network
-        return self._fit[1]
+        if run._fit is None or run._fit[0] != data:
+            due.append((run, data, X, standardise(y)[0]))
+    for first in range(0, len(due), TOGETHER):
+        group, data_of, X_of, y_of = zip(*due[first : first + TOGETHER], strict=True)
+        rngs = [run.streams.surrogate_at(len(X_of[0])) for run in group]
+        networks = [TanhNetwork(run.space.dim, rng) for run, rng in zip(group, rngs, strict=True)]
+        train_together(
+            *(networks, X_of, y_of, rngs),
+            epochs=group[0].epochs,
+            batch_size=group[0].batch_size,
+            learning_rate=group[0].learning_rate,
+        )
+        for run, data, network in zip(group, data_of, networks, strict=True):
+            run._fit = data, network
