@@ -409,6 +409,10 @@ def test_what_the_system_refuses_is_one_line_with_the_file(
             "--output: must end with .parquet, got runs.csv",
         ),
         (("page", "--output", "page.txt"), "--output: must end with .html, got page.txt"),
+        (
+            ("page", "--output", "index.html"),
+            "--output: must lie in a folder of the page's own, got index.html",
+        ),
     ],
 )
 def test_endings_are_checked(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import signal
@@ -58,6 +59,26 @@ def test_a_folder_takes_the_place_of_a_folder(tmp_path: Path) -> None:
         assert os.listdir(path) == [content] and os.listdir(tmp_path) == ["a"]
     with pytest.raises(RepliboError, match="must be a regular file or not exist, got a folder"):
         files.check_target(path)
+
+
+def test_a_folder_that_cannot_be_replaced_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The new one cannot be moved to its place: the old one is there again."""
+    path = tmp_path / "a"
+    path.mkdir()
+    (path / "old").touch()
+
+    def refused(self: Path, target: Path) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(Path, "replace", refused)
+    with (
+        pytest.raises(RepliboError, match=r"a: cannot be written \(Input/output error\)"),
+        files.written_whole(path, folder=True) as temporary,
+    ):
+        temporary.mkdir()
+    assert os.listdir(path) == ["old"] and os.listdir(tmp_path) == ["a"]
 
 
 def test_a_file_has_the_usual_permissions(tmp_path: Path) -> None:

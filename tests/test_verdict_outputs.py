@@ -14,7 +14,7 @@ from replibo import verdict_map, verdict_tables, verdicts
 from replibo.config import claims, load
 from replibo.config.claims import Claim
 from replibo.errors import RepliboError
-from replibo.results import plotting
+from replibo.results import plotting, tables
 from replibo.results.comparisons import Comparison, Word
 from replibo.verdicts import Judgement, Overall, Verdict
 from replibo.workflow import gallery, outputs, page
@@ -92,6 +92,20 @@ def test_verdicts_of_each_paper_make_those_of_all(found: list[Verdict], tmp_path
     assert said.splitlines() == list(verdict_tables.lines(found))
     expected = verdict_tables.table(found, outputs.missing_costs(config, found)).csv()
     assert (tmp_path / "all.csv").read_text(encoding="utf-8") == expected
+
+
+def test_verdicts_that_the_files_do_not_hold_are_said(found: list[Verdict], tmp_path: Path) -> None:
+    verdicts.write(tmp_path / "own.json", [own for own in found if own.paper == "bbo"])
+    with pytest.raises(RepliboError, match=r"^claims: there is no verdict on go_ucb$"):
+        outputs.claims(load.load(), ["go_ucb"], "quick", [], judged=[tmp_path / "own.json"])
+
+
+def test_a_caption_in_latex() -> None:
+    table = tables.Table.of([{"a": 1}], "50 % of R_T ~ T^p & {x} for $1 #2 \\")
+    assert (
+        r"\caption{50 \% of R\_T \textasciitilde{} T\textasciicircum{}p \& \{x\} for \$1 \#2 "
+        r"\textbackslash{}}" in table.tex()
+    )
 
 
 def test_the_table_has_a_row_for_each_claim_and_reading(found: list[Verdict]) -> None:

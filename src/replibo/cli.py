@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from replibo import files, paths, stopping
 from replibo.arguments import LISTED, parser
-from replibo.errors import EXTRAS, RepliboError
+from replibo.errors import RepliboError, not_installed
 from replibo.threads import one_thread
 
 if TYPE_CHECKING:
@@ -64,10 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"replibo: {error.filename}: {files.reason(error)}", file=sys.stderr)
         return 2
     except ModuleNotFoundError as error:
-        if error.name not in EXTRAS:
-            raise
-        extra = f"pip install 'replibo[{EXTRAS[error.name]}]'"
-        print(f"replibo: {error.name} must be installed for this task: {extra}", file=sys.stderr)
+        print(f"replibo: {not_installed(error)}", file=sys.stderr)
         return 2
     except stopping.Stopped as stopped:
         number = signal.Signals(stopped.args[0])

@@ -15,6 +15,14 @@ EXTRAS = {"cocoex": "coco", "Box2D": "robot"}
 """The extra of the package that installs a module which only some tasks import."""
 
 
+def not_installed(error: ModuleNotFoundError) -> str:
+    """What to install for a module of an extra; an error of any other module is raised again."""
+    if error.name not in EXTRAS:
+        raise error
+    extra = f"pip install 'replibo[{EXTRAS[error.name]}]'"
+    return f"{error.name} must be installed for this task: {extra}"
+
+
 def allowed(names: object) -> str:
     """``a, b or c`` for the end of a message that says what is allowed."""
     words = sorted(str(name) for name in names)  # type: ignore[attr-defined]

@@ -90,16 +90,29 @@ def written_whole(path: Path, *, folder: bool = False) -> Iterator[Path]:
         ) as private:
             made = Path(private, path.name)
             yield made
-            if folder and path.exists():
-                path.rename(Path(private, "replaced"))
-            if not folder:
+            if folder:
+                _replace_folder(path, made, Path(private, "replaced"))
+            else:
                 with made.open("rb") as file:
                     os.fsync(file.fileno())  # some file systems say only now that they are full
-            made.replace(path)
+                made.replace(path)
     except OSError as error:
         raise unwritable(path, error) from None
     finally:
         shutil.rmtree(private, ignore_errors=True)  # a signal while it was removed
+
+
+def _replace_folder(path: Path, made: Path, aside: Path) -> None:
+    """Move ``made`` to ``path``, what is there ``aside``, and back if the move fails."""
+    if not path.exists():
+        made.replace(path)
+        return
+    path.rename(aside)
+    try:
+        made.replace(path)
+    except BaseException:
+        aside.rename(path)
+        raise
 
 
 def read_bytes(path: Path, limit: int | None = None) -> bytes:

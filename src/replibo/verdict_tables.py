@@ -73,7 +73,7 @@ def lines(found: Sequence[Verdict]) -> Iterator[str]:
             for v in own
         ]
         width = max(len(verdict.name) for verdict in own)
-        room = WIDTH - max(map(len, said)) - width - 4
+        room = max(WIDTH - max(map(len, said)) - width - 4, 12)
         yield f"{paper} (k/n: holds in k of n readings that were run; others only: not as printed)"
         for verdict, words in zip(own, said, strict=True):
             short = textwrap.shorten(verdict.claim.short, room, placeholder="…")

@@ -6,6 +6,7 @@ import functools
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 import scipy.stats
 
@@ -297,6 +298,12 @@ def test_the_exponent_of_a_power_of_t():
     np.testing.assert_allclose([slope.mean, slope.low, slope.high], 0.5, atol=1e-12)
     (ax,) = paper.scaling(runs, FIGURE).axes
     assert "0.50" in ax.get_legend_handles_labels()[1][0]
+    # only the seeds that both problems have
+    kept = pc.or_(pc.equal(runs.table["problem"], "f2"), pc.not_equal(runs.table["seed"], 1))
+    more = runs.table.filter(kept)
+    fewer = paper.scaling_slope(Runs(runs.entry, runs.metadata, more), ["f1", "f2"], "go_ucb")
+    assert (fewer.n, slope.n) == (2, 3)
+    np.testing.assert_allclose(fewer.mean, 0.5, atol=1e-12)
 
 
 @pytest.mark.parametrize(

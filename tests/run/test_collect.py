@@ -16,7 +16,7 @@ from replibo import cli, paths
 from replibo.config import load
 from replibo.config.models import Config
 from replibo.errors import RepliboError
-from replibo.run import collect, traces
+from replibo.run import collect, identity, traces
 
 OVERLAY = """
 go_ucb:
@@ -45,6 +45,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
             assert cli.main(["run", *names, *common]) == 0
         traces.write(COLLECTED, collect.collect(config(), *PAIR))
     return folder
+
+
+def config_of_all() -> Config:
+    return load.load(Path(__file__).parents[2] / "config")
 
 
 def config() -> Config:
@@ -109,6 +113,20 @@ FAULTS: dict[str, tuple[Callable[[], object], str]] = {
     "nothing": (lambda: FIRST.write_bytes(b""), "not a whole parquet file"),
     "a folder": (lambda: (FIRST.unlink(), FIRST.mkdir()), "must be a file, got a folder"),
 }
+
+
+def test_settings_are_compared_by_what_they_say() -> None:
+    """Whatever the order of keys, and as they come back from JSON; but for the code, all of them count."""
+    expected = identity.run_identity(config_of_all().paper("go_ucb"), "paper", "f1", "gp_ei")
+    expected["algorithm_parameters"] = {"a": 1, "b": (1.0, "x"), "c": {"d": 0, "e": None}}
+    found = json.loads(json.dumps(expected))
+    found["algorithm_parameters"] = {"c": {"e": None, "d": 0}, "b": [1, "x"], "a": 1.0}
+    assert set(collect.SETTINGS) == expected.keys() - {"code"}
+    assert collect.difference({**found, "code": "another"}, expected) == ""
+    for key in collect.SETTINGS:
+        assert collect.difference({**found, key: "another"}, expected).startswith(
+            f"holds runs with {key} = another, not "
+        )
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from replibo.config import load, registry
@@ -238,3 +239,13 @@ def test_imports_point_downward_only() -> None:
             if name and rank[name] > rank[parts[0]]
         ]
     assert not upward
+
+
+def test_a_library_that_is_not_installed_has_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """COCO and Box2D are extras."""
+    monkeypatch.setattr(identity, "LIBRARIES", ("numpy", "no-library-of-this-name"))
+    identity.library_versions.cache_clear()
+    try:
+        assert identity.library_versions() == {"numpy": np.__version__}
+    finally:
+        identity.library_versions.cache_clear()

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replibo.errors import RepliboError
-from replibo.run.journal import Journal
+from replibo.run.journal import Journal, remove_folder_if_empty
 
 RECORDS = [
     [[0.1 * i], -1, 1.0 / 3.0 + i, float(i), {"w": 2.0**-i}, [0.0, 0.0, 0.0]] for i in range(5)
@@ -166,6 +167,23 @@ def test_two_processes_cannot_write_one_journal(tmp_path: Path) -> None:
         Journal(tmp_path / "j", "id", 3)
     journal.close()
     Journal(tmp_path / "j", "id", 3).close()
+
+
+def test_a_folder_that_another_block_removes_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between its making and the file's."""
+    path, make, made = tmp_path / "journals" / "j", Path.mkdir, []
+
+    def and_removed(self: Path, *arguments: Any, **settings: Any) -> None:
+        make(self, *arguments, **settings)
+        made.append(self)
+        if len(made) < 3:
+            remove_folder_if_empty(self)
+
+    monkeypatch.setattr(Path, "mkdir", and_removed)
+    Journal(path, "id", 3).close()
+    assert made == [path.parent] * 3 and path.exists()
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:

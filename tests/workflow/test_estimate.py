@@ -450,6 +450,14 @@ def test_single_files_and_papers(root: Path) -> None:
         (("figures/paper/nope/figure_1.pdf",), "no paper is called 'nope'"),
         (("results/paper/go_ucb/f9/gp_ei/seeds_0.parquet",), "no problem called 'f9'"),
         (
+            ("results/paper/go_ucb/f1/gp_ei/seeds_abc.parquet",),
+            "seeds_abc.parquet: must be a number or FIRST-LAST, e.g. 0-9, got",
+        ),
+        (
+            ("results/paper/go_ucb/f1/gp_ei/seeds_90-100.parquet",),
+            "must be seeds of the config (0-99), got 90-100",
+        ),
+        (
             ("go_ucb", "--scale", "huge"),
             "must be one of paper, quick or smoke, got 'huge'",
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -230,9 +231,17 @@ def returned(runs: Runs, entry: FigureEntry) -> Table:
 
 def scaling_slope(runs: Runs, problems: Sequence[str], algorithm: str) -> intervals.Interval:
     """The exponent p of R_T ~ T^p: least squares on the logarithms of the mean cumulative regrets of the
-    ``problems``, which differ in T; 95 % by the jackknife over the seeds."""
+    ``problems``, which differ in T; 95 % by the jackknife over the seeds that all of them have."""
     T = [runs.horizon(problem) for problem in problems]
-    values = np.stack([total_regret(runs, problem, algorithm) for problem in problems], axis=1)
+    own = [runs.seeds(problem, algorithm) for problem in problems]
+    common = functools.reduce(np.intersect1d, own)
+    values = np.stack(
+        [
+            total_regret(runs, problem, algorithm)[np.isin(seeds, common)]
+            for problem, seeds in zip(problems, own, strict=True)
+        ],
+        axis=1,
+    )
 
     def slope(samples: Array) -> Array:
         return np.asarray(np.polyfit(np.log(T), np.log(samples.mean(axis=0)), 1)[0])

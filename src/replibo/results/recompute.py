@@ -33,7 +33,7 @@ def recompute(
     """
     config.paper(paper)  # its name may be wrong
     metadata = pairs.published_metadata(paper)
-    known = pairs_of(metadata)
+    known, scale = pairs_of(metadata), metadata["scale"]
     problems = {key.partition("/")[0] for key in known}
     for name in wanted:
         if name not in problems | known.keys():
@@ -49,7 +49,7 @@ def recompute(
             continue
         number, before = _published(paper, (problem, algorithm), metadata, seed)
         started = time.process_time()
-        job = build.experiment(config, paper, "paper", problem, algorithm)
+        job = build.experiment(config, paper, scale, problem, algorithm)
         job = dataclasses.replace(job, horizon=own.horizon)
         after = np.array(loop.run_block(job, [number])[0].f)
         same = _first_equal(before, after)
@@ -57,7 +57,7 @@ def recompute(
         parted = ""
         if same < min(len(before), len(after)):
             parted = f", the next differs by {abs(after[same] - before[same]):.1g}"
-            today = run_identity(config.paper(paper), "paper", problem, algorithm)["code"]
+            today = run_identity(config.paper(paper), scale, problem, algorithm)["code"]
             if own.code == today:
                 machines |= set(own.machine)
             else:

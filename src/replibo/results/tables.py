@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 Format = str | Callable[[Any], str]
 """How a cell is shown: a format specification such as ``.3f``, or a function."""
 
-ESCAPED = str.maketrans({"\\": r"\textbackslash{}", "%": r"\%", "_": r"\_", "&": r"\&"})
+ESCAPED = str.maketrans(
+    {character: rf"\{character}" for character in "%_&#${}"}
+    | {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
+)
 
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1"><title>replibo</title>

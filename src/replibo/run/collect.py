@@ -205,9 +205,12 @@ def best_queries(content: pa.Table, kept: int, horizons: Collection[int] = ()) -
 # for Snakemake to see.)
 SETTINGS = (
     "problem",
-    "algorithm",
+    "problem_type",
     "problem_parameters",
+    "algorithm",
+    "algorithm_type",
     "algorithm_parameters",
+    "data",
     "first_round",
     "horizon",
     "initial_points",
@@ -219,8 +222,8 @@ def difference(
 ) -> str:
     """In which of the ``settings`` a run's identity is not the ``expected`` one; empty where in none."""
     for key in settings:
-        # as JSON, which does not tell 1 from 1.0 where YAML does
-        if json.dumps(found.get(key)) != json.dumps(expected[key]):
+        # as it comes back from JSON, whose lists may have been tuples
+        if found.get(key) != json.loads(json.dumps(expected[key])):
             return f"holds runs with {key} = {found.get(key)}, not {expected[key]}"
     if "given_points" in found:
         return "holds runs from initial points that were given by hand"

@@ -6,6 +6,7 @@ nothing else; a changed message, plot, comment or docstring reruns none (`replib
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import importlib.metadata
@@ -97,5 +98,10 @@ LIBRARIES = (
 
 @functools.cache
 def library_versions() -> Mapping[str, str]:
-    """The installed versions of the libraries that can change a trace."""
-    return {name: importlib.metadata.version(name) for name in LIBRARIES}
+    """The versions of the libraries that can change a trace, those that are installed (COCO and Box2D are
+    extras)."""
+    found = {}
+    for name in LIBRARIES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found

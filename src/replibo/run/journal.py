@@ -10,6 +10,7 @@ are made again, which gives the same trace.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import io
@@ -74,9 +75,7 @@ class Journal:
         self._last, self._lines = b"", 0
         files.check_target(path)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            # Without a buffer: what a full disk did not take must not be written later.
-            self._file: io.FileIO = open(path, "ab", buffering=0)  # noqa: SIM115  closed by close()
+            self._file = _opened(path)
         except OSError as error:
             raise files.unwritable(path, error) from None
         try:
@@ -147,6 +146,17 @@ class Journal:
     def close(self) -> None:
         """Close the journal; its file stays until the caller has put the run's output in place."""
         self._file.close()
+
+
+def _opened(path: Path) -> io.FileIO:
+    """The file, made with its folder where it is not there; closed by `Journal.close`."""
+    for _ in range(100):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Another block that ends may remove the empty folder before the file is in it.
+        with contextlib.suppress(FileNotFoundError):
+            # Without a buffer: what a full disk did not take must not be written later.
+            return open(path, "ab", buffering=0)
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
 
 
 def remove_folder_if_empty(folder: Path) -> None:

@@ -41,7 +41,7 @@ def table(base: Config, variant: Config, papers: Sequence[str], scale: str) -> T
         "difference",
     ]
     rows = []
-    for paper in papers or variant.papers:
+    for paper in dict.fromkeys(papers or variant.papers):
         if paper not in base.papers:
             variant.paper(paper)  # its name may be wrong
         first, second = _runs(base, paper, scale), _runs(variant, paper, scale)

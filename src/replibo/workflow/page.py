@@ -67,8 +67,15 @@ DOCUMENT = """<!doctype html>
 
 def inputs(config: Config, scale: str) -> list[str]:
     """The files that the page of a scale is made of."""
-    made_with = [str(HERE / f"page.{ending}") for ending in ("html.j2", "css", "js")]
-    return [*targets.outputs(config, scale), str(READINGS), str(FAULTS), *made_with]
+    made_with = [HERE / f"page.{ending}" for ending in ("html.j2", "css", "js")]
+    papers = targets.papers_at(config, targets.scale_of(config, scale))
+    said = [
+        f
+        for p in papers
+        for f in (paths.CONFIG / f"{p}.yaml", paths.claims_config(p))
+        if f.exists()
+    ]
+    return [*targets.outputs(config, scale), *map(str, (*said, READINGS, FAULTS, *made_with))]
 
 
 def write(config: Config, scale: str, index: Path) -> None:
@@ -80,13 +87,17 @@ def write(config: Config, scale: str, index: Path) -> None:
     scale = targets.scale_of(config, scale)
     if index.suffix != ".html":
         raise RepliboError(f"--output: must end with .html, got {index}")
+    if index.parent.resolve() == Path.cwd():
+        raise RepliboError(f"--output: must lie in a folder of the page's own, got {index}")
     pairs.require(inputs(config, scale), paths.PAGE.format(scale=scale))
     import jinja2
 
     folder = index.parent
     style = (HERE / "page.css").read_text(encoding="utf-8")
     rows = verdict_rows(scale)
-    papers = [_paper(config, scale, name, rows, folder) for name in config.papers]
+    papers = [
+        _paper(config, scale, name, rows, folder) for name in targets.papers_at(config, scale)
+    ]
     found = [claim for paper in papers for claim in paper["claims"]]
     counted = Counter(claim["overall"] for claim in found)
     environment = jinja2.Environment(
@@ -136,6 +147,11 @@ def _paper(
     folder: Path,
 ) -> dict[str, Any]:
     entry, own = config.paper(name), claims.load(config, name)
+    if new := [claim for claim in own if claim not in rows]:
+        path = _ending(paths.verdicts(scale), ".csv")
+        raise RepliboError(
+            f"{path}: no verdict on {', '.join(new)}; 'snakemake --cores 2 {path}' judges it"
+        )
     metadata = pairs.published_metadata(name) if scale == paths.PUBLISHED else {}
     figures = [
         _Output(config, scale, name, output, "figures", folder)

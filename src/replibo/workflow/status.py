@@ -82,7 +82,7 @@ def survey(config: Config, scale: str, papers: Sequence[str] = ()) -> list[Stand
     """
     scale = config.scale(scale)
     found = []
-    for paper in papers or config.papers:
+    for paper in dict.fromkeys(papers or config.papers):
         entry = config.paper(paper)
         known = timings.at_one_speed(entry, timings.published(paper))
         found += [_standing(entry, paper, scale, *pair, known) for pair in entry.pairs(scale)]

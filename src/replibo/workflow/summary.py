@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections import Counter
 
@@ -37,7 +38,9 @@ def text(scale: str) -> str:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="summary", description=__doc__)
+    parser.add_argument("scale", metavar="SCALE")
     try:
-        print(text(sys.argv[1]))
+        print(text(parser.parse_args().scale))
     except (RepliboError, OSError) as error:
         sys.exit(f"replibo: {error}")

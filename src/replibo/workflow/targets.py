@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import yaml
 
-from replibo import paths
+from replibo import files, paths
 from replibo.config import claims, load, models
 from replibo.config.models import Config, FigureEntry, Pair
 from replibo.data.manifest import load_manifest
@@ -54,9 +54,9 @@ def export(config: Config, raw: Mapping[str, Any]) -> None:
         overlay = Path(
             ".snakemake", "replibo", f"{identity.identity_digest(dict(raw))}.yaml"
         ).absolute()
-        overlay.parent.mkdir(parents=True, exist_ok=True)
         plain = json.loads(json.dumps(raw))  # Snakemake's mappings are ordered ones
-        overlay.write_text(yaml.safe_dump(plain, sort_keys=False), encoding="utf-8")
+        with files.written_whole(overlay) as temporary:
+            temporary.write_text(yaml.safe_dump(plain, sort_keys=False), encoding="utf-8")
         os.environ[load.OVERLAY_VARIABLE] = str(overlay)
 
 
@@ -237,6 +237,7 @@ def _shown(config: Config, paper: str) -> dict[str, Any]:
             for n, a in entry.algorithms.items()
         },
         "sizes": {n: entry.settings("paper", n).model_dump() for n in entry.problems},
+        "own sizes": {n: a.model_dump() for n, a in entry.at("paper").algorithms.items()},
     }
 
 

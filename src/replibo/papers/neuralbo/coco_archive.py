@@ -24,7 +24,7 @@ from typing import Any
 
 from replibo.config import load
 from replibo.config.models import Config
-from replibo.errors import RepliboError, allowed
+from replibo.errors import RepliboError, allowed, not_installed
 from replibo.files import written_whole
 from replibo.problems.coco import SUITE, Bbob, member
 from replibo.run import pairs, traces
@@ -239,3 +239,5 @@ if __name__ == "__main__":
         main()
     except RepliboError as error:
         sys.exit(f"replibo: {error}")
+    except ModuleNotFoundError as error:
+        sys.exit(f"replibo: {not_installed(error)}")

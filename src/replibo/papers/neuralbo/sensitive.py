@@ -332,17 +332,16 @@ def _compared(
 ) -> Undecided:
     """One baseline; ``pair`` is ``seeds x 2 x queries x models``, the algorithm first."""
 
+    def rate(values: Detected) -> float:
+        if reading == "runs":
+            return float(subset_rates(values[:, 0], samples)[-1])
+        return float(query_rates(values[:, :samples])[-1])
+
     def difference(values: Detected) -> Array:
-        own, other = (
-            subset_rates(values[:, i, 0], samples)[-1]
-            if reading == "runs"
-            else query_rates(values[:, i, :samples])[-1]
-            for i in (0, 1)
-        )
-        return np.asarray(own - other)
+        return np.asarray(rate(values[:, 0]) - rate(values[:, 1]))
 
     interval = jackknife_interval(pair, difference, CONFIDENCE)
-    other = rates_of(pair[:, 1], reading).mean[samples - 1]
+    other = rate(pair[:, 1])
     return tested(
         f"{label}: {label_of(runs, baseline)} {other:.3f}, {shown_difference(interval)} "
         f"({interval.n} runs)",

@@ -67,8 +67,8 @@ class Plan:
                 return Job("outputs" if together else "verdicts", scale, paper)
         if found := paths.match(paths.BLOCK, path):
             scale, paper = found["scale"], found["paper"]
-            run_settings(config, paper, scale, found["problem"], found["algorithm"])
             names = (found["problem"], found["algorithm"], found["block"])
+            targets.check_block(config, paper, scale, *names)
             return Job("run", scale, paper, names)
         if found := paths.match(paths.COLLECTED, path):
             scale, paper = found["scale"], found["paper"]
