@@ -10,7 +10,7 @@ from replibo.data.manifest import load_manifest
 from replibo.workflow import terminal
 
 SCALES = {
-    "smoke": "every rule once, minutes on two cores, no network",
+    "smoke": "every paper, a few rounds, minutes on two cores, no network",
     "quick": "every figure and table of the papers in small, no network; stand-ins where data are needed",
     "paper": "every number as the paper states it, real data",
     "published": "figures, tables and verdicts from the traces in published/",
