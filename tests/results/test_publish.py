@@ -176,6 +176,28 @@ def test_a_large_problem_has_a_file_for_each_algorithm(
     ]
 
 
+def test_one_more_algorithm_leaves_the_others_files_as_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Though their names are coded together while they are in memory."""
+    monkeypatch.setattr(publish, "MAXIMAL_BYTES", 30_000)
+    place = source().column_names.index("f")
+    runs = {
+        name: source(2000)
+        .set_column(1, "algorithm", pa.array([name] * 2000))
+        .set_column(place, "f", pa.array(np.random.default_rng(k).uniform(size=2000)))
+        for k, name in enumerate(["exploration_first", "go_ucb", "gp_ei"])
+    }
+    made = []
+    for names in (["go_ucb", "gp_ei"], list(runs)):
+        whole = pa.concat_tables([runs[name] for name in names])
+        coded = whole["algorithm"].combine_chunks().dictionary_encode()
+        made.append(publish.files_of("f1", whole.set_column(1, "algorithm", coded)))
+    few, more = made
+    assert more.keys() - few.keys() == {"f1.exploration_first.parquet"}
+    assert all(more[name] == content for name, content in few.items())
+
+
 @pytest.mark.parametrize("name", ["f1.parquet", "metadata.json"])
 @pytest.mark.parametrize("fault", ["flip", "cut", "missing", "a folder"])
 def test_damaged_published_files_are_said_in_one_line(folder: Path, name: str, fault: str) -> None:
