@@ -328,7 +328,7 @@ def test_compare_reads_all_runs_up_to_the_end_of_the_shorter(
             run = ["run", "go_ucb", *pair, "--seeds", block, "--scale", "smoke", "--output", output]
             assert cli.main([*run, *more]) == 0
     compare = ["--scale", "smoke", "--config", str(overlay)]
-    assert cli.main(["compare", "go_ucb", *compare]) == 0
+    assert cli.main(["compare", "go_ucb", "go_ucb", *compare]) == 0  # each paper once
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "Random search" in line]
     *_, base, variant, difference = (cell.strip() for cell in line.strip(" |").split("|"))
     assert base == variant and difference == "="  # the same points, and 12 rounds instead of 8

@@ -61,6 +61,26 @@ def test_a_folder_takes_the_place_of_a_folder(tmp_path: Path) -> None:
         files.check_target(path)
 
 
+@pytest.mark.parametrize(("call", "left"), [("rename", "old"), ("replace", "new")])
+def test_a_signal_at_any_move_leaves_one_of_the_folders(
+    call: str, left: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, move = tmp_path / "a", getattr(Path, call)
+    path.mkdir()
+    (path / "old").touch()
+
+    def interrupted(self: Path, target: Path) -> None:
+        move(self, target)
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), files.written_whole(path, folder=True) as temporary:
+        temporary.mkdir()
+        (temporary / "new").touch()
+        monkeypatch.setattr(Path, call, interrupted)
+    assert os.listdir(path) == [left] and os.listdir(tmp_path) == ["a"]
+
+
 def test_a_folder_that_cannot_be_replaced_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

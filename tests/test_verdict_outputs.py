@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 from pathlib import Path
 from typing import Any, get_args
@@ -98,6 +99,28 @@ def test_verdicts_that_the_files_do_not_hold_are_said(found: list[Verdict], tmp_
     verdicts.write(tmp_path / "own.json", [own for own in found if own.paper == "bbo"])
     with pytest.raises(RepliboError, match=r"^claims: there is no verdict on go_ucb$"):
         outputs.claims(load.load(), ["go_ucb"], "quick", [], judged=[tmp_path / "own.json"])
+    with pytest.raises(RepliboError, match=r"^claims: there is no verdict on go_ucb$"):
+        outputs.claims(load.load(), ["go_ucb", "bbo"], "quick", [], judged=[tmp_path / "own.json"])
+
+
+def test_a_page_older_than_a_claim_is_said(found: list[Verdict], tmp_path: Path) -> None:
+    rows: dict[str, list[dict[str, str]]] = {own.name: [] for own in found if own.paper != "go_ucb"}
+    with pytest.raises(
+        RepliboError, match=r"^results/quick/verdicts\.csv: no verdict on go_ucb_1_f1, "
+    ):
+        page._paper(load.load(), "quick", "go_ucb", rows, tmp_path)
+
+
+def test_the_page_is_made_again_when_what_it_says_changes(root: Path) -> None:
+    made_of = page.inputs(load.load(), "quick")
+    for paper in load.load().papers:
+        assert {f"config/{paper}.yaml", f"config/claims/{paper}.yaml"} <= set(made_of)
+
+
+def test_long_names_leave_a_line_its_words(found: list[Verdict]) -> None:
+    own = dataclasses.replace(found[0], name="n" * 200)
+    (_, line) = verdict_tables.lines([own])
+    assert line.startswith("  " + own.name)
 
 
 def test_a_caption_in_latex() -> None:

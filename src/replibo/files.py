@@ -103,15 +103,15 @@ def written_whole(path: Path, *, folder: bool = False) -> Iterator[Path]:
 
 
 def _replace_folder(path: Path, made: Path, aside: Path) -> None:
-    """Move ``made`` to ``path``, what is there ``aside``, and back if the move fails."""
-    if not path.exists():
-        made.replace(path)
-        return
-    path.rename(aside)
+    """Move ``made`` to ``path``, what is there ``aside``, and back if the move fails or a signal comes
+    before it."""
     try:
+        if path.exists():
+            path.rename(aside)
         made.replace(path)
     except BaseException:
-        aside.rename(path)
+        if aside.exists() and not path.exists():
+            aside.rename(path)
         raise
 
 

@@ -65,7 +65,7 @@ def table(found: Sequence[Verdict], costs: Costs) -> Table:
 
 
 def lines(found: Sequence[Verdict]) -> Iterator[str]:
-    """One line for each claim, at most `WIDTH` characters."""
+    """One line for each claim, at most `WIDTH` characters where names leave room."""
     for paper in dict.fromkeys(verdict.paper for verdict in found):
         own = [verdict for verdict in found if verdict.paper == paper]
         said = [

@@ -348,3 +348,15 @@ def test_jobs_get_a_changed_config_in_its_own_order(
     targets.export(load.parse(raw), raw)
     found = load.load(overlays=load.overlays_of_workflow())
     assert list(found.paper("go_ucb").algorithms)[-2:] == ["second", "first"]
+
+
+def test_an_algorithms_own_seeds_change_what_captions_say(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(
+        "go_ucb: {scales: {paper: {algorithms: {gp_ei: {seeds: 0-4}}}}}\n"
+    )
+    own = load.load(overlays=[tmp_path / "own.yaml"])
+    digests = [
+        targets.output_digest(config, "figures", "go_ucb", "figure_1")
+        for config in (own, load.load())
+    ]
+    assert digests[0] != digests[1]

@@ -303,6 +303,11 @@ def test_the_exponent_of_a_power_of_t():
     more = runs.table.filter(kept)
     fewer = paper.scaling_slope(Runs(runs.entry, runs.metadata, more), ["f1", "f2"], "go_ucb")
     assert (fewer.n, slope.n) == (2, 3)
+    one = runs.table.filter(
+        pc.equal(pc.equal(runs.table["problem"], "f2"), pc.equal(runs.table["seed"], 1))
+    )
+    with pytest.raises(MissingRunsError, match="f1, f2: no common seeds of go_ucb"):
+        paper.scaling_slope(Runs(runs.entry, runs.metadata, one), ["f1", "f2"], "go_ucb")
     np.testing.assert_allclose(fewer.mean, 0.5, atol=1e-12)
 
 

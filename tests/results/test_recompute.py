@@ -110,3 +110,11 @@ def test_what_is_not_published_is_said(
 ) -> None:
     with pytest.raises(RepliboError, match=said):
         list(recompute.recompute(config, "go_ucb", wanted, seed))
+
+
+def test_the_published_scale_is_made_again(config: Config) -> None:
+    """Its horizon is cut by what is published, its data are not: they are the scale's."""
+    table = publish.read("go_ucb", [("f1", "random_search")])
+    write(table, scale="huge")
+    with pytest.raises(RepliboError, match="must be one of paper, quick or smoke, got 'huge'"):
+        list(recompute.recompute(config, "go_ucb", ["f1"]))

@@ -180,6 +180,8 @@ def test_a_folder_that_another_block_removes_is_made_again(
         made.append(self)
         if len(made) < 3:
             remove_folder_if_empty(self)
+        if len(made) == 2:  # what mkdir says where it goes while mkdir looks
+            raise FileExistsError(self)
 
     monkeypatch.setattr(Path, "mkdir", and_removed)
     Journal(path, "id", 3).close()

@@ -58,6 +58,11 @@ def survey() -> dict[str, status.Standing]:
     return {one.algorithm: one for one in status.survey(config, "smoke", ["go_ucb"])}
 
 
+def test_a_paper_that_is_named_twice_is_counted_once(folder: Path) -> None:
+    config = load.load(overlays=[Path("one.yaml")])
+    assert len(status.survey(config, "smoke", ["go_ucb", "go_ucb"])) == 2
+
+
 def test_finished_here_or_published_running_failed_and_left(folder: Path) -> None:
     assert survey()["random_search"].state == "untouched"
     assert survey()["random_search"].left is None  # never run

@@ -24,8 +24,8 @@ from replibo.surrogates.bayesian_linear_regression import BayesianLinearRegressi
 from replibo.surrogates.standardise import standardise
 from replibo.surrogates.tanh_network import TanhNetwork, train_together
 
-TOGETHER = 30
-"""Networks trained at once at the most, so that their numbers stay near the core."""
+TOGETHER = 10
+"""Networks trained at once at the most, so that they fit in the cache."""
 
 
 class Dngo(Algorithm):
@@ -140,7 +140,7 @@ class Dngo(Algorithm):
 
 
 def _train(runs: Sequence[Dngo], histories: Sequence[History]) -> None:
-    """Train the networks that are due of runs at the same round."""
+    """Train those networks that are due; all runs stand at the same round."""
     due = []
     for run, history in zip(runs, histories, strict=True):
         X, y = run._data(history)

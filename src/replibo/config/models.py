@@ -158,7 +158,8 @@ class AlgorithmEntry(Model):
     parameters: dict[str, Any] = {}
     """Keyword arguments of the class."""
     seeds_per_job: Size | None = None
-    """Overrides the problem's ``seeds_per_job`` where this algorithm is much faster or slower."""
+    """Overrides the problem's ``seeds_per_job`` where this algorithm is much faster or slower,
+    or its runs share work."""
 
 
 class AlgorithmSettings(Model):

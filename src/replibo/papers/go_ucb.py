@@ -231,10 +231,16 @@ def returned(runs: Runs, entry: FigureEntry) -> Table:
 
 def scaling_slope(runs: Runs, problems: Sequence[str], algorithm: str) -> intervals.Interval:
     """The exponent p of R_T ~ T^p: least squares on the logarithms of the mean cumulative regrets of the
-    ``problems``, which differ in T; 95 % by the jackknife over the seeds that all of them have."""
+    ``problems``, which differ in T; 95 % by the jackknife over the seeds that all of them have.
+
+    Raises:
+        MissingRunsError: they have none in common.
+    """
     T = [runs.horizon(problem) for problem in problems]
     own = [runs.seeds(problem, algorithm) for problem in problems]
     common = functools.reduce(np.intersect1d, own)
+    if not len(common):
+        raise MissingRunsError(f"{', '.join(problems)}: no common seeds of {algorithm}")
     values = np.stack(
         [
             total_regret(runs, problem, algorithm)[np.isin(seeds, common)]
@@ -288,8 +294,8 @@ def scaling(runs: Runs, entry: FigureEntry) -> Figure:
     ax.set_ylabel("cumulative regret $R_T$")
     caption = (
         f"{entry.caption} Mean over the seeds, bars: 95 % intervals; in the legend the exponent of the "
-        "line fitted on these axes, with its 95 % interval. The theorems have n = √T and exponent 1/2 "
-        "(GO-UCB), n = T^(2/3) and exponent 2/3 (exploration-first), as upper bounds. "
+        "line fitted to the seeds that all T have, with its 95 % interval. The theorems have n = √T and "
+        "exponent 1/2 (GO-UCB), n = T^(2/3) and exponent 2/3 (exploration-first), as upper bounds. "
         f"{runs.note(runs.problems(entry.problems), entry.algorithms)}"
     )
     return plotting.finish(figure, caption)
@@ -447,10 +453,9 @@ def order_of_regret(
     mean, low, high = (float(end) for end in (found.mean, found.low, found.high))
     word = outcome(high < 1 and low <= power, low > power)
     T = ", ".join(str(runs.horizon(problem)) for problem in problems)
-    seeds = len(runs.seeds(problems[0], algorithm))
     text = (
         f"{label_of(runs, algorithm)}, T = {T}: R_T grows as T to the "
-        f"{mean:.2f} [{low:.2f}, {high:.2f}] ({seeds} seeds)"
+        f"{mean:.2f} [{low:.2f}, {high:.2f}] ({found.n} seeds)"
     )
     return [Comparison(word, text)]
 

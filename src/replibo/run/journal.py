@@ -10,7 +10,6 @@ are made again, which gives the same trace.
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import hashlib
 import io
@@ -150,13 +149,18 @@ class Journal:
 
 def _opened(path: Path) -> io.FileIO:
     """The file, made with its folder where it is not there; closed by `Journal.close`."""
-    for _ in range(100):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # Another block that ends may remove the empty folder before the file is in it.
-        with contextlib.suppress(FileNotFoundError):
+    attempts = 100
+    while True:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
             # Without a buffer: what a full disk did not take must not be written later.
             return open(path, "ab", buffering=0)
-    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+        # Another block that ends may remove the empty folder before the file is in it, and while
+        # mkdir looks what is there.
+        except (FileNotFoundError, FileExistsError):
+            attempts -= 1
+            if not attempts:
+                raise
 
 
 def remove_folder_if_empty(folder: Path) -> None:

@@ -151,8 +151,9 @@ def claims(
         found = verdicts.judge_all(config, papers, scale)
     if names:
         found = [own for own in found if own.paper in names or own.name in names]
-        if not found:
-            raise RepliboError(f"claims: there is no verdict on {allowed(names)}")
+        known = {name for own in found for name in (own.paper, own.name)}
+        if unknown := set(names) - known:
+            raise RepliboError(f"claims: there is no verdict on {allowed(unknown)}")
     if maps := [path for path in files if path.suffix[1:] in FIGURE_ENDINGS]:
         plotting.save(verdict_map.verdict_map(found, scale), maps)
     for path in files:

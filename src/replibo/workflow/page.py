@@ -69,12 +69,7 @@ def inputs(config: Config, scale: str) -> list[str]:
     """The files that the page of a scale is made of."""
     made_with = [HERE / f"page.{ending}" for ending in ("html.j2", "css", "js")]
     papers = targets.papers_at(config, targets.scale_of(config, scale))
-    said = [
-        f
-        for p in papers
-        for f in (paths.CONFIG / f"{p}.yaml", paths.claims_config(p))
-        if f.exists()
-    ]
+    said = [path for paper in papers for _, path in _sources(paper)]
     return [*targets.outputs(config, scale), *map(str, (*said, READINGS, FAULTS, *made_with))]
 
 
@@ -139,6 +134,14 @@ def verdict_rows(scale: str) -> dict[str, list[dict[str, str]]]:
 # Papers and claims, as the template wants them
 
 
+def _sources(paper: str) -> list[tuple[str, Path]]:
+    """What of the config the page links to, and by which words."""
+    found = [("config", paths.CONFIG / f"{paper}.yaml")]
+    if (own := paths.claims_config(paper)).exists():
+        found.append(("claims and rules", own))
+    return found
+
+
 def _paper(
     config: Config,
     scale: str,
@@ -161,11 +164,8 @@ def _paper(
         _Output(config, scale, name, output, "tables", folder)
         for output in targets.names_at(config, "tables", name, scale)
     ]
-    links = [
-        ("config", _as_text(paths.CONFIG / f"{name}.yaml", folder)),
-        ("claims and rules", _as_text(paths.claims_config(name), folder)),
-        ("readings of the paper", f"readings.html#{name}"),
-    ]
+    links = [(said, _as_text(path, folder)) for said, path in _sources(name)]
+    links.append(("readings of the paper", f"readings.html#{name}"))
     traces = paths.published_traces if metadata else (lambda *_: [])
     files_of = {p: [_copied(f, folder) for f in traces(name, p)] for p in entry.problems}
     return {

@@ -22,7 +22,7 @@ from replibo import paths, stopping
 from replibo.config import load
 from replibo.config.models import Config, seed_list
 from replibo.errors import RepliboError
-from replibo.files import check_target
+from replibo.files import check_writable
 from replibo.results import merge
 from replibo.workflow import status
 from replibo.workflow.estimate.plan import check_cores
@@ -178,7 +178,7 @@ def main() -> None:
     config = load.load()
     scale = config.scale(options.scale)
     if options.out:
-        check_target(options.out, folder=True)
+        check_writable(options.out / paths.PUBLISHED, folder=True)
     try:
         carry_on(config, scale, options.cores, minutes=options.minutes, at_once=options.at_once)
     finally:
