@@ -94,20 +94,11 @@ class Dngo(Algorithm):
         self._fit: tuple[bytes, TanhNetwork] | None = None  # a cache
 
     def ask(self, history: History, t: int) -> Proposal:
-        return self.ask_block([self], [history], t)[0]
-
-    @classmethod
-    def ask_block(
-        cls, algorithms: Sequence[Algorithm], histories: Sequence[History], t: int
-    ) -> list[Proposal]:
-        if any(len(history) == 0 for history in histories):
+        if len(history) == 0:
             raise RepliboError("initial_points: must be at least 1, got 0")
-        runs = [algorithm for algorithm in algorithms if isinstance(algorithm, Dngo)]
-        in_force = zip(runs, _trained(runs, histories), histories, strict=True)
-        return [run._select(network, history) for run, network, history in in_force]
-
-    def _select(self, network: TanhNetwork, history: History) -> Proposal:
-        """The maximiser of EI by the network in force."""
+        _train([self], [history])
+        assert self._fit is not None
+        network = self._fit[1]
         X, rows = self.candidates.draw(history)
         if network.diverged:
             i = int(self.streams.algorithm_at(len(history)).integers(len(X)))
@@ -134,14 +125,22 @@ class Dngo(Algorithm):
             },
         )
 
+    @classmethod
+    def ask_block(
+        cls, algorithms: Sequence[Algorithm], histories: Sequence[History], t: int
+    ) -> list[Proposal]:
+        runs = [algorithm for algorithm in algorithms if isinstance(algorithm, Dngo)]
+        _train(runs, histories)
+        return super().ask_block(algorithms, histories, t)
+
     def _data(self, history: History) -> tuple[Array, Array]:
         """What the network in force is trained on: the first n' observations."""
         size = self.schedule.in_force(len(history), history.n_initial)
         return history.X[:size], history.y[:size]
 
 
-def _trained(runs: Sequence[Dngo], histories: Sequence[History]) -> list[TanhNetwork]:
-    """The networks in force, trained where they are due; all runs stand at the same round."""
+def _train(runs: Sequence[Dngo], histories: Sequence[History]) -> None:
+    """Train those networks that are due; all runs stand at the same round."""
     due = []
     for run, history in zip(runs, histories, strict=True):
         X, y = run._data(history)
@@ -160,4 +159,3 @@ def _trained(runs: Sequence[Dngo], histories: Sequence[History]) -> list[TanhNet
         )
         for run, data, network in zip(group, data_of, networks, strict=True):
             run._fit = data, network
-    return [run._fit[1] for run in runs if run._fit is not None]
