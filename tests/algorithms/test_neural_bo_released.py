@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from replibo.algorithms import neural_bo_released
 from replibo.algorithms.base import Space
 from replibo.algorithms.neural_bo_compiled import NeuralBOCompiled, growing_coefficient
 from replibo.algorithms.neural_bo_released import NeuralBOReleased
@@ -94,6 +95,41 @@ def test_the_query_is_the_maximum_of_the_sample(layers, cycle, n):
     assert proposal.diagnostics["mean"] == pytest.approx(h[best], rel=1e-8)
     assert proposal.diagnostics["sigma"] == pytest.approx(sigma[best], rel=1e-6)
     assert proposal.diagnostics["trained_on"] == trained
+
+
+class AtAllCandidates(NeuralBOReleased):
+    """σ is computed at all of them, not only where the sample may be the largest."""
+
+    def _samples(self, state, X, t, rng):
+        gradients = state.network.gradients(X)
+        h = state.network.predict(gradients)
+        sigma = self._variance(state).posterior(gradients) ** 0.5
+        return h, sigma, h + self.nu * sigma * rng.standard_normal(len(X))
+
+
+@pytest.mark.parametrize(("layers", "nu"), [(2, 3.0), (3, 0.0), (3, 1.0)])
+def test_bounds_of_sigma_change_no_query_of_a_whole_run(layers, nu, monkeypatch):
+    asked = []
+    posterior = neural_bo_released._Variance.posterior
+    monkeypatch.setattr(
+        neural_bo_released._Variance,
+        "posterior",
+        lambda self, own: asked.append(len(own.incoming[0])) or posterior(self, own),
+    )
+    settings = {**SMALL, "candidates": 3000, "layers": layers, "nu": nu}
+    past, evaluated = history(4), 0
+    bounded = NeuralBOReleased(Space(3), STREAMS, **settings)
+    whole = AtAllCandidates(Space(3), STREAMS, **settings)
+    for t in range(1, 61):
+        ours = bounded.ask(past, t)
+        evaluated += sum(asked)
+        theirs = whole.ask(past, t)
+        np.testing.assert_array_equal(ours.x, theirs.x)
+        for name in ("mean", "sigma"):
+            assert ours.diagnostics[name] == pytest.approx(theirs.diagnostics[name], rel=1e-8)
+        asked.clear()
+        past.append(ours.x, float(np.sin(5 * ours.x.sum())))
+    assert evaluated < 0.4 * 60 * 3000
 
 
 @pytest.mark.parametrize("nu", [0.0, 10.0])

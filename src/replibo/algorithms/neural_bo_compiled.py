@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from replibo.algorithms.base import History, Space
-from replibo.algorithms.neural_bo_released import NeuralBOReleased
+from replibo.algorithms.neural_bo_released import NeuralBOReleased, State
 from replibo.problems.base import Array
 from replibo.settings import Count, NonNegative, Positive
 from replibo.streams import RunStreams
@@ -91,11 +91,16 @@ class NeuralBOCompiled(NeuralBOReleased):
         """Uniform points, or rows of the pool."""
         return self.candidates.draw(history)
 
-    def _sample(self, h: Array, sigma: Array, t: int, rng: np.random.Generator) -> Array:
-        """The second sample at the best candidates by the first; elsewhere -inf."""
+    def _samples(
+        self, state: State, X: Array, t: int, rng: np.random.Generator
+    ) -> tuple[Array, Array, Array]:
+        """h, σ and the second sample, ``m`` each; -inf but at the best candidates by the first."""
+        gradients = state.network.gradients(X)
+        h = state.network.predict(gradients)
+        sigma = self._variance(state).posterior(gradients) ** 0.5
         sd = (self.nu or growing_coefficient(t)) * sigma
         first = h + sd * rng.standard_normal(len(h))
         best = np.argsort(first)[-self.restarts :]
         second = np.full(len(h), -math.inf)
         second[best] = h[best] + sd[best] * rng.standard_normal(len(best))
-        return second
+        return h, sigma, second

@@ -17,12 +17,13 @@ from replibo.problems.base import Array
 from replibo.settings import Count, NonNegative, Positive
 from replibo.streams import RunStreams
 from replibo.surrogates.biased_network import BiasedNetwork, Gradients
+from replibo.surrogates.bounds import evaluate_where_best
 
-# Candidates at which σ is computed at once, so that memory does not grow with their number.
-CHUNK = 4096
+# Candidates whose gradients are held at once: so many stay in a core's cache.
+CHUNK = 1024
 
 
-class _State:
+class State:
     """The network after its trainings on the first ``n`` observations, and the gradients in U."""
 
     def __init__(self, network: BiasedNetwork) -> None:
@@ -30,6 +31,40 @@ class _State:
         self.gradients: Gradients | None = None
         self.n, self.trained_on, self.loss = 0, 0, math.inf
         self.seen: Seen | None = None
+
+
+class _Variance:
+    """σ² at the network's inputs: with φ = g/√W and K the products of those of the queries,
+    φ·φ − kᵀ(λI + K)⁻¹k, which is λ φᵀU⁻¹φ.
+
+    Args:
+        seen: the gradients in U, if there are any.
+        share: of φ·φ' in the products of g/c.
+        regulariser: λ.
+    """
+
+    def __init__(self, seen: Gradients | None, share: float, regulariser: float) -> None:
+        import torch
+
+        self._seen, self._share = seen, share
+        if seen is not None:
+            K = share * seen.products(seen)
+            K.diagonal().add_(regulariser)
+            self._L = torch.linalg.cholesky(K)
+
+    def prior(self, own: Gradients) -> Array:
+        """σ² before any query, of which no query makes more: ``n``."""
+        return np.asarray(self._share * own.squares())
+
+    def posterior(self, own: Gradients) -> Array:
+        """σ² given all queries: ``n``."""
+        import torch
+
+        if self._seen is None:
+            return self.prior(own)
+        k = self._share * self._seen.products(own)
+        V = torch.linalg.solve_triangular(self._L, k, upper=False)
+        return np.asarray((self._share * own.squares() - V.square().sum(0)).clamp_min(0.0))
 
 
 class NeuralBOReleased(Algorithm):
@@ -46,7 +81,8 @@ class NeuralBOReleased(Algorithm):
     without a gradient. By the symmetry of the weights' distribution it makes no difference that the
     released code minimises.
 
-    A training that diverges leaves a candidate at random, as in `NeuralBO`.
+    No query makes σ larger: it is computed where σ before any query, which is cheap, lets the sample be
+    the largest. A training that diverges leaves a candidate at random, as in `NeuralBO`.
 
     The trained network and Adam's moments are state. An object that is handed a history makes all
     trainings again, in order.
@@ -92,15 +128,15 @@ class NeuralBOReleased(Algorithm):
         self.learning_rate, self.weight_decay = learning_rate, weight_decay
         self.epochs, self.update_cycle, self.nu = epochs, update_cycle, nu
         self.regulariser = weight_decay
-        # h of all candidates at once: two hidden layers' values
         self.candidates = Candidates(
             space,
             streams,
             count=candidates,
             local_fraction=0.0,
-            bytes_per_candidate=2.0 * 8.0 * width,
+            # the network's inputs, and six numbers: normals, h, σ, bound, sample, order
+            bytes_per_candidate=8.0 * (space.dim + 6),
         )
-        self._state: _State | None = None
+        self._state: State | None = None
 
     @staticmethod
     def inputs(U: Array) -> Array:
@@ -124,13 +160,13 @@ class NeuralBOReleased(Algorithm):
         if len(history) >= history.n_initial > 0:
             self._after(history)
 
-    def _after(self, history: History) -> _State:
+    def _after(self, history: History) -> State:
         """The state at all observations of the history, from the last one or from the beginning."""
         if len(history) == 0:
             raise RepliboError("initial_points: must be at least 1, got 0")
         state = self._state
         if state is None or state.seen is None or not state.seen.begins(history):
-            state = _State(self._network())
+            state = State(self._network())
         X = self.inputs(history.X)
         first = min(history.n_initial, len(history))
         for n in range(max(state.n, first - 1) + 1, len(history) + 1):
@@ -145,27 +181,6 @@ class NeuralBOReleased(Algorithm):
         self._state = state
         return state
 
-    def _variance(self, state: _State, X: Array) -> Array:
-        """σ² at the network's inputs ``X``, ``n x d``: with φ = g/√W and K the products of those of the
-        queries, φ·φ − kᵀ(λI + K)⁻¹k, which is λ φᵀU⁻¹φ."""
-        import torch
-
-        share = state.network.scale**2 / self.width  # of φ·φ' in the products of g/c
-        seen, parts = state.gradients, []
-        if seen is not None:
-            K = share * seen.products(seen)
-            K.diagonal().add_(self.regulariser)
-            L = torch.linalg.cholesky(K)
-        for start in range(0, len(X), CHUNK):
-            own = state.network.gradients(X[start : start + CHUNK])
-            part = share * own.squares()
-            if seen is not None:
-                k = share * seen.products(own)
-                V = torch.linalg.solve_triangular(L, k, upper=False)
-                part = (part - V.square().sum(0)).clamp_min(0.0)
-            parts.append(part)
-        return np.asarray(torch.cat(parts))
-
     def _candidates(self, history: History) -> tuple[Array, NDArray[np.int64]]:
         """Scrambled Sobol points, or rows of the pool."""
         import torch
@@ -179,22 +194,45 @@ class NeuralBOReleased(Algorithm):
         X = engine.draw(self.candidates.count, dtype=torch.float64).numpy()
         return X, np.full(len(X), -1)
 
-    def _sample(self, h: Array, sigma: Array, t: int, rng: np.random.Generator) -> Array:
-        """What is maximised at round ``t``, from h and σ of the candidates: shape ``m``, as theirs."""
-        return h + self.nu * sigma * rng.standard_normal(len(h))
+    def _samples(
+        self, state: State, X: Array, t: int, rng: np.random.Generator
+    ) -> tuple[Array, Array, Array]:
+        """h, σ and what is maximised at round ``t``, ``m`` each, at the network's inputs ``X``,
+        ``m x d``; where a candidate cannot be the best, an upper bound of σ."""
+        variance = self._variance(state)
+        h, sigma = self._prior(state, variance, X)
+        normals = rng.standard_normal(len(X))
+
+        def values(rows: NDArray[np.intp]) -> Array:
+            sigma[rows] = variance.posterior(state.network.gradients(X[rows])) ** 0.5
+            return h[rows] + self.nu * sigma[rows] * normals[rows]
+
+        evaluate_where_best(h + self.nu * sigma * np.maximum(normals, 0.0), values)
+        return h, sigma, h + self.nu * sigma * normals
+
+    def _variance(self, state: State) -> _Variance:
+        share = state.network.scale**2 / self.width
+        return _Variance(state.gradients, share, self.regulariser)
+
+    def _prior(self, state: State, variance: _Variance, X: Array) -> tuple[Array, Array]:
+        """h, and σ before any query, at the network's inputs ``X``, ``m x d``: ``m`` each."""
+        h, sigma = np.empty(len(X)), np.empty(len(X))
+        for start in range(0, len(X), CHUNK):
+            part = slice(start, start + CHUNK)
+            own = state.network.gradients(X[part])
+            h[part], sigma[part] = state.network.predict(own), variance.prior(own) ** 0.5
+        return h, sigma
 
     def ask(self, history: History, t: int) -> Proposal:
         state = self._after(history)
         X, rows = self._candidates(history)
-        rng, inputs = self.streams.algorithm_at(len(history)), self.inputs(X)
+        rng = self.streams.algorithm_at(len(history))
         diverged = not math.isfinite(state.loss)
-        h = sigma = np.zeros(len(X))
         if diverged:
+            h = sigma = np.zeros(len(X))
             sample = rng.uniform(size=len(X))  # a candidate at random
         else:
-            h = state.network.predict(inputs)
-            sigma = self._variance(state, inputs) ** 0.5
-            sample = self._sample(h, sigma, t, rng)
+            h, sigma, sample = self._samples(state, self.inputs(X), t, rng)
         held = state.gradients
         tensors = [*held.incoming, *held.outgoing] if held else []
         return choose(

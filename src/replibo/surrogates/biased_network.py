@@ -111,7 +111,11 @@ class BiasedNetwork:
         incoming = [X]
         for weights, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
             incoming.append((incoming[-1] @ weights.T + bias).relu())
-        return self.scale * (incoming[-1] @ self.weights[-1][0] + self.biases[-1]), incoming
+        return self._output(incoming[-1]), incoming
+
+    def _output(self, last: Tensor) -> Tensor:
+        """h from a_{L−1}, ``n x W``: shape ``n``."""
+        return self.scale * (last @ self.weights[-1][0] + self.biases[-1])
 
     def train(self, X: Array, y: Array, steps: int) -> float:
         """Adam's steps on the mean squared error of all points; returns that error after them."""
@@ -125,12 +129,12 @@ class BiasedNetwork:
         with torch.no_grad():
             return float(((self._forward(points)[0] - targets) ** 2).mean())
 
-    def predict(self, X: Array) -> Array:
-        """h at the points ``X``, ``n x d``: shape ``n``."""
+    def predict(self, gradients: Gradients) -> Array:
+        """h at the points of ``gradients``, which were taken at the weights of now: shape ``n``."""
         import torch
 
         with torch.no_grad():
-            return np.asarray(self._forward(torch.from_numpy(np.ascontiguousarray(X)))[0])
+            return np.asarray(self._output(gradients.incoming[-1]))
 
     def gradients(self, X: Array) -> Gradients:
         """g/c at the points ``X``, ``n x d``."""
