@@ -101,9 +101,7 @@ class AtAllCandidates(NeuralBOReleased):
     """σ is computed at all of them, not only where the sample may be the largest."""
 
     def _samples(self, state, X, t, rng):
-        gradients = state.network.gradients(X)
-        h = state.network.predict(gradients)
-        sigma = self._variance(state).posterior(gradients) ** 0.5
+        h, sigma = self._h_and_sigma(state, X, self._variance(state).posterior)
         return h, sigma, h + self.nu * sigma * rng.standard_normal(len(X))
 
 

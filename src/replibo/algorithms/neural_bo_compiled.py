@@ -95,9 +95,7 @@ class NeuralBOCompiled(NeuralBOReleased):
         self, state: State, X: Array, t: int, rng: np.random.Generator
     ) -> tuple[Array, Array, Array]:
         """h, σ and the second sample, ``m`` each; -inf but at the best candidates by the first."""
-        gradients = state.network.gradients(X)
-        h = state.network.predict(gradients)
-        sigma = self._variance(state).posterior(gradients) ** 0.5
+        h, sigma = self._h_and_sigma(state, X, self._variance(state).posterior)
         sd = (self.nu or growing_coefficient(t)) * sigma
         first = h + sd * rng.standard_normal(len(h))
         best = np.argsort(first)[-self.restarts :]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -200,7 +201,7 @@ class NeuralBOReleased(Algorithm):
         """h, σ and what is maximised at round ``t``, ``m`` each, at the network's inputs ``X``,
         ``m x d``; where a candidate cannot be the best, an upper bound of σ."""
         variance = self._variance(state)
-        h, sigma = self._prior(state, variance, X)
+        h, sigma = self._h_and_sigma(state, X, variance.prior)
         normals = rng.standard_normal(len(X))
 
         def values(rows: NDArray[np.intp]) -> Array:
@@ -214,13 +215,15 @@ class NeuralBOReleased(Algorithm):
         share = state.network.scale**2 / self.width
         return _Variance(state.gradients, share, self.regulariser)
 
-    def _prior(self, state: State, variance: _Variance, X: Array) -> tuple[Array, Array]:
-        """h, and σ before any query, at the network's inputs ``X``, ``m x d``: ``m`` each."""
+    def _h_and_sigma(
+        self, state: State, X: Array, variance: Callable[[Gradients], Array]
+    ) -> tuple[Array, Array]:
+        """h and σ at the network's inputs ``X``, ``m x d``: ``m`` each."""
         h, sigma = np.empty(len(X)), np.empty(len(X))
         for start in range(0, len(X), CHUNK):
             part = slice(start, start + CHUNK)
             own = state.network.gradients(X[part])
-            h[part], sigma[part] = state.network.predict(own), variance.prior(own) ** 0.5
+            h[part], sigma[part] = state.network.predict(own), variance(own) ** 0.5
         return h, sigma
 
     def ask(self, history: History, t: int) -> Proposal:
