@@ -23,6 +23,9 @@ from replibo.surrogates.bounds import evaluate_where_best
 # Candidates whose gradients are held at once: so many stay in a core's cache.
 CHUNK = 1024
 
+# Of 50,000 candidates some thousands may be the best: σ is computed at so many of them at a time.
+BLOCK = 256
+
 
 class State:
     """The network after its trainings on the first ``n`` observations, and the gradients in U."""
@@ -208,7 +211,7 @@ class NeuralBOReleased(Algorithm):
             sigma[rows] = variance.posterior(state.network.gradients(X[rows])) ** 0.5
             return h[rows] + self.nu * sigma[rows] * normals[rows]
 
-        evaluate_where_best(h + self.nu * sigma * np.maximum(normals, 0.0), values)
+        evaluate_where_best(h + self.nu * sigma * np.maximum(normals, 0.0), values, BLOCK)
         return h, sigma, h + self.nu * sigma * normals
 
     def _variance(self, state: State) -> _Variance:

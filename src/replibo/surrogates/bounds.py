@@ -13,7 +13,7 @@ BOUNDING = 64
 """Observations that bound a posterior deviation: given them alone, σ is at least what it is given all."""
 
 BLOCK = 16
-"""Points evaluated at a time."""
+"""Points evaluated at a time, of some hundred."""
 
 
 def worth_bounding(observations: int) -> bool:
@@ -21,7 +21,9 @@ def worth_bounding(observations: int) -> bool:
     return observations >= 4 * BOUNDING
 
 
-def evaluate_where_best(upper: Array, values: Callable[[NDArray[np.intp]], Array]) -> None:
+def evaluate_where_best(
+    upper: Array, values: Callable[[NDArray[np.intp]], Array], block: int = BLOCK
+) -> None:
     """Evaluate points in the order of their bounds, until none that is left can have the largest value.
 
     What is equal but for rounding is evaluated, too.
@@ -29,11 +31,12 @@ def evaluate_where_best(upper: Array, values: Callable[[NDArray[np.intp]], Array
     Args:
         upper: ``m``, upper bounds of the values.
         values: the values of the points whose rows it is given, ``k`` of both; it keeps them.
+        block: points evaluated at a time.
     """
     best = -np.inf
     order = np.argsort(-upper, kind="stable")
-    for first in range(0, len(order), BLOCK):
-        rows = order[first : first + BLOCK]
+    for first in range(0, len(order), block):
+        rows = order[first : first + block]
         if upper[rows[0]] < best - 1e-8 * (1.0 + abs(best)):
             break
         best = max(best, float(np.max(values(rows))))
