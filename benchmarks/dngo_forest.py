@@ -19,6 +19,7 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+from sklearn.ensemble import RandomForestRegressor
 
 from replibo.algorithms.base import Algorithm, History, Space
 from replibo.algorithms.dngo import Dngo
@@ -100,7 +101,14 @@ def main() -> None:
         forest = Forest(X, y, trees=500, random_state=0)
         fitted = time.process_time() - start
         predicted = seconds(partial(forest.moments, new))
-        print(f"{'random forest':<34}{n:>6}{fitted:>9.2f}{predicted * 1e3:>12.1f}", flush=True)
+        print(f"{'random forest':<34}{n:>6}{fitted:>9.3f}{predicted * 1e3:>12.1f}")
+        theirs = RandomForestRegressor(500, random_state=0)
+        spent = seconds(partial(theirs.fit, X, y))
+        predicted = seconds(partial(theirs.predict, new))
+        print(
+            f"{'scikit-learn, the mean alone':<34}{n:>6}{spent:>9.3f}{predicted * 1e3:>12.1f}",
+            flush=True,
+        )
 
     print(f"\n{'run':<34}{'D':>6}{'queries':>9}{'s':>12}")
     for method in (Dngo, RandomForest):

@@ -13,7 +13,7 @@ BOUNDING = 64
 """Observations that bound a posterior deviation: given them alone, σ is at least what it is given all."""
 
 BLOCK = 16
-"""Points evaluated at a time, of some hundred."""
+"""Points evaluated at a time, where there are some hundred."""
 
 
 def worth_bounding(observations: int) -> bool:
