@@ -13,9 +13,9 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
-# Installed again whenever the pinned set changes. The stamp is made last, so that an interrupted
+# Installed again whenever the pinned set or a C file changes. The stamp is made last, so that an interrupted
 # installation is not taken for a whole one.
-$(VENV)/installed: envs/requirements.txt pyproject.toml
+$(VENV)/installed: envs/requirements.txt pyproject.toml setup.py $(wildcard src/replibo/*/*.c)
 	@test -n "$(PYTHON)" || { echo "replibo needs Python 3.11 to 3.13 with venv (Debian: python3-venv); make PYTHON=/path/to/python ... names one"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r envs/requirements.txt -e '.[coco,robot,workflow,docs]'

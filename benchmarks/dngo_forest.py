@@ -98,7 +98,7 @@ def main() -> None:
             label = f"DNGO, {K} at once, {step * 1e6:.0f} µs a step"
             print(f"{label:<34}{n:>6}{500 * batches * step:>9.2f}{predicted * 1e3:>12.1f}")
         start = time.process_time()
-        forest = Forest(X, y, trees=500, random_state=0)
+        forest = Forest(X, y, trees=500, rng=rng)
         fitted = time.process_time() - start
         predicted = seconds(partial(forest.moments, new))
         print(f"{'random forest':<34}{n:>6}{fitted:>9.3f}{predicted * 1e3:>12.1f}")

@@ -13,7 +13,7 @@ from replibo.algorithms.gp_ucb import GpUcb
 from replibo.streams import RunStreams
 from replibo.surrogates.bounds import BOUNDING
 from replibo.surrogates.tangent_kernel import DualVariance, PrimalVariance, TangentKernel
-from replibo.surrogates.two_layer_network import TwoLayerNetwork, draw_weights, train_sgd
+from replibo.surrogates.two_layer_network import draw_weights
 
 OTHER = "cuda"
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch finds no GPU")
@@ -49,23 +49,3 @@ def test_variances_of_the_tangent_kernel_are_the_same_to_1e_8(form) -> None:
             assert other is None
         else:
             np.testing.assert_allclose(own, other, rtol=0, atol=1e-8)
-
-
-def test_a_training_is_the_same() -> None:
-    rng = np.random.default_rng(1)
-    weights = draw_weights(rng, 6, 50, "section_7")
-    X, y = rng.uniform(-1, 1, (200, 6)) / np.sqrt(6), rng.standard_normal(200)
-    own, other = (
-        train_sgd(
-            TwoLayerNetwork(*weights, precision="float64", device=device),
-            X,
-            y,
-            rng=np.random.default_rng(2),
-            learning_rate=0.001,
-            epochs=20,
-            batch_size=50,
-            regularizer=0.01,
-        ).network.predict(X)
-        for device in ("cpu", OTHER)
-    )
-    np.testing.assert_allclose(own, other, rtol=0, atol=1e-8)

@@ -75,6 +75,7 @@ UNUSED = 5
     "sub/__init__.py": "from pack.sub.again import again\n",
     "sub/again.py": "def again():\n    return 6\n\ndef other():\n    return 7\n",
     "effects.py": "import pack.registered\n\ndef plain():\n    return 8\n",
+    "registered.c": "int f(int n) { return n; }  // why\n",
     "registered.py": (
         "from typing import TYPE_CHECKING\nKNOWN = {}\nif TYPE_CHECKING:\n    import x\n"
         "KNOWN['a'] = 9\nif __name__ == '__main__':\n    print(1)\n"
@@ -128,6 +129,8 @@ F, C, DYNAMIC, PLAIN = "pack.a.f", "pack.a.C", "pack.a.dynamic", "pack.effects.p
         (("sub/again.py", "return 6", "return -6"), {F}),  # handed on by its package
         (("sub/again.py", "return 7", "return -7"), set()),
         (("registered.py", "= 9", "= 10"), {PLAIN}),  # done when it is imported
+        (("registered.c", "return n", "return -n"), {PLAIN}),  # compiled, beside it
+        (("registered.c", "// why", "// because"), set()),
         (("registered.py", "KNOWN = {}", "KNOWN = {'b': 1}"), {PLAIN}),
         (("registered.py", "import x", "import y"), set()),
         (("registered.py", "print(1)", "print(2)"), set()),

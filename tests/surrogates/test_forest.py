@@ -1,11 +1,17 @@
-"""The forest against scikit-learn's own, tree by tree, and its moments against the trees' predictions."""
+"""The forest's splits against all others, its trees and moments against scikit-learn's."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import stats
 from sklearn.ensemble import RandomForestRegressor
+from sklearn.tree import DecisionTreeRegressor
 
+from replibo.surrogates import compiled
 from replibo.surrogates.forest import Forest
 
 
@@ -15,54 +21,120 @@ def data(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return X, np.sin(5 * X.sum(axis=1)) + 0.1 * rng.standard_normal(n)
 
 
-@pytest.mark.parametrize("state", [3, 2**32 - 1])
-@pytest.mark.parametrize(("n", "d"), [(1, 1), (2, 1), (30, 4), (100, 20)])
-def test_the_trees_are_those_of_scikit_learns_forest(n: int, d: int, state: int) -> None:
+def fit(X: np.ndarray, y: np.ndarray, trees: int, seed: int = 0, **settings: str) -> Forest:
+    return Forest(X, y, trees=trees, rng=np.random.default_rng(seed), **settings)
+
+
+def squared_error(y: np.ndarray, weights: np.ndarray) -> float:
+    return float(np.sum(weights * (y - np.average(y, weights=weights)) ** 2))
+
+
+def smallest_error(X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
+    """The smallest squared error that a split leaves; infinite if there is none."""
+    errors = [np.inf]
+    for x in X.T:
+        for threshold in np.unique(x)[:-1]:
+            below = x <= threshold
+            errors.append(sum(squared_error(y[s], weights[s]) for s in (below, ~below)))
+    return min(errors)
+
+
+@given(
+    arrays(np.float64, (9, 3), elements=st.integers(0, 4)),
+    arrays(np.float64, 9, elements=st.integers(-2, 2)),
+)
+def test_each_split_leaves_the_smallest_error_and_leaves_are_pure(X, y) -> None:
+    """Small whole numbers: repeated points and equal observations."""
+    forest = fit(X, y, trees=3)
+    for t, counts in enumerate(forest.counts):
+        nodes, values = forest.tree(t)
+        waiting, visited = [(0, np.flatnonzero(counts))], 0
+        while waiting:
+            node, rows = waiting.pop()
+            visited += 1
+            threshold, feature, below = nodes[node]
+            assert len(rows) > 0
+            assert values[node] == pytest.approx(np.average(y[rows], weights=counts[rows]))
+            if below == node:
+                one_point = (X[rows] == X[rows[0]]).all()
+                assert threshold == np.inf and (np.ptp(y[rows]) == 0 or one_point)
+                continue
+            left = X[rows, feature] <= threshold
+            error = sum(squared_error(y[s], counts[s]) for s in (rows[left], rows[~left]))
+            assert error == pytest.approx(smallest_error(X[rows], y[rows], counts[rows]), abs=1e-9)
+            neighbours = X[rows, feature][left].max(), X[rows, feature][~left].min()
+            assert threshold == pytest.approx(np.mean(neighbours))
+            waiting += [(below, rows[left]), (below + 1, rows[~left])]
+        assert visited == len(nodes)
+
+
+@pytest.mark.parametrize("n", [1, 2, 30, 300])
+def test_with_one_feature_the_trees_are_scikit_learns(n: int) -> None:
+    """With one feature, no two splits leave the same error."""
+    X, y = data(n, 1)
+    X = X.astype(np.float32).astype(np.float64)
+    forest = fit(X, y, trees=20)
+    new, _ = data(50, 1, seed=1)
+    predictions = []
+    for t, counts in enumerate(forest.counts):
+        theirs = DecisionTreeRegressor().fit(X, y, sample_weight=counts)
+        assert len(forest.tree(t)[0]) == theirs.tree_.node_count
+        predictions.append(theirs.predict(new))
+    mean, sd = forest.moments(new)
+    np.testing.assert_allclose(mean, np.mean(predictions, axis=0), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(sd, np.std(predictions, axis=0), rtol=1e-9, atol=1e-12)
+    assert mean.shape == sd.shape == (50,)
+
+
+@pytest.mark.parametrize(("n", "d"), [(5, 2), (30, 4), (200, 20)])
+def test_the_distribution_is_that_of_scikit_learns_forest(n: int, d: int) -> None:
+    """Size of the trees, mean and deviation: 1,000 trees of each, within five standard errors."""
     X, y = data(n, d)
-    y[n // 2 :] = y[n // 2]  # equal observations
-    theirs = RandomForestRegressor(40, random_state=state).fit(X, y).estimators_
-    ours = Forest(X, y, trees=40, random_state=state).trees
-    assert len(ours) == 40
-    for one, other in zip(ours, theirs, strict=True):
-        for name in ("feature", "threshold", "children_left", "children_right", "value"):
-            np.testing.assert_array_equal(getattr(one, name), getattr(other.tree_, name))
+    new, _ = data(40, d, seed=1)
+    theirs = RandomForestRegressor(1000, random_state=0).fit(X, y).estimators_
+    ours = fit(X, y, trees=1000)
+    sizes = [tree.tree_.node_count for tree in theirs], [len(ours.tree(t)[0]) for t in range(1000)]
+    assert abs(stats.ttest_ind(*sizes).statistic) < 5
+    predictions = np.array([tree.predict(new) for tree in theirs])
+    mean, sd = ours.moments(new)
+    error = np.hypot(sd, predictions.std(axis=0)) / np.sqrt(1000)
+    assert np.all(np.abs(mean - predictions.mean(axis=0)) < 5 * error + 1e-12)
+    assert np.mean(sd / predictions.std(axis=0)) == pytest.approx(1.0, abs=0.03)
 
 
-@pytest.mark.parametrize(("n", "d"), [(1, 1), (2, 1), (30, 4), (100, 20)])
-def test_moments_are_those_of_the_trees(n: int, d: int) -> None:
+def test_equal_splits_are_drawn_among() -> None:
+    """Two features order the observations in one way, two in the other: each is taken as often."""
+    y = np.array([0.1, 0.7, 5.3])  # sums that are rounded
+    X = np.stack([np.arange(3.0)] * 2 + [np.arange(3.0)[::-1]] * 2, axis=1)
+    forest = fit(X, y, trees=4000)
+    roots = [nodes[0] for nodes, _ in map(forest.tree, range(4000)) if len(nodes) > 1]
+    taken = np.bincount([root["feature"] for root in roots], minlength=4)
+    assert stats.chisquare(taken).pvalue > 1e-4
+
+
+def test_samples_are_bootstrap_samples() -> None:
+    """n draws of n; the number of different ones is about n (1 − 1/e)."""
+    X, y = data(80, 3)
+    counts = fit(X, y, trees=500).counts
+    assert np.all(counts.sum(axis=1) == 80)
+    assert np.mean(counts > 0) == pytest.approx(1 - (1 - 1 / 80) ** 80, abs=0.01)
+
+
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (17, 3), (150, 11)])
+def test_bits(n: int, d: int) -> None:
+    """The same seed gives the same forest, at all levels of instructions; another one another."""
     X, y = data(n, d)
     new, _ = data(25, d, seed=1)
-    trees = RandomForestRegressor(40, random_state=3).fit(X, y).estimators_
-    predictions = np.array([tree.predict(new) for tree in trees])
-    mean, sd = Forest(X, y, trees=40, random_state=3).moments(new)
-    np.testing.assert_allclose(mean, predictions.mean(axis=0), rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(sd, np.sqrt(predictions.var(axis=0)), rtol=1e-12, atol=1e-14)
-    assert mean.shape == sd.shape == (25,)
-
-
-def test_trees_are_grown_on_bootstrap_samples_to_the_end() -> None:
-    """Each tree gives its own data exactly, and about 1 - 1/e of all data are its own."""
-    X, y = data(80, 3)
-    forest = Forest(X, y, trees=60, random_state=0)
-    rows = X.astype(np.float32)
-    exact = np.array([np.isclose(tree.predict(rows)[:, 0], y, atol=1e-12) for tree in forest.trees])
-    assert 0.6 < exact.mean() < 0.68
-    assert not np.array_equal(exact[0], exact[1])
-
-
-def test_random_state() -> None:
-    X, y = data(30, 4)
-    new, _ = data(25, 4, seed=1)
-    one, again, other = (Forest(X, y, trees=20, random_state=s).moments(new) for s in (7, 7, 8))
-    np.testing.assert_array_equal(one, again)
-    assert not np.array_equal(one, other)
-    Forest(X, y, trees=2, random_state=2**32 - 1)
+    one, *others = (fit(X, y, 20, level=level).moments(new) for level in compiled.levels())
+    for other in [*others, fit(X, y, 20).moments(new)]:
+        np.testing.assert_array_equal(one, other)
+    assert n == 1 or not np.array_equal(one, fit(X, y, 20, seed=1).moments(new))
 
 
 def test_global_generator_is_left_alone() -> None:
     X, y = data(10, 2)
     before = np.random.get_state()[1].copy()
-    Forest(X, y, trees=5, random_state=0).moments(X)
+    fit(X, y, trees=5).moments(X)
     np.testing.assert_array_equal(before, np.random.get_state()[1])
 
 
@@ -70,11 +142,11 @@ def test_degenerate_data() -> None:
     """One point, equal observations, one point observed several times: no deviation but the noise's."""
     new, _ = data(25, 2)
     for X, y in ((new[:1], np.zeros(1)), (new, np.full(25, 2.0))):
-        mean, sd = Forest(X, y, trees=20, random_state=0).moments(new)
+        mean, sd = fit(X, y, trees=20).moments(new)
         np.testing.assert_array_equal(mean, y[0])
         np.testing.assert_array_equal(sd, 0.0)
     repeated = np.repeat(new[:1], 6, axis=0)
-    mean, sd = Forest(repeated, np.arange(6.0), trees=400, random_state=0).moments(new)
+    mean, sd = fit(repeated, np.arange(6.0), trees=400).moments(new)
     assert np.ptp(mean) == 0.0
     # the mean of a bootstrap sample of 6: mean 2.5, variance (35/12)/6
     assert mean[0] == pytest.approx(2.5, abs=4 * np.sqrt(35 / 72 / 400))

@@ -6,8 +6,11 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
+from replibo.surrogates import compiled
 from replibo.surrogates.two_layer_network import (
     TwoLayerNetwork,
     draw_weights,
@@ -22,10 +25,25 @@ def data(n, dim, seed=0):
     return rng.uniform(-1, 1, (n, dim)) / math.sqrt(dim), rng.standard_normal(n)
 
 
-def network(width, dim, *, initialization="section_7", precision="float64", seed=1):
+def network(width, dim, *, initialization="section_7", seed=1):
     rng = np.random.default_rng(seed)
-    hidden, output = draw_weights(rng, dim, width, initialization)
-    return TwoLayerNetwork(hidden, output, precision=precision)
+    return TwoLayerNetwork(*draw_weights(rng, dim, width, initialization))
+
+
+def weights_of(net):
+    """W₁ and W₂ in double precision, as PyTorch's parameters."""
+    return [
+        torch.tensor(w.astype(np.float64), requires_grad=True) for w in (net.hidden, net.output)
+    ]
+
+
+def assert_same(trained, expected, start):
+    """Single against double precision: the differences are those of rounding, the movement is more."""
+    for own, other, before in zip(
+        (trained.hidden, trained.output), expected, (start.hidden, start.output), strict=True
+    ):
+        np.testing.assert_allclose(own, other.detach(), rtol=0, atol=6e-7)
+        assert np.abs(own - before).max() > 1e-5
 
 
 def prediction(W1, w, X):
@@ -36,9 +54,9 @@ def prediction(W1, w, X):
 def test_prediction():
     X, _ = data(9, 4)
     net = network(6, 4)
-    expected = prediction(net.hidden, net.output, torch.tensor(X))
-    np.testing.assert_allclose(net.predict(X), expected, rtol=1e-13)
-    assert net.bytes() == 8 * (24 + 6)
+    expected = prediction(*weights_of(net), torch.tensor(X)).detach()
+    np.testing.assert_allclose(net.predict(X), expected, rtol=1e-5)
+    assert net.bytes() == 4 * (24 + 6)
 
 
 def test_initial_weights_are_as_sections_7_and_4_have_them():
@@ -66,22 +84,24 @@ def objective(W1, w2, W1_start, w2_start, X, y, regularizer, share=1.0):
 def test_sgd_is_autograd_with_pytorchs_sgd(batch_loss, n, batch_size, initialization):
     X, y = data(n, 4)
     start = network(30, 4, initialization=initialization)
-    # a regulariser that is felt
-    setting = {**SGD, "batch_size": batch_size, "regularizer": 1.0}
+    # a regulariser that is felt, steps that move the weights by far more than rounding does
+    rate = {"sum": 0.001, "mean": 0.02}[batch_loss]
+    setting = {**SGD, "batch_size": batch_size, "regularizer": 1.0, "learning_rate": rate}
     training = train_sgd(
         start, X, y, rng=np.random.default_rng(7), batch_loss=batch_loss, **setting
     )
 
     rng, points, targets = np.random.default_rng(7), torch.tensor(X), torch.tensor(y)
-    W1, w2 = (v.clone().requires_grad_() for v in (start.hidden, start.output))
+    W1, w2 = weights_of(start)
+    W1_start, w2_start = (w.detach().clone() for w in (W1, w2))
     optimizer = torch.optim.SGD([W1, w2], lr=setting["learning_rate"])
     for _ in range(setting["epochs"]):
         for batch in torch.tensor(rng.permutation(n)).split(batch_size):
             loss = objective(
                 W1,
                 w2,
-                start.hidden,
-                start.output,
+                W1_start,
+                w2_start,
                 points[batch],
                 targets[batch],
                 setting["regularizer"],
@@ -90,14 +110,14 @@ def test_sgd_is_autograd_with_pytorchs_sgd(batch_loss, n, batch_size, initializa
             optimizer.zero_grad()
             (loss if batch_loss == "sum" else loss / len(batch)).backward()
             optimizer.step()
-    np.testing.assert_allclose(training.network.hidden, W1.detach(), rtol=1e-10, atol=1e-13)
-    np.testing.assert_allclose(training.network.output, w2.detach(), rtol=1e-10, atol=1e-13)
+    assert_same(training.network, (W1, w2), start)
     residuals = prediction(W1, w2, points).detach().numpy() - y
-    assert training.loss == pytest.approx(np.mean(residuals**2), rel=1e-10)
+    assert training.loss == pytest.approx(np.mean(residuals**2), rel=1e-4)
     assert not training.diverged
     # θ₀ is left as it is
     again = network(30, 4, initialization=initialization)
-    assert torch.equal(start.hidden, again.hidden) and torch.equal(start.output, again.output)
+    np.testing.assert_array_equal(start.hidden, again.hidden)
+    np.testing.assert_array_equal(start.output, again.output)
 
 
 def test_one_batch_of_all_is_the_printed_gradient_descent():
@@ -107,35 +127,35 @@ def test_one_batch_of_all_is_the_printed_gradient_descent():
     training = train_sgd(
         start, X, y, rng=np.random.default_rng(0), **{**SGD, "batch_size": 30, "regularizer": 0.5}
     )
-    W1, w2 = (v.clone().requires_grad_() for v in (start.hidden, start.output))
+    W1, w2 = weights_of(start)
+    W1_start, w2_start = (w.detach().clone() for w in (W1, w2))
     for _ in range(SGD["epochs"]):
-        value = objective(W1, w2, start.hidden, start.output, torch.tensor(X), torch.tensor(y), 0.5)
+        value = objective(W1, w2, W1_start, w2_start, torch.tensor(X), torch.tensor(y), 0.5)
         by = torch.autograd.grad(value, [W1, w2])
         with torch.no_grad():
             for weights, gradient in zip((W1, w2), by, strict=True):
                 weights -= SGD["learning_rate"] * gradient
-    np.testing.assert_allclose(training.network.hidden, W1.detach(), rtol=1e-9, atol=1e-13)
-    np.testing.assert_allclose(training.network.output, w2.detach(), rtol=1e-9, atol=1e-13)
+    assert_same(training.network, (W1, w2), start)
 
 
-@pytest.mark.parametrize("loss", ["sum", "mean"])
-def test_single_precision_is_the_same_training(loss):
-    X, y = data(120, 11)
-    runs = [
-        train_sgd(
-            network(500, 11, precision=precision),
-            X,
-            y,
-            rng=np.random.default_rng(3),
-            batch_loss=loss,
-            **SGD,
-        )
-        for precision in ("float32", "float64")
-    ]
-    Z, _ = data(50, 11, seed=5)
-    single, double = (run.network.predict(Z) for run in runs)
-    np.testing.assert_allclose(single, double, atol=1e-3)
-    assert np.max(np.abs(double - network(500, 11).predict(Z))) > 0.01  # it moved
+@given(
+    n=st.integers(1, 70),
+    dim=st.integers(1, 25),
+    width=st.integers(1, 70),
+    batch_size=st.integers(1, 60),
+    batch_loss=st.sampled_from(["sum", "mean"]),
+)
+def test_the_bits_are_the_same_at_all_levels_of_instructions(n, dim, width, batch_size, batch_loss):
+    X, y = data(n, dim)
+    setting = {**SGD, "batch_size": batch_size, "batch_loss": batch_loss}
+    one, *others = (
+        train_sgd(network(width, dim), X, y, rng=np.random.default_rng(3), level=level, **setting)
+        for level in compiled.levels()
+    )
+    assert np.isfinite(one.network.hidden).all()
+    for other in others:
+        np.testing.assert_array_equal(one.network.hidden, other.network.hidden)
+        np.testing.assert_array_equal(one.network.output, other.network.output)
 
 
 def test_a_diverged_training_is_flagged_and_raises_nothing():
@@ -144,21 +164,21 @@ def test_a_diverged_training_is_flagged_and_raises_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         training = train_sgd(
-            network(500, 100, precision="float32"),
+            network(500, 100),
             X,
             y,
             rng=np.random.default_rng(0),
             **{**SGD, "epochs": 50},
         )
     assert training.diverged and training.loss == math.inf
-    assert not bool(training.network.hidden.isfinite().all())
+    assert not np.isfinite(training.network.hidden).all()
 
 
 def test_duplicates_and_constant_observations():
     X, _ = data(1, 5)
     for y in (np.zeros(80), np.linspace(-1, 1, 80)):
         training = train_sgd(
-            network(200, 5, precision="float32"),
+            network(200, 5),
             np.repeat(X, 80, axis=0),
             y,
             rng=np.random.default_rng(0),

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from replibo.algorithms.base import History, Proposal, Space
 from replibo.algorithms.parts.candidates import memory_bytes
+from replibo.algorithms.parts.devices import Device, torch_device
 from replibo.algorithms.parts.neural_surrogate import NeuralSurrogate, ObservedVariance, choose
 from replibo.problems.base import Array
 from replibo.settings import NonNegative, SettingError
@@ -50,12 +51,14 @@ class NeuralBO(NeuralSurrogate):
             the same σ up to rounding, and 20 GB at d = 100.
         sample: ``independent`` from candidate to candidate, as line 4 reads; ``joint``, with the
             covariance that belongs to σ² ("a random sample of the function", section 1).
+        device: where σ is computed: ``cpu`` or ``cuda``.
         settings: those of `NeuralSurrogate`.
 
     Raises:
-        SettingError: the p × p matrix of ``printed`` would not fit in memory.
+        SettingError: there is no GPU, or the p × p matrix of ``printed`` would not fit in memory.
     """
 
+    late_imports: ClassVar[tuple[str, ...]] = ("torch",)
     diagnostics: ClassVar[dict[str, str]] = {
         "mean": "h at the query, in units of y (where it has diverged, the centre of its units)",
         "sigma": "σ_t at the query, before ν, in units of y",
@@ -73,10 +76,12 @@ class NeuralBO(NeuralSurrogate):
         nu: NonNegative = 1.0,
         variance: Literal["dual", "printed"] = "dual",
         sample: Literal["independent", "joint"] = "independent",
+        device: Device = "cpu",
         **settings: Any,
     ) -> None:
         super().__init__(space, streams, **settings)
-        self.nu, self.sample = nu, sample
+        torch_device(device)
+        self.nu, self.sample, self.device = nu, sample, device
         if variance == "printed":
             self._check_memory()
         form = DualVariance if variance == "dual" else PrimalVariance

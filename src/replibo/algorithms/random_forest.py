@@ -7,7 +7,7 @@ also name SMAC, a forest and EI too). GPyOpt can no longer be imported: this is 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,17 +18,15 @@ from replibo.algorithms.parts.refit import RefitSchedule
 from replibo.errors import RepliboError
 from replibo.settings import Count, Fraction, NonNegative
 from replibo.streams import RunStreams
+from replibo.surrogates.forest import Forest
 from replibo.surrogates.standardise import standardise
-
-if TYPE_CHECKING:
-    from replibo.surrogates.forest import Forest
 
 
 class RandomForest(Algorithm):
     """The forest's EI, maximised over the shared candidates.
 
     At the sizes n' of `RefitSchedule` a forest is fitted to the first n' observations, y standardised
-    (`replibo.surrogates.forest`; its random state is an integer from the stream ``surrogate_at(n')``).
+    (`replibo.surrogates.forest`, with the stream ``surrogate_at(n')``).
     A forest cannot take in single observations: those since n' only move the incumbent, which is the
     best observation so far (GPyOpt's is the highest of the forest's means at the queried points).
 
@@ -51,7 +49,6 @@ class RandomForest(Algorithm):
         "mean": "mean over the trees at the choice, in units of the standardised y of the fit",
         "sd": "standard deviation over the trees at the choice, likewise",
     }
-    late_imports: ClassVar[tuple[str, ...]] = ("sklearn.tree", "replibo.surrogates.forest")
 
     def __init__(
         self,
@@ -96,9 +93,7 @@ class RandomForest(Algorithm):
         X, y = history.X[:size], history.y[:size]
         data = X.tobytes() + y.tobytes()
         if self._fit is None or self._fit[0] != data:
-            from replibo.surrogates.forest import Forest
-
-            state = int(self.streams.surrogate_at(size).integers(2**32))
-            forest = Forest(X, standardise(y)[0], trees=self.trees, random_state=state)
+            rng = self.streams.surrogate_at(size)
+            forest = Forest(X, standardise(y)[0], trees=self.trees, rng=rng)
             self._fit = data, forest
         return self._fit[1]

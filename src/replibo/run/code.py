@@ -6,7 +6,7 @@ to, directly or not, found by reading the source: functions, classes with their 
 constants, types in annotations (they say whose methods are called), in whatever module they stand. A
 reference that leads to no definition counts as one to the whole module. Module-level statements that
 do something when a module is imported belong to every definition of that module and of those that
-import it.
+import it; so does a C file beside the module, of the same name.
 
 Comments, docstrings, formatting and the messages of a `RepliboError` or a `SettingError` change no
 digest. Modules that are looked up by a name put together while the program runs are not seen
@@ -18,6 +18,7 @@ from __future__ import annotations
 import ast
 import functools
 import hashlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -110,7 +111,9 @@ class Package:
             base = self.root.joinpath(*parts)
             files = (base / "__init__.py", base.with_suffix(".py"))
             found = [path for path in files if first == self.root.name and path.is_file()]
-            self._modules[name] = _module(syntax_tree(found[0])) if found else None
+            self._modules[name] = module = _module(syntax_tree(found[0])) if found else None
+            if module is not None and (compiled := base.with_suffix(".c")).is_file():
+                module.effects += ast.parse(f"C({_c_code(compiled)!r})").body
         return self._modules[name]
 
     def _resolve(self, dotted: str) -> tuple[Node, ...]:
@@ -168,6 +171,11 @@ class Package:
                     queue += [one.rpartition(".")[0], *module.loaded]
             self._effects[name] = frozenset((one, EFFECTS) for one in seen if seen[one].effects)
         return self._effects[name]
+
+
+def _c_code(path: Path) -> str:
+    """The C file ``path`` without its comments and spaces."""
+    return "".join(re.sub(r"//.*", "", path.read_text(encoding="utf-8")).split())
 
 
 def _module(tree: ast.Module) -> _Module:

@@ -18,6 +18,7 @@ from replibo.config.models import AlgorithmEntry, PaperEntry, ProblemEntry
 from replibo.data.manifest import load_manifest
 from replibo.errors import RepliboError
 from replibo.run import code
+from replibo.surrogates import compiled
 
 # What every run depends on, besides its problem and its algorithm: the order of calls.
 LOOP = "replibo.run.loop.run_block"
@@ -99,9 +100,9 @@ LIBRARIES = (
 @functools.cache
 def library_versions() -> Mapping[str, str]:
     """The versions of the libraries that can change a trace, those that are installed (COCO and Box2D are
-    extras)."""
+    extras), and of the compiler of this package's C files."""
     found = {}
     for name in LIBRARIES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             found[name] = importlib.metadata.version(name)
-    return found
+    return {**found, "C": compiled.compiler()}

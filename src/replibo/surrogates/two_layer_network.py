@@ -1,28 +1,27 @@
 """The two-layer ReLU network of NeuralBO (Phan-Trong, Tran-The and Gupta 2023) and its training.
 
-h(x; θ) = √m W₂ relu(W₁ x), without biases (section 7). With r = h(x) − y and a = relu(W₁ x), the
-gradients of ½r² are √m r a in W₂ and √m r W₂,j 1[w₁,j·x > 0] x in the row w₁,j of W₁. Training writes
-them out in place of automatic differentiation: a step is a dozen operations on tensors that exist
-beforehand.
-
-Training takes float32 (by default): measured at 2,000 points, 50 epochs of batches of 50 take 0.27 s of
-CPU time against 0.49 s in float64 at 101 inputs, 0.12 s against 0.15 s at 11. The tangent kernel, whose
-factor is updated thousands of times, is in float64.
+h(x; θ) = √m W₂ relu(W₁ x), without biases (section 7), in single precision. With r = h(x) − y and
+a = relu(W₁ x), the gradients of ½r² are √m r a in W₂ and √m r W₂,j 1[w₁,j·x > 0] x in the row w₁,j of
+W₁. ``two_layer_network.c`` takes a step in one go, in a seventh of the time of PyTorch's modules and
+less (`benchmarks/neural_bo.py --parts`).
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from replibo.problems.base import Array
+from replibo.surrogates.compiled import call
 
-if TYPE_CHECKING:
-    from torch import Tensor
+Single = NDArray[np.float32]
 
+UNITS = 32
+"""Hidden units in a panel: how ``two_layer_network.c`` keeps the weights."""
 Initialization = Literal["section_7", "section_4"]
 BatchLoss = Literal["mean", "sum"]
 
@@ -52,50 +51,19 @@ class TwoLayerNetwork:
     Args:
         hidden: ``m x d``, W₁. (A hidden bias is the column of a constant input.)
         output: ``m``, W₂.
-        precision: ``float32`` or ``float64``.
-        device: ``cpu`` or ``cuda``.
     """
 
-    hidden: Tensor
-    output: Tensor
-
-    def __init__(
-        self,
-        hidden: Array,
-        output: Array,
-        *,
-        precision: Literal["float32", "float64"] = "float32",
-        device: str = "cpu",
-    ) -> None:
-        import torch
-
-        kind = getattr(torch, precision)
-        self.hidden = torch.tensor(hidden, dtype=kind, device=device)
-        self.output = torch.tensor(output, dtype=kind, device=device)
-        self.width = len(hidden)
-
-    def copy(self) -> TwoLayerNetwork:
-        """One with weights of its own."""
-        twin = object.__new__(TwoLayerNetwork)
-        twin.hidden, twin.output, twin.width = self.hidden.clone(), self.output.clone(), self.width
-        return twin
-
-    def tensor(self, values: Array) -> Tensor:
-        """``values`` where the weights are, in their precision."""
-        import torch
-
-        return torch.tensor(values, dtype=self.hidden.dtype, device=self.hidden.device)
+    def __init__(self, hidden: Array | Single, output: Array | Single) -> None:
+        self.hidden, self.output = hidden.astype(np.float32), output.astype(np.float32)
 
     def predict(self, X: Array) -> Array:
         """h at the points ``X``, ``n x d``: shape ``n``."""
-        h = (self.tensor(X) @ self.hidden.T).relu_() @ self.output
-        return math.sqrt(self.width) * np.asarray(h.cpu(), dtype=np.float64)
+        active = np.maximum(X.astype(np.float32) @ self.hidden.T, 0.0)
+        return math.sqrt(len(self.output)) * (active @ self.output).astype(np.float64)
 
     def bytes(self) -> int:
         """Memory held by the weights."""
-        return sum(
-            weights.numel() * weights.element_size() for weights in (self.hidden, self.output)
-        )
+        return self.hidden.nbytes + self.output.nbytes
 
 
 @dataclass(frozen=True)
@@ -125,6 +93,7 @@ def train_sgd(
     batch_size: int,
     regularizer: float,
     batch_loss: BatchLoss = "sum",
+    level: str | None = None,
 ) -> Training:
     """TrainNN (Algorithm 2) by mini-batches, as section 7 sets it: from θ₀, which is left as it is.
 
@@ -151,58 +120,49 @@ def train_sgd(
         batch_size: b; the last batch of an epoch holds the rest.
         regularizer: λ.
         batch_loss: see above.
+        level: of the processor's instructions (`compiled.call`); changes no bit.
     """
-    import torch
-
-    n, m = len(X), start.width
-    b, root = min(batch_size, n), math.sqrt(m)
-    points, targets, network = start.tensor(X), start.tensor(y), start.copy()
-    W1, w2, W1_start, w2_start = network.hidden, network.output, start.hidden, start.output
-    # Everything that a step writes to, made once; the views of each batch too.
-    shuffled_points, shuffled_targets = torch.empty_like(points), torch.empty_like(targets)
-    active, gates = points.new_empty(b, m), points.new_empty(b, m)
-    residuals, weighted = points.new_empty(b), points.new_empty(b, X.shape[1])
-    W1_T = W1.T
-    batches = []
-    for first in range(0, n, b):
-        k = min(b, n - first)
-        step = learning_rate if batch_loss == "sum" else learning_rate / k
-        batches.append(
-            (
-                shuffled_points[first : first + k],
-                shuffled_targets[first : first + k],
-                active[:k],
-                active[:k].T,
-                gates[:k],
-                gates[:k].T,
-                residuals[:k],
-                residuals[:k, None],
-                weighted[:k],
-                -step * root,
-                step * m * regularizer * k / n,
-            )
-        )
-    for _ in range(epochs):
-        order = torch.from_numpy(rng.permutation(n)).to(points.device)
-        torch.index_select(points, 0, order, out=shuffled_points)
-        torch.index_select(targets, 0, order, out=shuffled_targets)
-        for x, t, a, a_T, g, g_T, r, r_column, rx, step, decay in batches:
-            torch.mm(x, W1_T, out=a)
-            a.relu_()
-            torch.mv(a, w2, out=r)
-            r.mul_(root).sub_(t)
-            torch.sign(a, out=g)  # 1[w₁,j·x > 0]
-            g.mul_(w2)
-            torch.mul(x, r_column, out=rx)
-            # θ ← θ − step (gradient) − decay (θ − θ₀); g holds the old W₂
-            W1.addmm_(g_T, rx, beta=1.0 - decay, alpha=step).add_(W1_start, alpha=decay)
-            w2.addmv_(a_T, r, beta=1.0 - decay, alpha=step).add_(w2_start, alpha=decay)
-    return _result(network, X, y)
-
-
-def _result(network: TwoLayerNetwork, X: Array, y: Array) -> Training:
-    loss = float(np.mean((network.predict(X) - y) ** 2))
-    finite = math.isfinite(loss) and all(
-        bool(weights.isfinite().all()) for weights in (network.hidden, network.output)
+    n, d = X.shape
+    m, b = len(start.output), min(batch_size, n)
+    panels = math.ceil(m / UNITS)
+    W1_start, w2_start = _in_panels(start.hidden, panels), _in_panels(start.output[:, None], panels)
+    W1, w2 = W1_start.copy(), w2_start.copy()
+    call(
+        "train_sgd",
+        n,
+        d,
+        panels,
+        b,
+        epochs,
+        int(batch_loss == "mean"),
+        float(learning_rate),
+        float(m * regularizer),
+        math.sqrt(m),
+        np.ascontiguousarray(X, dtype=np.float32),
+        np.ascontiguousarray(y, dtype=np.float32),
+        np.array([rng.permutation(n) for _ in range(epochs)], dtype=np.int64),
+        W1_start,
+        w2_start,
+        W1,
+        w2,
+        np.empty(b * (d + 2 + 16 + UNITS * panels), dtype=np.float32),  # room for a batch
+        level=level,
     )
+    network = TwoLayerNetwork(_from_panels(W1, m), _from_panels(w2, m)[:, 0])
+    with np.errstate(all="ignore"):  # a training that diverged
+        loss = float(np.mean((network.predict(X) - y) ** 2))
+    weights = np.concatenate([network.hidden.ravel(), network.output])
+    finite = math.isfinite(loss) and bool(np.isfinite(weights).all())
     return Training(network, loss if finite else math.inf, not finite)
+
+
+def _in_panels(weights: Single, panels: int) -> Single:
+    """The ``weights`` (``m x d``) of m units as ``panels x d x UNITS``, filled up by zeros."""
+    filled = np.zeros((panels * UNITS, weights.shape[1]), dtype=np.float32)
+    filled[: len(weights)] = weights
+    return np.ascontiguousarray(filled.reshape(panels, UNITS, -1).swapaxes(1, 2))
+
+
+def _from_panels(weights: Single, m: int) -> Single:
+    """The inverse of `_in_panels`, for the first ``m`` units: ``m x d``."""
+    return weights.swapaxes(1, 2).reshape(-1, weights.shape[1])[:m]

@@ -185,8 +185,7 @@ def test_more_candidates_than_memory_allows_are_refused(cls):
         cls(Space(2), streams(), candidates=10**10)
 
 
-@FROM_START
-def test_a_gpu_where_there_is_none_is_refused(cls, monkeypatch):
+def test_a_gpu_where_there_is_none_is_refused(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(RepliboError, match=r": device must be cpu, got cuda: torch finds no GPU"):
-        cls(Space(2), streams(), device="cuda")
+        NeuralBO(Space(2), streams(), device="cuda")

@@ -5,14 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
 from replibo.algorithms.parts.candidates import Candidates
-from replibo.algorithms.parts.devices import Device, torch_device
 from replibo.algorithms.parts.network_inputs import InputScaling, network_inputs
 from replibo.algorithms.parts.refit import RefitSchedule
 from replibo.errors import RepliboError
@@ -125,16 +123,13 @@ class NeuralSurrogate(Algorithm):
             its mean modulus; ``standardise``, mean 0 and standard deviation 1 (`scaled`). h and σ, and so
             ν, λ and a perturbation, are in these units.
         batch_loss: ``sum`` (as printed) or ``mean`` of a batch's losses, see `train_sgd`.
-        device: ``cpu`` or ``cuda``.
         candidates, local_fraction: number of candidates and share of local ones (`Candidates`).
         refit_growth: growth of the history from training to training (`RefitSchedule`); 0, as printed,
             trains at every round.
 
     Raises:
-        SettingError: there is no GPU, or the candidates would not fit in memory.
+        SettingError: the candidates would not fit in memory.
     """
-
-    late_imports: ClassVar[tuple[str, ...]] = ("torch",)
 
     def __init__(
         self,
@@ -151,17 +146,15 @@ class NeuralSurrogate(Algorithm):
         constant_input: bool = False,
         y_scaling: YScaling = "none",
         batch_loss: BatchLoss = "mean",
-        device: Device = "cpu",
         candidates: Count = 512,
         local_fraction: Fraction = 0.5,
         refit_growth: NonNegative = 0.0,
     ) -> None:
         super().__init__(space, streams)
-        torch_device(device)
         self.learning_rate, self.epochs, self.batch_size = learning_rate, epochs, batch_size
         self.regularizer, self.batch_loss = regularizer, batch_loss
         self.input_scaling, self.constant_input = input_scaling, constant_input
-        self.y_scaling, self.device = y_scaling, device
+        self.y_scaling = y_scaling
         # For each candidate: its features relu(W₁x) and gates in float64, their copies on the way.
         self.candidates = Candidates(
             space,
@@ -196,7 +189,7 @@ class NeuralSurrogate(Algorithm):
             y, centre, scale = scaled(history.y[:n], self.y_scaling)
             rng = self.streams.surrogate_at(n)
             training = train_sgd(
-                TwoLayerNetwork(*self.start_weights, device=self.device),
+                TwoLayerNetwork(*self.start_weights),
                 self.inputs(history.X[:n]),
                 self.targets(y, rng),
                 rng=rng,
