@@ -241,6 +241,52 @@ def test_the_posterior_is_botorchs() -> None:
     assert_allclose((gp.scale * sd) ** 2, posterior.variance[:, 0], rtol=1e-5)
 
 
+def bounded(n: int, fitted_at: int, d: int = 4) -> tuple[GpRegression, np.ndarray]:
+    """A GP of ``n`` observations, and points that lie among the data and far from them."""
+    X, y = data("local", d, n)
+    gp = GpRegression(X[:fitted_at], y[:fitted_at], device=CPU, capacity=n)
+    for i in range(fitted_at, n):
+        gp.append(X[i], y[i])
+    rng = np.random.default_rng(5)
+    points = rng.random((200, d))
+    points[:100] = np.clip(X[np.argmax(y)] + 0.05 * rng.standard_normal((100, d)), 0, 1)
+    return gp, points
+
+
+@pytest.mark.parametrize("appended", [0, 1, 40])
+@pytest.mark.parametrize("beta", [0.0, 1.0, 100.0])
+def test_where_the_best_may_be_the_deviation_is_exact_and_elsewhere_no_less(
+    appended: int, beta: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gp_regression, "BOUNDED_FROM", 60)
+    gp, points = bounded(60 + appended, 60)
+    expected, exact = gp.posterior(points)
+    mean, sd = gp.posterior_where_best(points, lambda mu, sigma: mu + math.sqrt(beta) * sigma)
+    assert_allclose(mean, expected, rtol=1e-9, atol=1e-12)
+    assert np.all(sd >= exact - 1e-9)
+    chosen = int(np.argmax(expected + math.sqrt(beta) * exact))
+    assert int(np.argmax(mean + math.sqrt(beta) * sd)) == chosen
+    assert sd[chosen] == pytest.approx(exact[chosen], rel=1e-9)
+    assert np.max(sd - exact) > 1e-3  # some are bounds
+
+
+def test_the_bounding_factor_is_made_once_for_each_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gp_regression, "BOUNDED_FROM", 60)
+    real, sizes = gp_regression.cholesky, []
+
+    def counted(K: torch.Tensor, added: float) -> torch.Tensor:
+        sizes.append(len(K))
+        return real(K, added)
+
+    X, y = data("local", 4, 63)
+    gp = GpRegression(X[:60], y[:60], device=CPU, capacity=63)
+    monkeypatch.setattr(gp_regression, "cholesky", counted)
+    for i in range(60, 63):
+        gp.posterior_where_best(X[:20] + 0.01, lambda mean, sd: mean + sd)
+        gp.append(X[i], y[i])
+    assert sizes == [60 // gp_regression.BOUNDING_SHARE]
+
+
 def test_a_sample_has_the_posteriors_mean_and_covariance() -> None:
     X, y = data("ackley", 3, 20)
     gp = GpRegression(X, y, device=CPU, capacity=20)
@@ -366,15 +412,23 @@ def test_squared_distances() -> None:
 # Memory, and the same bits
 
 
-def test_memory_is_that_of_the_tensors() -> None:
+def test_memory_is_that_of_the_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = data("smooth", 3, 10)
     gp = GpRegression(X, y, device=CPU, capacity=20)
     gp.posterior(X)
-    assert gp.bytes() == 8 * (20 * 3 + 20 + 10 * 10 + 10 * (10 + 10) + 10)
+    held = 8 * (20 * 3 + 20 + 10 * 10 + 10 * (10 + 10) + 10)
+    assert gp.bytes() == held
+    monkeypatch.setattr(gp_regression, "BOUNDED_FROM", 10)
+    gp.posterior_where_best(X, lambda mean, sd: mean + sd)
+    assert gp.bytes() == held + 8 * (2 + 2 * 2)
 
 
-def test_grown_twice_it_has_the_same_bits() -> None:
+def test_grown_twice_it_has_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gp_regression, "BOUNDED_FROM", 40)
     X, y = data("ackley", 20, 60)
+
+    def best(gp: GpRegression) -> tuple[np.ndarray, np.ndarray]:
+        return gp.posterior_where_best(X[::3] + 0.01, lambda mean, sd: mean + 2 * sd)
 
     def grown(asked_on_the_way: bool) -> tuple[np.ndarray, ...]:
         gp = GpRegression(X[:40], y[:40], device=CPU, capacity=60)
@@ -382,8 +436,9 @@ def test_grown_twice_it_has_the_same_bits() -> None:
             if asked_on_the_way:
                 gp.posterior(X[: i - 30])
                 gp.mean_at_data()
+                best(gp)
             gp.append(X[i].copy(), y[i])
-        return *gp.posterior(X[::7] + 0.01), gp.mean_at_data()
+        return *best(gp), *gp.posterior(X[::7] + 0.01), gp.mean_at_data()
 
     for one, other in zip(grown(True), grown(False), strict=True):
         assert_array_equal(one, other)

@@ -49,8 +49,8 @@ START = (0.0, math.log(2.0), math.log(2.0), math.exp(NOISE_PRIOR_LOG_MEAN - NOIS
 # them and the noise's K + σ²I has a condition number below 1e12 with 10,000 points.
 OUTPUTSCALES, LENGTH_SCALES = (1e-8, 1e4), (1e-4, 1e3)
 
-# From so many observations on a deviation is bounded by one of `BOUNDING_SHARE` of them; with fewer a
-# bound costs more than it saves.
+# From a fit to so many observations on, a deviation is bounded by one of `BOUNDING_SHARE` of them; with
+# fewer a bound costs more than it saves.
 BOUNDED_FROM, BOUNDING_SHARE = 256, 4
 
 
@@ -381,6 +381,7 @@ class GpRegression:
         self._L = cholesky(self._prior(self._X[:n], self._X[:n]), self._noise)
         self._R, self._D = self._L.new_zeros(room, n), self._L.new_zeros(room, room)
         self._alpha: Tensor | None = None
+        self._bounding: tuple[Tensor, Tensor] | None = None
 
     def __len__(self) -> int:
         return self._n
@@ -412,24 +413,21 @@ class GpRegression:
 
         Given a part of the observations alone, σ is at least what it is given all of them. So the
         points are taken in the order of the acquisition at that bound, until none that is left can be
-        better than the best so far. The part is the one of largest y: the points that may win lie among
-        these.
+        better than the best so far. The part is the quarter of largest y of the observations of the fit:
+        the points that may win lie among these. Its factor is made once for each fit.
 
         Args:
             X: ``m x d``.
             acquisition: of posterior mean and deviation (``m`` each, standardised units); never falls
                 as the deviation rises.
         """
-        import torch
-
-        if self._n < BOUNDED_FROM:
+        if self.fitted_at < BOUNDED_FROM:
             return self.posterior(X)
         points, s = self._tensor(X), self.fitted.hyperparameters.outputscale
         k = self._prior(self._X[: self._n], points)
         mean = np.asarray((self.fitted.hyperparameters.mean + k.T @ self._weights()).cpu())
-        few = torch.topk(self._y[: self._n], self._n // BOUNDING_SHARE).indices
-        L = cholesky(self._prior(self._X[few], self._X[few]), self._noise)
-        sd = _deviation(s, _solved(L, k[few]))
+        part, L = self._bounding_part()
+        sd = _deviation(s, _solved(L, k[part]))
 
         def values(rows: NDArray[np.intp]) -> Array:
             sd[rows] = _deviation(s, self._solve(k[:, rows.tolist()]))
@@ -473,6 +471,7 @@ class GpRegression:
         """Memory held by its tensors; room for observations to come is part of it."""
         held = [self._X, self._y, self._L, self._R, self._D]
         held += [] if self._alpha is None else [self._alpha]
+        held += self._bounding or ()
         return sum(tensor.numel() * tensor.element_size() for tensor in held)
 
     @property
@@ -497,6 +496,17 @@ class GpRegression:
             first = torch.linalg.solve_triangular(self._L.T, first - R.T @ second, upper=True)
             self._alpha = torch.cat([first, second])[:, 0]
         return self._alpha
+
+    def _bounding_part(self) -> tuple[Tensor, Tensor]:
+        """Rows of the observations that bound a deviation, and their factor; kept until the next fit."""
+        import torch
+
+        if self._bounding is None:
+            fitted = self._y[: self.fitted_at]
+            rows = torch.topk(fitted, self.fitted_at // BOUNDING_SHARE).indices
+            K = self._prior(self._X[rows], self._X[rows])
+            self._bounding = rows, cholesky(K, self._noise)
+        return self._bounding
 
     def _solve(self, k: Tensor) -> Tensor:
         """The inverse of the factor times k; k (``n x m``) is overwritten."""
