@@ -177,6 +177,23 @@ def test_in_100_dimensions_botorchs_start_is_stuck_and_the_second_is_not() -> No
     assert log_posterior(at(X, y, multi.hyperparameters)) == pytest.approx(multi.log_posterior)
 
 
+@pytest.mark.parametrize(("kind", "d"), [("ackley", 10), ("smooth", 4), ("local", 20)])
+def test_a_near_fit_loses_little_and_ends_earlier(
+    kind: str, d: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = data(kind, d, 210)
+    start = fit(*as_tensors(X[:200], y[:200])).hyperparameters
+    near = fit(*as_tensors(X, y), near=start)
+    monkeypatch.setattr(gp_regression, "NEAR_TOLERANCES", {"ftol": 1e-13, "gtol": 1e-9})
+    exact = fit(*as_tensors(X, y), near=start)
+    assert near.converged
+    assert near.evaluations < exact.evaluations
+    assert exact.log_posterior - 0.02 < near.log_posterior <= exact.log_posterior + 1e-6
+    for name in ("length_scale", "noise_variance"):
+        ours, theirs = getattr(near.hyperparameters, name), getattr(exact.hyperparameters, name)
+        assert ours == pytest.approx(theirs, rel=0.03), name
+
+
 def test_the_log_posterior_is_that_of_the_hyperparameters() -> None:
     X, y = data("ackley", 4, 30)
     found = fit(*as_tensors(X, y))
