@@ -1,7 +1,7 @@
 """`replibo estimate` against a real run, or against the published ones.
 
 ``python benchmarks/estimate.py [--scale quick] [--papers go_ucb lb_gp_ucb] [--cores 2]``
-``python benchmarks/estimate.py --cut 0.05 0.25 0.5 [--papers neuralbo lb_gp_ucb] [--longest 1900]``
+``python benchmarks/estimate.py --cut 0 0.25 [--papers neuralbo lb_gp_ucb] [--longest 1900]``
 
 Clones the commit of today into a temporary folder and estimates there, from what is published, what the
 papers' figures and tables need; makes them with ``snakemake --cores N``; and estimates again from the
@@ -9,10 +9,11 @@ traces that this has made. Prints the factors, estimate over real, of the CPU ti
 Snakemake's own included) and of the wall time. That one's estimate is for free cores: where other work
 shares them, look at the third factor too, against the real CPU time divided by the cores.
 
-``--cut``: no run is made. The published profiles are cut to these shares of their queries, and the whole
-run is predicted from what is left: as another problem's, and by each law of the tail. Predicted over
-real: quantiles .1, .5 and .9 over the pairs of problem and algorithm with at least ``--longest`` queries
-(random search left out), and the sum over all of them.
+``--cut``: no run is made. Each published run of at least ``--longest`` queries (random search left out)
+is predicted as if only this share of its queries were known (0: none), with its algorithm's longer runs
+on other problems and (``nowhere longer``) without. Prints predicted over measured time: quantiles .1, .5
+and .9 over the pairs of problem and algorithm, the sum over all of them, and the factor by which the
+prediction is off, either way, for half and for 90 % of them.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ from typing import Any
 
 import numpy as np
 
+from replibo.config import load
+from replibo.config.models import Config
 from replibo.workflow.estimate import timings
 from replibo.workflow.estimate.profile import Profile
 
@@ -59,34 +62,43 @@ def first_part(timing: timings.Timing, queries: int) -> timings.Timing:
     return dataclasses.replace(timing, queries=queries, profile=kept)
 
 
-def cut(papers: list[str], share: float, longest: int) -> None:
+def cut(config: Config, papers: list[str], share: float, longest: int) -> None:
     """Predict the published runs of at least ``longest`` queries from their first ``share``."""
-    found: dict[str, list[tuple[float, float]]] = {}
+    ratios: dict[str, list[tuple[float, float]]] = {}
     for paper in papers:
-        published = {key: entries[0] for key, entries in timings.published(paper).items()}
-        for key, whole in published.items():
-            algorithm = key.partition("/")[2]
+        entry = config.paper(paper)
+        published = timings.at_one_speed(entry, timings.published(paper))
+        for key, (whole,) in published.items():
+            problem, algorithm = key.split("/")
             T = whole.queries
             if whole.profile is None or longest > T or algorithm == "random_search":
                 continue
-            known = first_part(whole, int(share * T))
-            others = {
-                name: other
-                for name, other in published.items()
-                if name.endswith(f"/{algorithm}") and name != key
-            }
-            tail = known.run(T)
-            predicted = {"geometric mean": tail.expected, "lower": tail.low, "higher": tail.high}
-            if any(other.profile and other.queries >= T for other in others.values()):
-                predicted["as another"] = timings._carried_on(known, others, T)[0].expected
-            for way, seconds in predicted.items():
-                found.setdefault(way, []).append((seconds, whole.run(T).expected))
-    for way, pairs in found.items():
-        predicted_seconds, real = np.array(pairs).T
-        low, middle, high = np.quantile(predicted_seconds / real, [0.1, 0.5, 0.9])
-        together = predicted_seconds.sum() / real.sum()
-        of_all = f"{low:.2f}, {middle:.2f}, {high:.2f}; {together:.2f}"
-        print(f"{share:4g}  {way:14}  {of_all}  ({len(pairs)} pairs)")
+            alone = {name: known for name, known in published.items() if name != key}
+            ways = {"not run": alone}
+            if share:
+                part = int(share * T)
+                nowhere = {
+                    name: [first_part(known[0], part)]
+                    for name, known in published.items()
+                    if name.endswith(f"/{algorithm}") and part < known[0].queries
+                }
+                ways = {
+                    "run in part": published | {key: [first_part(whole, part)]},
+                    "nowhere longer": published | nowhere,
+                }
+            for way, known in ways.items():
+                if cost := timings.cost_of_job(known, problem, algorithm, T, 1):
+                    real = whole.run(T).expected + whole.start_seconds + timings.PROCESS_SECONDS
+                    ratios.setdefault(way, []).append((cost.seconds.expected, real))
+    for way, pairs in ratios.items():
+        predicted, measured = np.array(pairs).T
+        low, middle, high = np.quantile(predicted / measured, [0.1, 0.5, 0.9])
+        off = np.exp(np.quantile(np.abs(np.log(predicted / measured)), [0.5, 0.9]))
+        together = predicted.sum() / measured.sum()
+        print(
+            f"{share:4g}  {way:14}  {low:.2f}, {middle:.2f}, {high:.2f}; {together:.2f}  "
+            f"(factor {off[0]:.2f}, {off[1]:.2f}; {len(pairs)} pairs)"
+        )
 
 
 def main() -> None:
@@ -99,8 +111,9 @@ def main() -> None:
     parser.add_argument("--cut", type=float, nargs="+", metavar="SHARE", default=[])
     parser.add_argument("--longest", type=int, default=240)
     options = parser.parse_args()
+    config = load.load()
     for share in options.cut:
-        cut(options.papers, share, options.longest)
+        cut(config, options.papers, share, options.longest)
     if options.cut:
         return
     root = Path(__file__).parents[1]

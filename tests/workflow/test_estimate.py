@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from replibo import cli
 from replibo.config import load
 from replibo.errors import RepliboError
-from replibo.run import collect, traces
+from replibo.run import collect, identity, traces
 from replibo.run.metadata import checksum
 from replibo.workflow import targets
 from replibo.workflow.estimate import plan as plans
@@ -256,39 +256,107 @@ def test_published_timings_are_those_of_the_fastest_machine_by_the_start_of_thei
     slow, here = found.pop("ackley_10/neural_bo")
     assert here == own and slow.start_seconds == 1.0
     assert slow.run(25).expected == pytest.approx(own.run(25).expected / 4)
-    assert found == {key: known[key] for key in found}
+    assert found == {key: [dataclasses.replace(known[key][0], current=False)] for key in found}
+
+
+def test_published_timings_say_whether_todays_code_made_them() -> None:
+    entry_of_paper = load.load().paper("go_ucb")
+    pair = entry_of_paper.problems["f1"], entry_of_paper.algorithms["gp_ei"]
+    ours = dataclasses.replace(
+        timing(entry(constant)), here=False, code=identity.code_digest(*pair)
+    )
+    known = {"f1/gp_ei": [ours, dataclasses.replace(ours, code="another")]}
+    found = measurements.at_one_speed(entry_of_paper, known)["f1/gp_ei"]
+    assert [one.current for one in found] == [True, False]
+
+
+def scaled(scale: float, name: str = "x", queries: int = 25) -> measurements.Timing:
+    return timing(entry(constant, queries=queries, scale=scale), name)
 
 
 def test_a_job_and_what_was_measured_on_another_problem_only() -> None:
-    cheap = timing(entry(constant, queries=25))
-    dear = timing(entry(constant, queries=25, scale=10.0))
-    known = {"q/a": [cheap], "r/a": [dear], "p/b": [timing(entry(constant, queries=25, scale=0.1))]}
+    known = {"q/a": [scaled(1.0)], "r/a": [scaled(16.0)]}
     own = measurements.cost_of_job(known, "q", "a", 25, 3)
     assert own and own.own and own.how == "x"
     overhead = 1.5 + measurements.PROCESS_SECONDS
     assert own.seconds.expected == pytest.approx(3 * 20 * 0.5 + overhead, rel=1e-4)
     assert own.memory_mb == 102.0
+    # nothing else was run on p: the geometric mean of the others, which are the bounds
     borrowed = measurements.cost_of_job(known, "p", "a", 25, 3)
-    assert borrowed and not borrowed.own and borrowed.how == "as on r: x"
-    # the more expensive problem's ask and tell (3/4 of its time), p's own evaluations (1/4 of b's there)
-    asks, evaluations = 20 * 5.0 * 0.75, 20 * 0.05 * 0.25
-    assert borrowed.seconds.expected == pytest.approx(3 * (asks + evaluations) + overhead, rel=1e-4)
+    assert borrowed and not borrowed.own and borrowed.how == "as on 2 other problems: x"
+    expected = [3 * 20 * 0.5 * factor + overhead for factor in (4, 1, 16)]
+    assert borrowed.seconds == pytest.approx(expected, rel=1e-4)
     assert measurements.cost_of_job(known, "p", "c", 25, 3) is None
-    # the runs that cover more of the queries, though the extrapolation of the others is larger
-    known["q/a"] = [timing(entry(constant, queries=60), "long")]
+    # the runs that cover more of the queries
+    known["q/a"] = [scaled(1.0, "long", 60)]
     borrowed = measurements.cost_of_job(known, "p", "a", 60, 1)
     assert borrowed and borrowed.how == "as on q: long"
 
 
-def test_of_several_other_problems_the_one_of_nearest_dimension_counts() -> None:
-    small, large, unknown = (
-        dataclasses.replace(timing(entry(constant, queries=25, scale=scale), name), dim=dim)
-        for name, scale, dim in (("small", 1.0, 4), ("large", 5.0, 500), ("unknown", 9.0, None))
-    )
-    known = {"q/a": [small], "r/a": [large], "s/a": [unknown]}
-    for dim, how in ((10, "q: small"), (100, "r: large"), (None, "s: unknown")):
-        cost = measurements.cost_of_job(known, "p", "a", 25, 1, dim)
-        assert cost and cost.how == f"as on {how}"
+@pytest.mark.parametrize(
+    ("there", "here", "expected"),
+    [
+        (2.0, 6.0, 3.0),  # near in cost: three times as much here
+        (0.01, 0.06, 1.05),  # far: it says what an evaluation costs more here
+        (20.0, 30.0, 1.5),  # dearer: in proportion, too
+    ],
+)
+def test_what_another_algorithm_took_on_both_problems_corrects(
+    there: float, here: float, expected: float
+) -> None:
+    known = {"q/a": [scaled(1.0)], "q/b": [scaled(there)], "p/b": [scaled(here)]}
+    # farther in cost, so that it says nothing; and a problem on which nothing was run that p knows
+    known |= {"q/c": [scaled(1e3)], "p/c": [scaled(1e9)], "r/a": [scaled(1e9)]}
+    cost = measurements.cost_of_job(known, "p", "a", 25, 1)
+    assert cost and cost.how == "as on q: x"
+    overhead = 1.5 + measurements.PROCESS_SECONDS
+    assert cost.seconds.expected - overhead == pytest.approx(10 * expected, rel=1e-3)
+
+
+def test_timings_of_todays_code_are_preferred_to_others_as_long() -> None:
+    older = dataclasses.replace(scaled(9.0), current=False)
+    known = {"q/a": [older], "r/a": [scaled(1.0, "today")]}
+    cost = measurements.cost_of_job(known, "p", "a", 25, 1)
+    assert cost and cost.current and cost.how == "as on r: today"
+    known["r/a"] = [scaled(1.0, "short", 15)]
+    cost = measurements.cost_of_job(known, "p", "a", 25, 1)
+    assert cost and not cost.current and cost.how == "as on q: x"
+    # the same for runs that are too short, and go on as others'
+    known = {"p/a": [scaled(9.0, "own", 15)], "q/a": [older], "r/a": [scaled(1.0, "today")]}
+    cost = measurements.cost_of_job(known, "p", "a", 25, 1)
+    assert cost and cost.current and cost.how == "after 15 queries as on r: today"
+
+
+def test_an_extrapolation_goes_in_step_with_a_relatives_whole_runs_on_the_problem() -> None:
+    """A cost that jumps late: the relative's runs know of it."""
+
+    def late(n: np.ndarray) -> np.ndarray:
+        return np.where(n <= 255, 0.5, 5.0)  # a bin ends there
+
+    short = timing(entry(constant, queries=127))
+    alone = measurements.cost_of_job({"p/gp_ucb": [short]}, "p", "gp_ucb", 800, 1)
+    whole = timing(entry(late, queries=800, scale=2.0))
+    growing = timing(entry(lambda n: n / 100, queries=800))
+    known = {
+        "p/gp_ucb": [short],
+        "p/gp_ei": [whole],
+        "p/gp_ts": [growing],  # not so far in proportion
+        "p/gp_pi": [timing(entry(constant, queries=400))],  # not whole
+        "p/gp_far": [timing(entry(constant, queries=800, scale=0.01))],  # another kind of cost
+        "p/random_search": [timing(entry(constant, queries=800))],  # no relative
+    }
+    cost = measurements.cost_of_job(known, "p", "gp_ucb", 800, 1)
+    assert alone and cost and cost.own and cost.how.endswith("; as gp_ei here")
+    overhead = 1.5 + measurements.PROCESS_SECONDS
+    step = (255 - 5) * 0.5 + (800 - 255) * 5.0
+    tail = alone.seconds.expected - overhead
+    assert cost.seconds.expected - overhead == pytest.approx(math.sqrt(step * tail), rel=1e-2)
+    assert cost.seconds.low == pytest.approx(alone.seconds.low)
+    assert cost.seconds.high - overhead == pytest.approx(step, rel=1e-2)
+    # no extrapolation, no need
+    known["q/gp_ucb"] = [timing(entry(constant, queries=800), "q's runs")]
+    cost = measurements.cost_of_job(known, "p", "gp_ucb", 800, 1)
+    assert cost and cost.how == "after 127 queries as on q: q's runs"
 
 
 def test_what_was_never_run_is_taken_to_cost_what_others_of_its_type_do(root: Path) -> None:
@@ -517,7 +585,10 @@ def test_sums(elsewhere: Path) -> None:
     measured, unknown = found.lines
     assert (measured.jobs, measured.runs, measured.queries) == (2, 50, 1000)
     assert measured.longest == pytest.approx(job, rel=1e-4)
-    assert list(measured.how) == ["published paper runs"]
+    assert list(measured.how) == ["published paper runs (older code)"]
+    assert found.older_seconds == pytest.approx(2 * job, rel=1e-4)
+    hours = f"{found.older_seconds / 3600:.2f} of the core hours rest on timings of older code"
+    assert hours in " ".join(report.text(found).split())
     assert list(unknown.how) == ["never run, not in the sums"]
     assert "1 jobs are not in these sums" in " ".join(report.text(found).split())
     assert report.estimate(load.load(), targets).wall_seconds == pytest.approx(
@@ -565,9 +636,7 @@ def test_resources(elsewhere: Path) -> None:
     )
     # measured on another problem only: no less than the config's
     assert of("f1", "gp_pi", "0") == (config.memory_mb, config.runtime_minutes)
-    # a quarter of f1's time was its evaluations, and f2's cost next to nothing
-    fewer = (25 * 15 * 50 * 0.75 + 1.5 + measurements.PROCESS_SECONDS) * 3 / 60 + 5
-    assert of("f2", "gp_ei", "0-24")[1] == pytest.approx(fewer, abs=1)
+    assert of("f2", "gp_ei", "0-24") == (1900, math.ceil(minutes))
     # never measured
     assert of("f1", "random_search", "0-99") == (config.memory_mb, config.runtime_minutes)
     with pytest.raises(RepliboError, match="no problem called 'f9'"):

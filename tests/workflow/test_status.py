@@ -21,6 +21,7 @@ from replibo import cli, paths, stopping
 from replibo.config import load
 from replibo.errors import RepliboError
 from replibo.workflow import paper_runs, status
+from replibo.workflow.estimate import report
 
 from .conftest import Project, make_project
 
@@ -202,6 +203,15 @@ def test_the_survey_fits_a_screen(
     assert len(rows) == len(load.load().paper(paper).pairs("paper"))
     assert cli.main(["status", paper, "--cores", "0"]) == 2
     assert capsys.readouterr().err == "replibo: --cores: must be a number >= 1, got 0\n"
+
+
+def test_its_hours_are_those_of_the_estimate(root: Path) -> None:
+    """Of the runs: the estimate's outputs and Snakemake's own time are not in them."""
+    config = load.load()
+    standings = status.survey(config, "paper", ["lb_gp_ucb"])
+    hours = sum(one.done_seconds + sum(one.left or ()) for one in standings)
+    lines = report.estimate(config, ["lb_gp_ucb"], "paper").lines
+    assert hours == pytest.approx(sum(line.seconds.expected for line in lines if line.runs))
 
 
 def test_every_problem_is_in_one_stage(root: Path) -> None:

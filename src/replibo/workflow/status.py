@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import math
 import os
 import stat
 import time
@@ -118,8 +119,14 @@ def _standing(
             finished |= seeds.intersection(wanted)
     if here and f"{problem}/{algorithm}" not in known:
         known = {**known, **_measured(folder)}
-    one = timings.cost_in_paper(entry, known, problem, algorithm, queries, 1)
-    each = one.seconds.expected if one else None
+    # as `replibo estimate` has it: the seeds of a job share its start
+    per_job = math.ceil(len(wanted) / len(entry.blocks(scale, problem, algorithm)))
+
+    def seconds(length: int) -> float | None:
+        cost = timings.cost_in_paper(entry, known, problem, algorithm, length, per_job)
+        return cost.seconds.expected / per_job if cost else None
+
+    each = seconds(queries)
     running, left, done = set(), [], len(finished) * (each or 0.0)
     journal = journal_digest(own, paper, library_versions())
     block = Path(paths.block(**pair, block="0"))
@@ -131,8 +138,7 @@ def _standing(
         running |= {seed} if held else set()
         begun = 0.0
         if each is not None and made:
-            part = timings.cost_in_paper(entry, known, problem, algorithm, made, 1)
-            begun = min(part.seconds.expected, each) if part else 0.0
+            begun = min(seconds(made) or 0.0, each)
         done += begun
         left.append((each or 0.0) - begun)
     failed: set[int] = set()
@@ -142,7 +148,7 @@ def _standing(
         if todo and not todo & running and _failed(log):
             failed |= todo
     names = (paper, problem, algorithm)
-    return Standing(*names, wanted, finished, running, failed, left if one else None, done)
+    return Standing(*names, wanted, finished, running, failed, None if each is None else left, done)
 
 
 def _published(

@@ -66,17 +66,6 @@ class Profile:
         part of the time makes too flat, and a quadratic one whose parts are a surrogate's (what does not
         grow, what grows with the observations as a training does, and with their square as a variance
         does), which noise makes too steep. Their geometric mean is expected, and they are its bounds.
-        On the published runs of NeuralBO's and LB-GP-UCB's problems with 240 queries or more, cut to
-        a share of them, the predicted time of the whole run was, as a share of the real one (quantiles
-        .1, .5 and .9; all runs together; `benchmarks/estimate.py --cut`):
-
-        ==== ====================== ====================== ======================
-        cut  the lower              the higher             geometric mean
-        ==== ====================== ====================== ======================
-        0.25 0.49, 0.85, 1.29; 0.82 0.67, 1.04, 2.16; 1.09 0.58, 0.93, 1.52; 0.93
-        0.33 0.63, 0.93, 1.30; 0.91 0.79, 1.23, 1.87; 1.17 0.72, 1.05, 1.51; 1.03
-        0.5  0.76, 0.93, 1.22; 0.93 0.84, 1.02, 1.39; 1.04 0.80, 0.98, 1.27; 0.98
-        ==== ====================== ====================== ======================
         """
         ends = (*self.first[1:], self.queries + 1)
         bins = [

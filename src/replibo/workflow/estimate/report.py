@@ -71,6 +71,7 @@ class Estimate:
         by: which of them.
         cores: cores that share the work.
         cpu: CPU seconds of all processes, Snakemake's own included.
+        older_seconds: those of them that rest on timings of other code than today's.
         wall_seconds: from the start of Snakemake to its end, on ``cores`` free cores.
         jobs: number of jobs.
         unknown: jobs that are not in it, for nothing like them was ever run.
@@ -84,6 +85,7 @@ class Estimate:
     by: Grouping
     cores: int
     cpu: Seconds
+    older_seconds: float
     wall_seconds: float
     jobs: int
     unknown: int
@@ -128,6 +130,7 @@ def estimate(
     lines: dict[tuple[str, str], Line] = {}
     seconds: dict[Job, float] = {}
     memory: list[float] = []
+    older_seconds = 0.0
     for job in sorted(plan.needs, key=lambda job: job.kind != "run"):
         if job.kind == "run":
             problem, algorithm, block = job.names
@@ -155,7 +158,8 @@ def estimate(
         line.seconds = line.seconds.plus(cost.seconds)
         line.longest = max(line.longest, cost.seconds.expected)
         line.memory_mb = max(line.memory_mb, cost.memory_mb)
-        line.how[cost.how] = None
+        line.how[cost.how if cost.current else f"{cost.how} (older code)"] = None
+        older_seconds += 0.0 if cost.current else cost.seconds.expected
         memory.append(cost.memory_mb)
     cpu = functools.reduce(Seconds.plus, (line.seconds for line in lines.values()), NOTHING)
     cpu = cpu.plus(SNAKEMAKE_SECONDS + SNAKEMAKE_JOB_SECONDS * len(seconds))
@@ -164,6 +168,7 @@ def estimate(
         by=by,
         cores=cores,
         cpu=cpu,
+        older_seconds=older_seconds,
         wall_seconds=SNAKEMAKE_SECONDS + makespan(plan.needs, seconds, cores),
         jobs=len(seconds),
         unknown=sum(line.unknown for line in lines.values()),
@@ -213,10 +218,16 @@ def text(found: Estimate) -> str:
     missing = ""
     if found.unknown:
         missing = f" {found.unknown} jobs are not in these sums: nothing like them was ever run."
+    older = ""
+    if found.older_seconds:
+        older = (
+            f" {found.older_seconds / 3600:.2f} of the core hours rest on timings of older code, which "
+            "may have been slower."
+        )
     sums = (
         f"{found.jobs} jobs, {cpu.expected / 3600:.2f} core hours{between}, "
         f"{duration(found.wall_seconds)} on {found.cores} free cores, {found.memory_mb:.0f} MB of "
-        f"memory, {found.disk_bytes / 1e6:.0f} MB of disk.{missing}"
+        f"memory, {found.disk_bytes / 1e6:.0f} MB of disk.{missing}{older}"
     )
     machine = "by the fastest machine that was measured"
     if found.slowness is not None:

@@ -24,6 +24,7 @@ from replibo.config.load import run_settings
 from replibo.config.models import SCALES, Config, PaperEntry, seed_list
 from replibo.errors import RepliboError
 from replibo.run import pairs
+from replibo.run.identity import code_digest
 from replibo.workflow.estimate.profile import Profile, Seconds
 
 # CPU seconds, measured with getrusage on the children, one thread, a shared machine with two cores.
@@ -53,11 +54,11 @@ class Timing:
         here: whether on this machine.
         runs, jobs, queries: their numbers; ``queries`` of one run.
         run_seconds: CPU seconds of a mean run.
-        evaluate_seconds: CPU seconds of one evaluation of the problem; None where not recorded.
         start_seconds: CPU seconds of a job's start (imports, data).
         peak_mb: the largest memory of a job.
         profile: None in timings that were collected without one.
-        dim: of the problem; None where not recorded.
+        code: the digest of the code that made the runs; empty if it was not recorded.
+        current: whether today's code made them.
     """
 
     origin: str
@@ -66,11 +67,11 @@ class Timing:
     jobs: int
     queries: int
     run_seconds: float
-    evaluate_seconds: float | None
     start_seconds: float
     peak_mb: float
     profile: Profile | None
-    dim: int | None = None
+    code: str = ""
+    current: bool = True
 
     def run(self, queries: int) -> Seconds:
         """A run of so many queries."""
@@ -88,9 +89,6 @@ class Timing:
         return dataclasses.replace(
             self,
             run_seconds=self.run_seconds / factor,
-            evaluate_seconds=None
-            if self.evaluate_seconds is None
-            else self.evaluate_seconds / factor,
             start_seconds=self.start_seconds / factor,
             profile=profile,
         )
@@ -130,7 +128,6 @@ def timings(metadata: Mapping[str, Any], origin: str, here: bool) -> dict[str, T
         if bins := entry.get("profile"):
             first = tuple(int(name) for name in bins)
             profile = Profile(first, tuple(s / runs for s in bins.values()), queries)
-        evaluate = entry.get("evaluate_seconds")
         found[key] = Timing(
             origin=origin,
             here=here,
@@ -138,11 +135,10 @@ def timings(metadata: Mapping[str, Any], origin: str, here: bool) -> dict[str, T
             jobs=jobs,
             queries=queries,
             run_seconds=entry["cpu_seconds"] / runs,
-            evaluate_seconds=None if evaluate is None else evaluate / entry["queries"],
             start_seconds=entry["import_seconds"] / jobs,
             peak_mb=entry["peak_mb"],
             profile=profile,
-            dim=metadata.get("problems", {}).get(key.partition("/")[0], {}).get("dim"),
+            code=metadata.get("pairs", {}).get(key, {}).get("code", ""),
         )
     return found
 
@@ -192,25 +188,33 @@ def measured(config: Config, paper: str) -> Timings:
 
 def at_one_speed(entry: PaperEntry, known: Timings) -> Timings:
     """The published timings as of the fastest machine that published: they are of several, which differ
-    by a factor of four.
+    by a factor of four. They say whether today's code made them.
 
     How fast a machine was, a job's start says: all jobs with one type of problem and one of algorithm
     load the same libraries. Whole runs of seven methods on Levy at D = 10 (T = 2,000), predicted from
     their first quarter on other machines, came out at 1.1 to 4.2 times what they took, and at 0.7 to
     2.4 times at one speed.
     """
-    kinds = {}
+    kinds, today = {}, {}
     fastest: dict[tuple[str, str], float] = {}
     for key, found in known.items():
         problem, algorithm = key.split("/")
         if problem in entry.problems and algorithm in entry.algorithms:
-            kind = entry.problems[problem].type, entry.algorithms[algorithm].type
+            pair = entry.problems[problem], entry.algorithms[algorithm]
+            kind = pair[0].type, pair[1].type
+            if kind not in today:
+                today[kind] = code_digest(*pair)
             starts = [one.start_seconds for one in found if not one.here and one.start_seconds > 0]
             fastest[kind] = min([*starts, fastest.get(kind, math.inf)])
             kinds[key] = kind
     return {
         key: [
-            one if one.here else one.faster(one.start_seconds / fastest[kind] or 1.0)
+            one
+            if one.here
+            else dataclasses.replace(
+                one.faster(one.start_seconds / fastest[kind] or 1.0),
+                current=one.code == today[kind],
+            )
             for one in known[key]
         ]
         for key, kind in kinds.items()
@@ -261,73 +265,62 @@ def _best(entries: Iterable[Timing], queries: int) -> Timing | None:
 
 
 class Cost(NamedTuple):
-    """What a job needs: CPU seconds, MB of memory, the source of these numbers, and whether the source is
-    runs of this very problem."""
+    """What a job needs: CPU seconds, MB of memory, the source of these numbers, whether the source is
+    runs of this very problem, and whether today's code made all of them."""
 
     seconds: Seconds
     memory_mb: float
     how: str
     own: bool
+    current: bool = True
 
 
 def cost_of_job(
-    known: Timings, problem: str, algorithm: str, queries: int, runs: int, dim: int | None = None
+    known: Timings, problem: str, algorithm: str, queries: int, runs: int
 ) -> Cost | None:
-    """A job of ``runs`` seeds with ``queries`` queries each; None where the algorithm was never run.
+    """The cost of a job of ``runs`` seeds with ``queries`` queries each; None if the algorithm was never
+    run. Shorter runs are carried on (`_carried_on`), missing ones taken from other problems
+    (`_from_elsewhere`).
 
-    Runs that are too short to say are carried on as those of another problem of the paper
-    (`_carried_on`). An algorithm that was not run on the problem, but on others, is taken to cost what it
-    does on that one whose runs cover most of the queries (of several, one whose dimension is nearest to
-    ``dim`` where this is given; of these, the most expensive), with this problem's evaluations instead
-    of that one's.
+    Published runs of NeuralBO's and LB-GP-UCB's problems with 240 queries or more were predicted as if
+    less of them were known. Predicted over measured time: quantiles .1, .5 and .9, and all of them
+    together (`benchmarks/estimate.py --cut 0 0.25`):
+
+    ====================================================== ======================
+    known                                                  predicted / measured
+    ====================================================== ======================
+    nothing                                                0.51, 0.95, 1.46; 0.84
+    the first quarter                                      0.84, 0.99, 1.11; 0.96
+    the first quarter, and the same on all other problems  0.83, 0.99, 1.29; 1.01
+    ====================================================== ======================
     """
-    own = _best(known.get(f"{problem}/{algorithm}", ()), queries)
-    others: dict[str, Timing] = {}
-    if own is None or own.queries < queries:
-        others = {
-            key.partition("/")[0]: best
-            for key, entries in known.items()
-            if key.endswith(f"/{algorithm}") and (best := _best(entries, queries))
-        }
+    best = {key: timing for key, entries in known.items() if (timing := _best(entries, queries))}
+    own = best.get(f"{problem}/{algorithm}")
+    elsewhere = {
+        key.partition("/")[0]: timing
+        for key, timing in best.items()
+        if key.endswith(f"/{algorithm}") and key != f"{problem}/{algorithm}"
+    }
+    here = {
+        key.partition("/")[2]: timing
+        for key, timing in best.items()
+        if key.startswith(f"{problem}/") and not key.endswith(f"/{algorithm}")
+    }
+    family = algorithm.partition("_")[0]
+    relatives = {name: other for name, other in here.items() if name.partition("_")[0] == family}
     if own:
-        seconds, how, timing = *_carried_on(own, others, queries), own
+        seconds, how, sources = _carried_on(own, elsewhere, relatives, queries)
+    elif elsewhere:
+        seconds, how, sources = _from_elsewhere(best, here, elsewhere, queries)
     else:
-        if not others:
-            return None
-        other = max(
-            others,
-            key=lambda name: (
-                min(others[name].queries, queries),
-                -_apart(others[name].dim, dim),
-                others[name].run(queries).expected,
-            ),
-        )
-        timing = others[other]
-        seconds, how = timing.run(queries), f"as on {other}: {timing.said(queries)}"
-        evaluations = [
-            entry.evaluate_seconds
-            for key, entries in known.items()
-            if key.startswith(f"{problem}/")
-            for entry in entries
-            if entry.evaluate_seconds is not None
-        ]
-        if evaluations and timing.evaluate_seconds is not None:
-            other_way = (max(evaluations) - timing.evaluate_seconds) * queries
-            floor = max(evaluations) * queries
-            seconds = Seconds(*(max(value + other_way, floor) for value in seconds))
+        return None
     return Cost(
-        seconds.times(runs).plus(timing.start_seconds + PROCESS_SECONDS),
-        timing.memory(queries),
+        seconds.times(runs).plus(sources[0].start_seconds + PROCESS_SECONDS),
+        max(timing.memory(queries) for timing in sources[: 1 if own else None]),
         how,
         own is not None,
+        all(timing.current for timing in sources),
     )
-
-
-def _apart(one: int | None, other: int | None) -> float:
-    """How far two dimensions are from each other, on a log scale; 0 where the second is not known."""
-    if other is None:
-        return 0.0
-    return abs(math.log(one / other)) if one else math.inf
 
 
 def cost_in_paper(
@@ -335,14 +328,13 @@ def cost_in_paper(
 ) -> Cost | None:
     """`cost_of_job`, and for an algorithm that was never run what others of its type cost (same class,
     other parameters): on this problem if they were run on it; of several the most expensive."""
-    dim = entry.problems[problem].parameters.get("dim")
-    if cost := cost_of_job(known, problem, algorithm, queries, runs, dim):
+    if cost := cost_of_job(known, problem, algorithm, queries, runs):
         return cost
     kind = entry.algorithms[algorithm].type
     found = [
         cost._replace(how=f"as {name}: {cost.how}")
         for name, own in entry.algorithms.items()
-        if own.type == kind and (cost := cost_of_job(known, problem, name, queries, runs, dim))
+        if own.type == kind and (cost := cost_of_job(known, problem, name, queries, runs))
     ]
     best = max(found, key=lambda cost: (cost.own, cost.seconds.expected), default=None)
     return best and best._replace(own=False)
@@ -351,46 +343,134 @@ def cost_in_paper(
 ABOUT_AS_LONG = 0.9
 """Of the longest run: initial points alone make runs of one horizon differ in length."""
 
+NEAR = 4.0
+"""Algorithms whose costs differ by less than this factor are taken to grow in proportion."""
 
-def _carried_on(own: Timing, others: Mapping[str, Timing], queries: int) -> tuple[Seconds, str]:
-    """A run that may be longer than the measured ones, and how its time was got.
+Source = tuple[Seconds, str, list[Timing]]
+"""CPU seconds of a run, how they were got, and the timings behind them."""
 
-    Where it is: as the same algorithm's runs on the other problem that are longest, times what these
-    took more or less up to the last measured query. Of several about as long, the one nearest in cost is
-    expected, and all of them are the bounds. Where none is longer, `Profile.tail` is asked. On the
-    published runs of NeuralBO's and LB-GP-UCB's problems with 240 queries or more, cut to a share of
-    them, the predicted time of the whole run was, as a share of the real one (quantiles .1, .5 and .9;
-    all runs together; `benchmarks/estimate.py --cut`):
 
-    ==== ========================== ==========================
-    cut  as another problem's       `Profile.tail`
-    ==== ========================== ==========================
-    0.05 0.57, 1.01, 2.08; 1.04     0.02, 0.86, 1.77; 4.25
-    0.25 0.73, 0.99, 1.28; 1.00     0.58, 0.93, 1.52; 0.93
-    0.5  0.86, 0.99, 1.17; 1.00     0.80, 0.98, 1.27; 0.98
-    ==== ========================== ==========================
+def _longest(candidates: Mapping[str, Timing], queries: int) -> dict[str, Timing]:
+    """The timings that cover most of the queries; of these, those of today's code if there are any."""
+    reach = max((min(timing.queries, queries) for timing in candidates.values()), default=0)
+    longest = {
+        name: timing
+        for name, timing in candidates.items()
+        if min(timing.queries, queries) >= ABOUT_AS_LONG * reach
+    }
+    current = {name: timing for name, timing in longest.items() if timing.current}
+    return current or longest
+
+
+def _carried_on(
+    own: Timing, elsewhere: Mapping[str, Timing], relatives: Mapping[str, Timing], queries: int
+) -> Source:
+    """A run that may be longer than the measured ones.
+
+    It goes on as the same algorithm's longest runs on other problems, times what it took more or less up
+    to its last measured query. The one nearest in cost is expected, and all of them are the bounds. If
+    none is longer, `Profile.tail` extrapolates.
+
+    If these are too short, too, a relative's whole runs on the same problem are another law
+    (`_in_step`): the geometric mean of both is expected, and both are bounds.
+
+    Args:
+        elsewhere: the algorithm's timings by problem.
+        relatives: the timings on the same problem by algorithm of the same family (the first word of
+            the names: ``gp``, ``neural``).
     """
     spent = own.run(own.queries).expected
-    there = {
-        name: seconds
-        for name, other in others.items()
-        if other.profile
-        and own.queries < min(other.queries, queries)
-        and (seconds := other.run(own.queries).expected) > 0
+    seconds, how, reach, sources = own.run(queries), own.said(queries), own.queries, [own]
+    longer = {
+        name: timing
+        for name, timing in elsewhere.items()
+        if timing.profile
+        and own.queries < min(timing.queries, queries)
+        and timing.run(own.queries).expected > 0
     }
-    if not there or spent <= 0:
-        return own.run(queries), own.said(queries)
-    reach = max(min(others[name].queries, queries) for name in there)
-    there = {
-        name: s
-        for name, s in there.items()
-        if min(others[name].queries, queries) >= ABOUT_AS_LONG * reach
+    if longer and spent > 0:
+        factors = {
+            name: spent / timing.run(own.queries).expected
+            for name, timing in _longest(longer, queries).items()
+        }
+        ways = {name: longer[name].run(queries).times(factors[name]) for name in factors}
+        nearest = min(factors, key=lambda name: abs(math.log(factors[name])))
+        low, high = min(way.low for way in ways.values()), max(way.high for way in ways.values())
+        seconds = Seconds(ways[nearest].expected, low, high)
+        how = f"after {own.queries} queries as on {nearest}: {longer[nearest].said(queries)}"
+        reach, sources = longer[nearest].queries, [own, longer[nearest]]
+    if reach < ABOUT_AS_LONG * queries and (step := _in_step(own, relatives, queries)):
+        other, name = step
+        seconds = Seconds(
+            math.sqrt(seconds.expected * other), min(seconds.low, other), max(seconds.high, other)
+        )
+        how, sources = f"{how}; as {name} here", [*sources, relatives[name]]
+    return seconds, how, sources
+
+
+def _in_step(
+    own: Timing, relatives: Mapping[str, Timing], queries: int
+) -> tuple[float, str] | None:
+    """Seconds of a longer run that goes on in step with another algorithm's, and the name of that one:
+    among the relatives that were run whole and are `NEAR`, the one to which its own times were most
+    nearly proportional so far."""
+
+    def ratios(other: Timing) -> list[float]:
+        """Own time over the other's in the last half of the measured queries, the half before, ..."""
+        ends = [own.queries >> power for power in range(4)]
+        times = [[timing.run(n).expected for n in ends] for timing in (own, other)]
+        parts = [[end - start for end, start in itertools.pairwise(part)] for part in times]
+        return [a / b if a > 0 and b > 0 else math.inf for a, b in zip(*parts, strict=True)]
+
+    steps = {
+        name: [math.log(ratio) for ratio in found]
+        for name, other in relatives.items()
+        if own.profile and other.profile and other.queries >= ABOUT_AS_LONG * queries
+        if max(found := ratios(other)) < math.inf
     }
-    ways = {name: others[name].run(queries).times(spent / there[name]) for name in there}
-    nearest = min(there, key=lambda name: abs(math.log(there[name] / spent)))
+    near = {name: own for name, own in steps.items() if abs(own[0]) <= math.log(NEAR)}
+    if not near:
+        return None
+    name = min(near, key=lambda name: statistics.pstdev(near[name]))
+    start, end = (relatives[name].run(n).expected for n in (own.queries, queries))
+    return own.run(own.queries).expected + math.exp(near[name][0]) * (end - start), name
+
+
+def _from_elsewhere(
+    best: Mapping[str, Timing],
+    here: Mapping[str, Timing],
+    elsewhere: Mapping[str, Timing],
+    queries: int,
+) -> Source:
+    """A run on a problem on which the algorithm was never run.
+
+    It costs what the algorithm does on each other problem, corrected by what the algorithm nearest in
+    cost took on both: in proportion, or by the difference if that one is far cheaper (`NEAR`). The
+    geometric mean over the problems is expected, and the extremes are the bounds.
+    """
+    longest = _longest(elsewhere, queries)
+    corrected, plain = {}, {}
+    for problem, timing in longest.items():
+        plain[problem] = seconds = timing.run(queries)
+        shared = []
+        for name, other in here.items():
+            there = best.get(f"{problem}/{name}")
+            until = min(queries, other.queries, there.queries if there else 0)
+            times = [t.run(until).expected for t in (other, there, timing) if t]
+            if len(times) == 3 and min(times) > 0:
+                shared.append((abs(math.log(times[1] / times[2])), times[0], times[1]))
+        if shared:
+            _, ours, theirs = min(shared)
+            cheap = NEAR * theirs < seconds.expected  # most of it are evaluations
+            corrected[problem] = Seconds(
+                *(max(v + ours - theirs, ours) if cheap else v * ours / theirs for v in seconds)
+            )
+    ways = corrected or plain
+    expected = math.exp(statistics.fmean(math.log(max(w.expected, 1e-9)) for w in ways.values()))
     low, high = min(way.low for way in ways.values()), max(way.high for way in ways.values())
-    how = f"after {own.queries} queries as on {nearest}: {others[nearest].said(queries)}"
-    return Seconds(ways[nearest].expected, low, high), how
+    sources = [longest[name] for name in ways]
+    names = next(iter(ways)) if len(ways) == 1 else f"{len(ways)} other problems"
+    return Seconds(expected, low, high), f"as on {names}: {sources[0].said(queries)}", sources
 
 
 @functools.cache
