@@ -18,7 +18,6 @@ from replibo.config.models import AlgorithmEntry, PaperEntry, ProblemEntry
 from replibo.data.manifest import load_manifest
 from replibo.errors import RepliboError
 from replibo.run import code
-from replibo.surrogates import compiled
 
 # What every run depends on, besides its problem and its algorithm: the order of calls.
 LOOP = "replibo.run.loop.run_block"
@@ -108,6 +107,8 @@ LIBRARIES = (
 def library_versions() -> Mapping[str, str]:
     """The versions of the libraries that can change a trace, those that are installed (COCO and Box2D are
     extras), and of the compiler of this package's C files."""
+    from replibo.surrogates import compiled  # late: NumPy is slow to import
+
     found = {}
     for name in LIBRARIES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
