@@ -202,7 +202,7 @@ def test_labels_and_seeds_are_no_part_of_a_runs_identity(root: Path) -> None:
 
 
 LAYERS = (
-    ("cli", "__main__", "library"),
+    ("cli", "__main__", "forked", "library"),
     ("arguments",),
     ("workflow",),
     ("verdict_map", "verdict_tables"),

@@ -2,12 +2,12 @@ import re
 
 from snakemake.utils import validate
 
-from replibo import paths
+from replibo import forked, paths
 from replibo.config import load, models, registry
 from replibo.data.manifest import load_manifest
 from replibo.papers.neuralbo import coco_archive
 from replibo.run import code, pairs
-from replibo.workflow import forked, targets
+from replibo.workflow import targets
 
 # The typed models first: they say what is allowed. The schema is generated from them.
 CONFIG = one_line(load.parse)(config)

@@ -14,22 +14,22 @@ from pathlib import Path
 import psutil
 import pytest
 
+from replibo import forked
 from replibo.run import traces
-from replibo.workflow import forked
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="Linux alone has a server")
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 JOB = [
     sys.executable,
     "-c",
-    "import sys; from replibo.workflow import forked; sys.exit(forked.main())",
+    "import sys; from replibo import forked; sys.exit(forked.main())",
 ]
 RUN = ("run", "neuralbo", "ackley_10", "gp_ei", "--seeds", "0", "--scale", "smoke")
 LONG = ("run", "go_ucb", "f1", "gp_ucb", "--seeds", "0-2", "--scale", "quick")
 SERVED = (
     "import subprocess, sys\n"
-    "from replibo.workflow import forked\n"
+    "from replibo import forked\n"
     "forked.start(runs=True)\n"
     "print(forked._servers[0].pid, __import__('os').environ[forked.VARIABLE], flush=True)\n"
     "sys.stdin.read()\n"
@@ -235,7 +235,7 @@ def test_a_workflow_leaves_no_process(project: Path) -> None:
     def has_server() -> bool:
         for child in psutil.Process(process.pid).children():
             with contextlib.suppress(psutil.Error):  # it has ended
-                if "replibo.workflow.forked" in child.cmdline():
+                if "replibo.forked" in child.cmdline():
                     servers.append(child)
         return bool(servers)
 

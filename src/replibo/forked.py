@@ -148,7 +148,7 @@ def start(*, runs: bool) -> None:
     with listener:
         descriptor = listener.fileno()
         names = [*PLOTTING, *(RUNNING if runs else ())]
-        command = [sys.executable, "-m", "replibo.workflow.forked", str(descriptor), *names]
+        command = [sys.executable, "-m", "replibo.forked", str(descriptor), *names]
         # A session of its own: Ctrl-C reaches the jobs, and from them their children.
         _servers.append(
             subprocess.Popen(
