@@ -20,9 +20,12 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin with the file that takes longest, so that no worker is left alone with it at the end; leave
-    out the tests on real data where no mirror is given, and say how many."""
-    items.sort(key=lambda item: item.path.name != "test_smoke.py")
+    """Begin with the file that takes longest and the others of the workflow, so that no worker is left
+    alone with one of them at the end; leave out the tests on real data where no mirror is given, and say
+    how many."""
+    items.sort(
+        key=lambda item: (item.path.name != "test_smoke.py", item.path.parent.name != "workflow")
+    )
     if os.environ.get("REPLIBO_DATA_MIRROR"):
         return
     left_out = [item for item in items if item.get_closest_marker("real_data")]

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from replibo import cli
 from replibo.run import traces
 
 from .conftest import ROOT, Project, make_project
@@ -93,7 +94,9 @@ def test_a_variant_is_no_target_of_the_base_and_the_other_way_round(extended: Pr
     )
 
 
-def test_the_commands_of_readme_are_taken(extended: Project) -> None:
+def test_the_commands_of_readme_are_taken(
+    extended: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each snakemake line as a dry run, `all` of `quick` (`test_dry_runs` has its own); each replibo line as
     it stands, but the one that needs runs, which a test above makes, and the verdicts of one paper (on
     all of them: `test_the_pages_show_the_verdicts_of_the_published_traces`)."""
@@ -104,6 +107,7 @@ def test_the_commands_of_readme_are_taken(extended: Project) -> None:
         if line.startswith(("snakemake", "replibo")) and not line.startswith("replibo compare")
     ]
     assert len(lines) >= 6
+    monkeypatch.chdir(extended.path)
     for line in lines:
         program, *arguments = ["quick" if word == "all" else word for word in shlex.split(line)]
         if program == "snakemake":
@@ -115,4 +119,4 @@ def test_the_commands_of_readme_are_taken(extended: Project) -> None:
         else:
             arguments = [argument.replace("/tmp", str(extended.path)) for argument in arguments]
             arguments += ["go_ucb"] if arguments == ["claims"] else []
-            extended.replibo(*arguments)
+            assert cli.main(arguments) == 0, line
