@@ -35,8 +35,9 @@ ALGORITHMS: list[tuple[type[GpSampled], dict[str, Any]]] = [
     (GpTs, {}),
     (GpEi, {}),
     (GpEi, {"incumbent": "posterior_mean"}),
+    (GpEi, {"length_scale_prior": "dimension_scaled"}),
 ]
-IDS = ["ucb", "ucb_constant", "ts", "ei", "ei_posterior_mean"]
+IDS = ["ucb", "ucb_constant", "ts", "ei", "ei_posterior_mean", "ei_prior"]
 every_algorithm = pytest.mark.parametrize(("algorithm", "settings"), ALGORITHMS, ids=IDS)
 
 
@@ -138,7 +139,7 @@ def test_the_query_maximises_the_acquisition_function_over_the_shared_candidates
         assert proposal.diagnostics["beta"] == beta
         expected = mean + math.sqrt(beta) * sd
     elif algorithm is GpEi:
-        if settings:
+        if "incumbent" in settings:
             best = posterior(history, 8, proposal, history.X, c)[0].max()
         else:
             best = (history.y.max() - centre) / scale
@@ -349,7 +350,14 @@ def test_without_data_it_says_so() -> None:
 
 
 def test_the_config_knows_the_settings_and_not_the_base() -> None:
-    shared = ("length_scale_start", "device", "candidates", "local_fraction", "refit_growth")
+    shared = (
+        "length_scale_start",
+        "length_scale_prior",
+        "device",
+        "candidates",
+        "local_fraction",
+        "refit_growth",
+    )
     assert registry.parameters("algorithms", "gp_ucb.GpUcb") == ("beta", "delta", *shared)
     assert registry.parameters("algorithms", "gp_ts.GpTs") == shared
     assert registry.parameters("algorithms", "gp_ei.GpEi") == ("xi", "incumbent", *shared)

@@ -11,6 +11,7 @@ import pytest
 import torch
 from botorch.fit import fit_gpytorch_mll
 from botorch.models import SingleTaskGP
+from botorch.models.utils.gpytorch_modules import get_covar_module_with_dim_scaled_prior
 from gpytorch.kernels import RBFKernel, ScaleKernel
 from gpytorch.mlls import ExactMarginalLogLikelihood
 from numpy.testing import assert_allclose, assert_array_equal
@@ -127,7 +128,56 @@ def test_the_gradient_is_that_of_differences(values: tuple[float, float, float, 
     assert error <= 1e-4 * np.linalg.norm(of.negative(theta)[1])
 
 
+def with_botorchs_prior(X: np.ndarray, y: np.ndarray, h: Hyperparameters) -> SingleTaskGP:
+    """BoTorch's model with given hyperparameters and the prior that its own kernel has of ℓ."""
+    model = at(X, y, h)
+    kernel = get_covar_module_with_dim_scaled_prior(X.shape[1], use_rbf_kernel=True)
+    model.covar_module.base_kernel.register_prior(
+        "lengthscale_prior", kernel.lengthscale_prior, lambda module: module.lengthscale
+    )
+    return model
+
+
+@pytest.mark.parametrize("d", [1, 7])
+def test_the_prior_of_the_length_scale_is_botorchs(d: int) -> None:
+    X, y = data("smooth", d, 25)
+    of = gp_regression._LogPosterior(*as_tensors(X, y), "dimension_scaled")
+    for values in ((-0.3, 2.5, 0.4, 0.03), (0.7, 5.0, 3.0, 0.2)):
+        theta, h = gp_regression._unconstrained(values), Hyperparameters(*values)
+        expected = log_posterior(with_botorchs_prior(X, y, h))
+        assert -25 * of.negative(theta)[0] == pytest.approx(expected, rel=1e-8)  # float32 prior
+        error = check_grad(
+            lambda x: of.negative(x)[0], lambda x: of.negative(x)[1], theta, epsilon=1e-7
+        )
+        assert error <= 1e-4 * np.linalg.norm(of.negative(theta)[1])
+
+
+def test_the_bound_that_comes_with_the_prior_is_botorchs() -> None:
+    kernel = get_covar_module_with_dim_scaled_prior(3, use_rbf_kernel=True)
+    smallest = float(kernel.raw_lengthscale_constraint.lower_bound)
+    X, _ = data("smooth", 3, 60)
+    points, values = as_tensors(0.01 * X, np.sin(6 * X).sum(1))  # varies over 0.01 of the cube
+    near = Hyperparameters(0.0, 1.0, 0.03, 0.01)
+    free = fit(points, values, near=near).hyperparameters.length_scale
+    held = fit(points, values, near=near, length_scale_prior="dimension_scaled").hyperparameters
+    assert free < 0.8 * smallest
+    assert held.length_scale == pytest.approx(smallest)
+
+
 # The fit
+
+
+def test_the_prior_keeps_noise_from_being_read_as_a_rough_function() -> None:
+    """White noise on few points: some likelihoods have their maximum at ℓ → 0."""
+    X = np.random.default_rng(0).random((11, 10))
+    shortest = {"none": math.inf, "dimension_scaled": math.inf}
+    for seed in range(10):
+        tensors = as_tensors(X, np.random.default_rng(seed).standard_normal(11))
+        for prior in shortest:
+            found = fit(*tensors, length_scale_prior=prior).hyperparameters
+            shortest[prior] = min(shortest[prior], found.length_scale)
+    assert shortest["none"] < 0.05
+    assert shortest["dimension_scaled"] > 0.2
 
 
 DATA_SETS = [

@@ -8,8 +8,8 @@ The surrogate of the GP baselines of the NeuralBO paper (Phan-Trong, Tran-The an
 
 with one length scale ℓ for all dimensions. `fit` maximises what ``fit_gpytorch_mll`` maximises, the log
 marginal likelihood plus the log density of BoTorch's prior of the noise variance, log σ² ~ N(-4, 1)
-with σ² ≥ 1e-4. (The other three have no prior.) The prior and the bound are kept, as they are what
-"BoTorch" means, keep K + σ²I regular whatever points are repeated, and weigh less than one
+with σ² ≥ 1e-4. (c and s have no prior; ℓ has one on request.) The prior and the bound are kept, as they
+are what "BoTorch" means, keep K + σ²I regular whatever points are repeated, and weigh less than one
 observation.
 
 It is written out with its gradient, one Cholesky factor and one inverse for each evaluation, because
@@ -41,6 +41,12 @@ if TYPE_CHECKING:
 
 # BoTorch 0.17's prior and bound of the noise variance (`get_gaussian_likelihood_with_lognormal_prior`).
 NOISE_PRIOR_LOG_MEAN, NOISE_PRIOR_LOG_SD, SMALLEST_NOISE = -4.0, 1.0, 1e-4
+
+# BoTorch 0.17's prior and bound of a length scale (`get_covar_module_with_dim_scaled_prior`; Hvarfner,
+# Hellsten and Nardi 2024): log ℓ ~ N(√2 + ½ log d, 3) and ℓ ≥ 0.025. An RBF kernel set by hand has
+# neither, `SingleTaskGP`'s own has both.
+LengthScalePrior = Literal["none", "dimension_scaled"]
+LENGTH_SCALE_PRIOR_SD, SMALLEST_LENGTH_SCALE_OF_PRIOR = math.sqrt(3.0), 0.025
 
 # BoTorch's starting point: 0 for c, GPyTorch's softplus(0) for s and ℓ, the prior's mode for σ².
 START = (0.0, math.log(2.0), math.log(2.0), math.exp(NOISE_PRIOR_LOG_MEAN - NOISE_PRIOR_LOG_SD**2))
@@ -75,8 +81,8 @@ class Fit:
 
     Attributes:
         hyperparameters: the maximiser.
-        log_posterior: log marginal likelihood plus log prior of σ², nats, all n observations together
-            (GPyTorch divides it by n); not a number where nothing was fitted.
+        log_posterior: log marginal likelihood plus log prior of σ² (and of ℓ, if it has one), nats, all n
+            observations together (GPyTorch divides it by n); not a number where nothing was fitted.
         converged: whether L-BFGS-B ended by a tolerance; false too where nothing was fitted.
         evaluations: of the log posterior, over all starts.
     """
@@ -93,8 +99,9 @@ def fit(
     *,
     starts: Literal["multi", "single"] = "multi",
     near: Hyperparameters | None = None,
+    length_scale_prior: LengthScalePrior = "none",
 ) -> Fit:
-    """The hyperparameters of largest marginal likelihood (times the prior of the noise).
+    """The hyperparameters of largest marginal likelihood (times the priors).
 
     L-BFGS-B over BoTorch's own parameters, c, softplus⁻¹(s), softplus⁻¹(ℓ) and σ²: from fixed starts
     with SciPy's tolerances, or from ``near`` with `NEAR_TOLERANCES`. Where the likelihood has several
@@ -116,13 +123,18 @@ def fit(
             units of its own size, a tenth of the evaluations and fewer is enough
             (`benchmarks/gp_fits.py`).
             Where it has no Cholesky factor, the fit is made from the fixed starts.
+        length_scale_prior: "none", or "dimension_scaled", prior and bound of ℓ in BoTorch's own kernel.
+            They rule out the maximum at ℓ → 0.
     """
-    objective = _LogPosterior(X, y)
+    objective = _LogPosterior(X, y, length_scale_prior)
     units, tolerances = np.ones(4), {}
     mean, outputscale, length_scale, noise = START
     beginnings = [START]
     if starts == "multi" and X.shape[1] > 1:
         beginnings.append((mean, outputscale, length_scale * math.sqrt(X.shape[1]), noise))
+    length_scales = LENGTH_SCALES
+    if length_scale_prior == "dimension_scaled":
+        length_scales = (SMALLEST_LENGTH_SCALE_OF_PRIOR, LENGTH_SCALES[1])
     if near is not None:
         beginnings = [(near.mean, near.outputscale, near.length_scale, near.noise_variance)]
         units, tolerances = _units(near, X.shape[1]), NEAR_TOLERANCES
@@ -146,7 +158,7 @@ def fit(
                 bounds=[
                     (None, None),
                     tuple(_inverse_softplus(v) / units[1] for v in OUTPUTSCALES),
-                    tuple(_inverse_softplus(v) / units[2] for v in LENGTH_SCALES),
+                    tuple(_inverse_softplus(v) / units[2] for v in length_scales),
                     (SMALLEST_NOISE / units[3], None),
                 ],
                 options=tolerances,
@@ -156,7 +168,7 @@ def fit(
         if best is None or found.fun < best.fun:
             best = found
     if best is None and near is not None:
-        return fit(X, y, starts=starts)
+        return fit(X, y, starts=starts, length_scale_prior=length_scale_prior)
     if best is None:
         return Fit(Hyperparameters(*START), math.nan, False, objective.evaluations)
     return Fit(
@@ -210,8 +222,9 @@ class _LogPosterior:
     """The log posterior of θ = (c, softplus⁻¹(s), softplus⁻¹(ℓ), σ²) and its gradient (Rasmussen and
     Williams 2006, eqs. 2.30 and 5.9)."""
 
-    def __init__(self, X: Tensor, y: Tensor) -> None:
-        self.y = y
+    def __init__(self, X: Tensor, y: Tensor, length_scale_prior: LengthScalePrior = "none") -> None:
+        self.y, self.length_scale_prior = y, length_scale_prior
+        self.length_scale_log_mean = math.sqrt(2.0) + 0.5 * math.log(X.shape[1])
         self.squared = squared_distances(X, X)
         self.evaluations = 0
 
@@ -244,6 +257,12 @@ class _LogPosterior:
                 0.5 * (square - trace) - (1.0 + z / NOISE_PRIOR_LOG_SD) / h.noise_variance,
             ]
         )
+        if self.length_scale_prior == "dimension_scaled":
+            z = (math.log(h.length_scale) - self.length_scale_log_mean) / LENGTH_SCALE_PRIOR_SD
+            log_prior -= 0.5 * z * z + math.log(
+                h.length_scale * LENGTH_SCALE_PRIOR_SD * math.sqrt(2 * math.pi)
+            )
+            gradient[2] -= (1.0 + z / LENGTH_SCALE_PRIOR_SD) / h.length_scale
         gradient[1:3] *= expit(theta[1:3])  # the derivative of softplus
         return -(log_likelihood + log_prior) / n, -gradient / n
 
@@ -352,7 +371,7 @@ class GpRegression:
         y: ``n``, in their own units.
         device: where the tensors are held (float64).
         capacity: number of observations that there is to be room for; at least n.
-        starts, near: of `fit`.
+        starts, near, length_scale_prior: of `fit`.
 
     Attributes:
         fitted: what `fit` found.
@@ -369,6 +388,7 @@ class GpRegression:
         capacity: int,
         starts: Literal["multi", "single"] = "multi",
         near: Hyperparameters | None = None,
+        length_scale_prior: LengthScalePrior = "none",
     ) -> None:
         import torch
 
@@ -378,7 +398,13 @@ class GpRegression:
         self._y = self._X.new_empty(capacity)
         self._X[:n], self._y[:n] = self._tensor(X), self._tensor(standard)
         self._n = self.fitted_at = n
-        self.fitted = fit(self._X[:n], self._y[:n], starts=starts, near=near)
+        self.fitted = fit(
+            self._X[:n],
+            self._y[:n],
+            starts=starts,
+            near=near,
+            length_scale_prior=length_scale_prior,
+        )
         self._condition(capacity - n)
 
     def _condition(self, room: int) -> None:

@@ -17,7 +17,7 @@ from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.settings import Count, Fraction, NonNegative
 from replibo.streams import RunStreams
-from replibo.surrogates.gp_regression import GpRegression, Hyperparameters
+from replibo.surrogates.gp_regression import GpRegression, Hyperparameters, LengthScalePrior
 
 # The candidates' memory is reckoned for a surrogate of that many observations.
 RECKONED_OBSERVATIONS = 1000
@@ -71,6 +71,8 @@ class GpSampled(Algorithm):
         length_scale_start: ``multi``, two starts of the fit, in high dimensions too one from where
             the likelihood has a gradient; ``single``, BoTorch's own start alone
             (`replibo.surrogates.gp_regression.fit`).
+        length_scale_prior: ``none``, or ``dimension_scaled``, prior and bound of BoTorch's own
+            kernel.
         device: ``cpu`` or ``cuda``.
         candidates, local_fraction: number of candidates and share of local ones (`Candidates`).
         refit_growth: growth of the history from fit to fit (`GpSchedule`).
@@ -97,6 +99,7 @@ class GpSampled(Algorithm):
         streams: RunStreams,
         *,
         length_scale_start: Literal["multi", "single"] = "multi",
+        length_scale_prior: LengthScalePrior = "none",
         device: Device = "cpu",
         candidates: Count = 512,
         local_fraction: Fraction = 0.5,
@@ -105,6 +108,7 @@ class GpSampled(Algorithm):
         super().__init__(space, streams)
         torch_device(device)
         self.length_scale_start, self.device = length_scale_start, device
+        self.length_scale_prior: LengthScalePrior = length_scale_prior
         self.candidates = Candidates(
             space,
             streams,
@@ -182,6 +186,7 @@ class GpSampled(Algorithm):
                 capacity=self.schedule.after(one) - 1,
                 starts=self.length_scale_start,
                 near=near,
+                length_scale_prior=self.length_scale_prior,
             )
             near = _maximiser(gp)
         return gp
