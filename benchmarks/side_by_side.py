@@ -5,9 +5,9 @@
 Whole runs on Ackley at D = 10 with the noise and the initial points of the NeuralBO paper: CPU seconds of
 ask and tell on one thread, and the regret reached. Ours as in that paper's experiments. BoTorch's
 ``SingleTaskGP`` with its own kernel is fitted at each round, its acquisition maximised by
-``optimize_acqf``; ``skopt.Optimizer`` has its defaults. And single rounds of GP-UCB by MCMC: the same model
-in Pyro, and the mean UCB of the sampled GPs maximised by BoTorch. Each run has a process of its own;
-imports are not counted. ``--write`` puts the tables between the markers of that file.
+``optimize_acqf``; ``skopt.Optimizer`` has its defaults. And single rounds of GP-UCB by MCMC: the same
+model in Pyro, and the mean UCB of the sampled GPs maximised by BoTorch. Each run has a process of its
+own; imports are not counted. ``--write`` puts the tables between the markers of that file.
 """
 
 # ruff: noqa: E402  (the threads are set before the imports)
