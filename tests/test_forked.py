@@ -162,7 +162,10 @@ def test_a_signal_to_the_job_stops_its_child(
 def test_a_killed_job_leaves_no_child(
     served: Served, project: Path, number: signal.Signals
 ) -> None:
-    job, child = begun(served, project)
+    # as in a terminal, also where the tests themselves run under nohup
+    job, child = begun(
+        served, project, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    )
     job.send_signal(number)
     assert job.wait() == -number
     psutil.wait_procs([psutil.Process(child)] if psutil.pid_exists(child) else [], 10)

@@ -42,12 +42,9 @@ def code_digest(problem: ProblemEntry, algorithm: AlgorithmEntry) -> str:
     """The digest of the code that makes a trace.
 
     Raises:
-        RepliboError: there is no such type of problem or algorithm.
+        LookupError: there is no such type of problem or algorithm.
     """
-    try:
-        return code.digest(*code_names(problem, algorithm), without=NO_NUMBERS)
-    except LookupError as error:
-        raise RepliboError(f"config: {problem.type}, {algorithm.type}: {error}") from None
+    return code.digest(*code_names(problem, algorithm), without=NO_NUMBERS)
 
 
 def run_identity(entry: PaperEntry, scale: str, problem: str, algorithm: str) -> dict[str, Any]:
@@ -55,6 +52,10 @@ def run_identity(entry: PaperEntry, scale: str, problem: str, algorithm: str) ->
     number of seeds, the size of blocks)."""
     problem_entry, algorithm_entry = entry.problems[problem], entry.algorithms[algorithm]
     settings = entry.settings(scale, problem, algorithm)
+    try:
+        digest = code_digest(problem_entry, algorithm_entry)
+    except LookupError as error:
+        raise RepliboError(f"config: {problem}, {algorithm}: type: {error}") from None
     return {
         "problem": problem,
         "problem_type": problem_entry.type,
@@ -66,7 +67,7 @@ def run_identity(entry: PaperEntry, scale: str, problem: str, algorithm: str) ->
         "first_round": entry.first_round,
         "horizon": settings.horizon,
         "initial_points": settings.initial_points,
-        "code": code_digest(problem_entry, algorithm_entry),
+        "code": digest,
     }
 
 
