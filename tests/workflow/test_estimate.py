@@ -261,10 +261,8 @@ def test_published_timings_are_those_of_the_fastest_machine_by_the_start_of_thei
 
 def test_published_timings_say_whether_todays_code_made_them() -> None:
     entry_of_paper = load.load().paper("go_ucb")
-    pair = entry_of_paper.problems["f1"], entry_of_paper.algorithms["gp_ei"]
-    ours = dataclasses.replace(
-        timing(entry(constant)), here=False, code=identity.code_digest(*pair)
-    )
+    today = identity.code_digest(entry_of_paper, "f1", "gp_ei")
+    ours = dataclasses.replace(timing(entry(constant)), here=False, code=today)
     known = {"f1/gp_ei": [ours, dataclasses.replace(ours, code="another")]}
     found = measurements.at_one_speed(entry_of_paper, known)["f1/gp_ei"]
     assert [one.current for one in found] == [True, False]

@@ -38,13 +38,17 @@ def code_names(problem: ProblemEntry, algorithm: AlgorithmEntry) -> tuple[str, s
     return LOOP, f"replibo.problems.{problem.type}", f"replibo.algorithms.{algorithm.type}"
 
 
-def code_digest(problem: ProblemEntry, algorithm: AlgorithmEntry) -> str:
+def code_digest(entry: PaperEntry, problem: str, algorithm: str) -> str:
     """The digest of the code that makes a trace.
 
     Raises:
-        LookupError: there is no such type of problem or algorithm.
+        RepliboError: there is no such type of problem or algorithm.
     """
-    return code.digest(*code_names(problem, algorithm), without=NO_NUMBERS)
+    names = code_names(entry.problems[problem], entry.algorithms[algorithm])
+    try:
+        return code.digest(*names, without=NO_NUMBERS)
+    except LookupError as error:
+        raise RepliboError(f"config: {problem}, {algorithm}: type: {error}") from None
 
 
 def run_identity(entry: PaperEntry, scale: str, problem: str, algorithm: str) -> dict[str, Any]:
@@ -52,10 +56,6 @@ def run_identity(entry: PaperEntry, scale: str, problem: str, algorithm: str) ->
     number of seeds, the size of blocks)."""
     problem_entry, algorithm_entry = entry.problems[problem], entry.algorithms[algorithm]
     settings = entry.settings(scale, problem, algorithm)
-    try:
-        digest = code_digest(problem_entry, algorithm_entry)
-    except LookupError as error:
-        raise RepliboError(f"config: {problem}, {algorithm}: type: {error}") from None
     return {
         "problem": problem,
         "problem_type": problem_entry.type,
@@ -67,7 +67,7 @@ def run_identity(entry: PaperEntry, scale: str, problem: str, algorithm: str) ->
         "first_round": entry.first_round,
         "horizon": settings.horizon,
         "initial_points": settings.initial_points,
-        "code": digest,
+        "code": code_digest(entry, problem, algorithm),
     }
 
 

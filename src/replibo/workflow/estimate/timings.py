@@ -200,10 +200,9 @@ def at_one_speed(entry: PaperEntry, known: Timings) -> Timings:
     for key, found in known.items():
         problem, algorithm = key.split("/")
         if problem in entry.problems and algorithm in entry.algorithms:
-            pair = entry.problems[problem], entry.algorithms[algorithm]
-            kind = pair[0].type, pair[1].type
+            kind = entry.problems[problem].type, entry.algorithms[algorithm].type
             if kind not in today:
-                today[kind] = code_digest(*pair)
+                today[kind] = code_digest(entry, problem, algorithm)
             starts = [one.start_seconds for one in found if not one.here and one.start_seconds > 0]
             fastest[kind] = min([*starts, fastest.get(kind, math.inf)])
             kinds[key] = kind
