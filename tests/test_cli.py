@@ -421,7 +421,7 @@ def test_endings_are_checked(
     assert said(capsys, *arguments) == (2, f"replibo: {line}\n")
 
 
-@pytest.mark.parametrize("command", ["run", "status", "estimate"])
+@pytest.mark.parametrize("command", ["run", "status"])
 def test_a_class_that_is_not_there_is_one_line(
     command: str, elsewhere: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -429,7 +429,6 @@ def test_a_class_that_is_not_there_is_one_line(
     arguments = {
         "run": ("go_ucb", "f1", "go_ucb", "--seeds", "0", "--output", "a.parquet"),
         "status": ("go_ucb",),
-        "estimate": ("go_ucb",),
     }[command]
     status, error = said(capsys, command, *arguments, "--scale", "smoke", "--config", "own.yaml")
     assert status == 2 and error.count("\n") == 1

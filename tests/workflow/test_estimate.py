@@ -268,6 +268,13 @@ def test_published_timings_say_whether_todays_code_made_them() -> None:
     assert [one.current for one in found] == [True, False]
 
 
+def test_published_timings_of_a_class_that_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text("go_ucb: {algorithms: {gp_ei: {type: gp_ei.Gone}}}\n")
+    changed = load.load(overlays=[tmp_path / "own.yaml"]).paper("go_ucb")
+    with pytest.raises(RepliboError, match=r"^config: f1, gp_ei: type: there is no .*\.Gone$"):
+        measurements.at_one_speed(changed, {"f1/gp_ei": [timing(entry(constant))]})
+
+
 def scaled(scale: float, name: str = "x", queries: int = 25) -> measurements.Timing:
     return timing(entry(constant, queries=queries, scale=scale), name)
 
