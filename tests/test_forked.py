@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -19,6 +19,8 @@ from replibo.run import traces
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="Linux alone has a server")
 
+HANGING = 3600.0
+"""Seconds after which a test gives up."""
 ROOT = Path(__file__).parents[1]
 JOB = [
     sys.executable,
@@ -61,7 +63,7 @@ class Served:
 
     def close(self) -> None:
         self.process.communicate()
-        self.server.wait(60)
+        self.server.wait(HANGING)
 
 
 @pytest.fixture(scope="module")
@@ -79,9 +81,10 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def within(seconds: float, process: subprocess.Popen[str], what: object) -> None:
-    end = time.monotonic() + seconds
-    while not what():  # type: ignore[operator]
+def until(process: subprocess.Popen[str], what: Callable[[], bool]) -> None:
+    """Wait until something is so, while the process runs."""
+    end = time.monotonic() + HANGING
+    while not what():
         assert process.poll() is None and time.monotonic() < end
         time.sleep(0.01)
 
@@ -89,7 +92,7 @@ def within(seconds: float, process: subprocess.Popen[str], what: object) -> None
 def begun(served: Served, project: Path, **options: object) -> tuple[subprocess.Popen[str], int]:
     """A long run in the middle of its queries, and the process that makes them."""
     job = served.start(*LONG, "--output", "a.parquet", folder=project, **options)
-    within(120, job, lambda: sum(map(_queries, project.glob("journal_*/*.jsonl"))) > 3)
+    until(job, lambda: sum(map(_queries, project.glob("journal_*/*.jsonl"))) > 3)
     (child,) = served.server.children()
     return job, child.pid
 
@@ -148,9 +151,9 @@ def test_a_signal_to_the_job_stops_its_child(
 ) -> None:
     job, child = begun(served, project)
     job.send_signal(signal.SIGTSTP)
-    within(10, job, lambda: psutil.Process(child).status() == psutil.STATUS_STOPPED)
+    until(job, lambda: psutil.Process(child).status() == psutil.STATUS_STOPPED)
     job.send_signal(signal.SIGCONT)
-    within(10, job, lambda: psutil.Process(child).status() != psutil.STATUS_STOPPED)
+    until(job, lambda: psutil.Process(child).status() != psutil.STATUS_STOPPED)
     job.send_signal(number)
     _, error = job.communicate()
     assert job.returncode == status
@@ -168,7 +171,7 @@ def test_a_killed_job_leaves_no_child(
     )
     job.send_signal(number)
     assert job.wait() == -number
-    psutil.wait_procs([psutil.Process(child)] if psutil.pid_exists(child) else [], 10)
+    psutil.wait_procs([psutil.Process(child)] if psutil.pid_exists(child) else [], HANGING)
     assert not psutil.pid_exists(child) and served.server.is_running()
 
 
@@ -184,9 +187,9 @@ def test_a_killed_snakemake_leaves_neither_server_nor_child(project: Path) -> No
     job, child = begun(own, project)
     own.process.kill()
     own.process.wait()
-    _, error = job.communicate(timeout=30)
+    _, error = job.communicate(timeout=HANGING)
     assert job.returncode == 1 and "the process of this job was killed" in error
-    psutil.wait_procs([own.server], 30)
+    psutil.wait_procs([own.server], HANGING)
     assert not own.server.is_running() and not psutil.pid_exists(child)
 
 
@@ -195,7 +198,7 @@ def test_a_killed_server_leaves_no_child_and_later_jobs_are_plain(project: Path)
     job, child = begun(own, project)
     own.server.kill()
     assert job.wait() == 1
-    within(10, own.process, lambda: not psutil.pid_exists(child))
+    until(own.process, lambda: not psutil.pid_exists(child))
     later = own.start(*LONG, "--output", "a.parquet", folder=project)
     assert later.wait() == 0  # it goes on from the journal
     assert digests(project / "a.parquet").keys() == {"0", "1", "2"}
@@ -242,8 +245,8 @@ def test_a_workflow_leaves_no_process(project: Path) -> None:
                     servers.append(child)
         return bool(servers)
 
-    within(60, process, has_server)
+    until(process, has_server)
     assert process.wait() == 0
-    psutil.wait_procs(servers, 30)
+    psutil.wait_procs(servers, HANGING)
     assert not servers[0].is_running()
     assert all((project / name).exists() for name in targets)

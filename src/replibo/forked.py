@@ -43,7 +43,7 @@ PLOTTING = (
 )
 RUNNING = (
     *("replibo.run.block", "replibo.run.build", "replibo.run.finished", "replibo.run.progress"),
-    *("scipy.optimize", "sklearn.ensemble", "skopt", "torch"),
+    *("scipy.optimize", "skopt", "torch"),
 )
 
 

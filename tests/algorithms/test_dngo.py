@@ -108,10 +108,8 @@ def test_it_finds_the_top_of_a_hill(hill) -> None:
     history = hill.initial(2, 5, STREAMS)
     algorithm = Dngo(Space(2), STREAMS, epochs=100)
     for t in range(1, 21):
-        proposal = algorithm.ask(history, t)
-        assert set(proposal.diagnostics) == set(Dngo.diagnostics)
-        assert all(type(value) is float for value in proposal.diagnostics.values())
-        history.append(proposal.x, hill.objective(proposal.x))
+        x = algorithm.ask(history, t).x
+        history.append(x, hill.objective(x))
     assert history.y.max() > -1e-3  # 25 random points: -0.01
 
 

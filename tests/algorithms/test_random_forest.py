@@ -54,10 +54,8 @@ def test_it_climbs(hill) -> None:
         history = hill.initial(2, 5, streams)
         algorithm = RandomForest(Space(2), streams, trees=50)
         for t in range(1, 41):
-            proposal = algorithm.ask(history, t)
-            assert set(proposal.diagnostics) == set(RandomForest.diagnostics)
-            assert all(type(value) is float for value in proposal.diagnostics.values())
-            history.append(proposal.x, hill.objective(proposal.x))
+            x = algorithm.ask(history, t).x
+            history.append(x, hill.objective(x))
         before.append(history.y[:5].max())
         after.append(history.y.max())
         assert history.y[-10:].mean() > history.y[:5].mean()

@@ -20,13 +20,12 @@ from replibo.errors import RepliboError
 _FOLDER = Path(__file__).parent
 
 
-def call(name: str, *arguments: int | float | NDArray[Any], level: str | None = None) -> None:
-    """Call the C function ``name``, which returns nothing.
+def call(name: str, *arguments: int | float | NDArray[Any]) -> None:
+    """Call the C function ``name``, which returns nothing, at the best level of this processor.
 
     Args:
         arguments: whole numbers are passed as ``int``, others as ``double``; arrays by their address:
             they are C-contiguous, and the C code knows their type and shape.
-        level: ``baseline``, ``avx2`` or ``avx512``; by default the best of this processor.
 
     Raises:
         RepliboError: there is no library for this processor, or it is of other source.
@@ -42,7 +41,7 @@ def call(name: str, *arguments: int | float | NDArray[Any], level: str | None = 
             passed.append(ctypes.c_double(argument))
         else:
             passed.append(ctypes.c_int(argument))
-    getattr(_library(level or _best_level()), name)(*passed)
+    getattr(_library(_best_level()), name)(*passed)
 
 
 def compiler() -> str:
@@ -52,7 +51,8 @@ def compiler() -> str:
 
 
 def levels() -> list[str]:
-    """The levels of instructions that were compiled and that this processor has, the best last."""
+    """The levels of instructions (``baseline``, ``avx2``, ``avx512``) that were compiled and that this
+    processor has, the best last."""
     from numpy._core._multiarray_umath import __cpu_features__ as has
 
     needed = {"baseline": [], "avx2": ["AVX2", "FMA3"], "avx512": ["AVX512_SKX"]}

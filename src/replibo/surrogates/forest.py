@@ -2,8 +2,8 @@
 
 As GPyOpt's forest, which the NeuralBO paper uses (section 7): scikit-learn's ``RandomForestRegressor``
 with its defaults. The trees are grown by ``forest.c`` and have the same distribution as scikit-learn's,
-in a tenth of the time and less (`benchmarks/dngo_forest.py`): it sorts the observations once,
-and not anew at each node.
+in a tenth of the time and less (`benchmarks/dngo_forest.py`): it sorts the observations once, and not
+anew at each node.
 """
 
 from __future__ import annotations
@@ -29,15 +29,12 @@ class Forest:
     Args:
         trees: number of trees.
         rng: draws the bootstrap samples, then a seed for each tree's draws among equal splits.
-        level: of the processor's instructions (`compiled.function`); changes no bit.
 
     Attributes:
         counts: ``trees x n``, how often each observation is in the sample of each tree.
     """
 
-    def __init__(
-        self, X: Array, y: Array, *, trees: int, rng: np.random.Generator, level: str | None = None
-    ) -> None:
+    def __init__(self, X: Array, y: Array, *, trees: int, rng: np.random.Generator) -> None:
         n, d = X.shape
         columns = np.ascontiguousarray(X.T, dtype=np.float32)
         samples = rng.integers(n, size=(trees, n))
@@ -48,7 +45,6 @@ class Forest:
         self._nodes = np.empty(self._starts[-1], dtype=NODE)
         self._values = np.empty(self._starts[-1])
         self._sizes = np.empty(trees, dtype=np.int32)
-        self._level = level
         call(
             "grow_forest",
             n,
@@ -67,7 +63,6 @@ class Forest:
             np.empty((d, n), dtype=np.int32),  # room to work in
             np.empty(2 * n),
             np.empty(4 * n, dtype=np.int32),
-            level=level,
         )
 
     def tree(self, t: int) -> tuple[NDArray[np.void], Array]:
@@ -89,6 +84,5 @@ class Forest:
             self._nodes,
             self._values,
             predictions,
-            level=self._level,
         )
         return predictions.mean(axis=0), predictions.std(axis=0)

@@ -93,7 +93,6 @@ def train_sgd(
     batch_size: int,
     regularizer: float,
     batch_loss: BatchLoss = "sum",
-    level: str | None = None,
 ) -> Training:
     """TrainNN (Algorithm 2) by mini-batches, as section 7 sets it: from θ₀, which is left as it is.
 
@@ -120,7 +119,6 @@ def train_sgd(
         batch_size: b; the last batch of an epoch holds the rest.
         regularizer: λ.
         batch_loss: see above.
-        level: of the processor's instructions (`compiled.call`); changes no bit.
     """
     n, d = X.shape
     m, b = len(start.output), min(batch_size, n)
@@ -146,7 +144,6 @@ def train_sgd(
         W1,
         w2,
         np.empty(b * (d + 2 + 16 + UNITS * panels), dtype=np.float32),  # room for a batch
-        level=level,
     )
     network = TwoLayerNetwork(_from_panels(W1, m), _from_panels(w2, m)[:, 0])
     with np.errstate(all="ignore"):  # a training that diverged

@@ -427,7 +427,7 @@ def _in_step(
         if own.profile and other.profile and other.queries >= ABOUT_AS_LONG * queries
         if max(found := ratios(other)) < math.inf
     }
-    near = {name: own for name, own in steps.items() if abs(own[0]) <= math.log(NEAR)}
+    near = {name: logs for name, logs in steps.items() if abs(logs[0]) <= math.log(NEAR)}
     if not near:
         return None
     name = min(near, key=lambda name: statistics.pstdev(near[name]))
