@@ -10,6 +10,7 @@ from replibo.algorithms import neural_bo_released
 from replibo.algorithms.base import Space
 from replibo.algorithms.neural_bo_compiled import NeuralBOCompiled, growing_coefficient
 from replibo.algorithms.neural_bo_released import NeuralBOReleased
+from replibo.algorithms.neural_greedy_released import NeuralGreedyReleased, warm_up
 from replibo.streams import RunStreams
 from replibo.surrogates.biased_network import BiasedNetwork
 
@@ -162,6 +163,31 @@ def test_the_compiled_code_samples_twice(nu):
     assert proposal.diagnostics["mean"] == pytest.approx(h[best], rel=1e-8)
     assert proposal.diagnostics["sigma"] == pytest.approx(sigma[best], rel=1e-6)
     assert proposal.diagnostics["trained_on"] == trained
+
+
+@pytest.mark.parametrize("n", [5, 8, 14])
+def test_the_compiled_greedy_code(n):
+    """Uniform points in the first rounds (here 3), then the maximum of h; trainings after 0, 3, 4, 8 …"""
+    past = history(n)
+    settings = {"width": 20, "epochs": 5, "update_cycle": 4, "rounds": 40, "candidates": 64}
+    proposal = NeuralGreedyReleased(Space(3), STREAMS, **settings).ask(past, n - 3)
+
+    reference = Reference(2, decay=0.01, scale=0.1, xavier=True)
+    for queries in range(n - 3):
+        if queries in (0, 3, 4, 8):
+            trained = 4 + queries
+            reference.train(2 * past.X[:trained] - 1, past.y[:trained], 5)
+    X = STREAMS.candidates(n).uniform(size=(64, 3))
+    h = reference.h(2 * X - 1).detach().numpy()
+    best = int(np.argmax(STREAMS.algorithm_at(n).uniform(size=64) if n - 3 <= 3 else h))
+    np.testing.assert_array_equal(proposal.x, X[best])
+    assert proposal.diagnostics["mean"] == pytest.approx(h[best], rel=1e-8)
+    assert proposal.diagnostics["trained_on"] == trained
+
+
+def test_the_uniform_rounds_of_the_compiled_greedy_code():
+    assert [warm_up(dim, 2000) for dim in (2, 10, 20, 50)] == [50, 50, 100, 150]
+    assert warm_up(10, 500) == 37
 
 
 def test_the_growing_coefficient():

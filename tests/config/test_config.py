@@ -69,7 +69,7 @@ def test_readings_run_to_a_horizon_of_their_own(root: Path) -> None:
         assert entry.settings("paper", "ackley_10", name).horizon == T
         assert identity.run_identity(entry, "paper", "ackley_10", name)["horizon"] == T
         assert entry.settings("quick", "ackley_10", name).horizon == 12
-    assert entry.horizons("paper", "ackley_10") == {500, 2000}
+    assert entry.horizons("paper", "ackley_10") == {100, 500, 2000}
     assert entry.horizons("quick", "ackley_10") == {12}
     assert entry.horizons("paper", "bbob_2d") == {37}
 

@@ -10,6 +10,7 @@ from replibo.problems.synthetic import (
     Synthetic,
     michalewicz_optimizer,
 )
+from replibo.settings import SettingError
 from replibo.streams import RunStreams
 
 
@@ -66,6 +67,14 @@ def test_noise_share():
     half = Synthetic(function="Levy", dim=3, noise_share=0.05)
     assert half.noise_std == pytest.approx(Synthetic(function="Levy", dim=3).noise_std / 2)
     assert Synthetic(function="Levy", dim=3, noise_share=0.0).noise_std == 0.0
+
+
+def test_a_noise_variance_that_is_a_share_of_the_range():
+    problem = Synthetic(function="Ackley", dim=2, noise_variance_share=0.01)
+    # Ackley's largest values in 2-D are about 22.3, its smallest is 0
+    assert problem.noise_std == pytest.approx(np.sqrt(0.01 * 22.3), rel=0.01)
+    with pytest.raises(SettingError, match="optimal value"):
+        Synthetic(function="Michalewicz", dim=3, noise_variance_share=0.01)
 
 
 # Shifted: the same values at other places

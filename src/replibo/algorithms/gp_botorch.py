@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -23,13 +23,17 @@ from replibo.surrogates.standardise import standardise
 if TYPE_CHECKING:
     from botorch.acquisition import AcquisitionFunction
     from botorch.models import SingleTaskGP
+    from torch import Tensor
+
+Kernel = Literal["isotropic", "ard"]
 
 
 class GpBotorch(Algorithm):
     """An acquisition function of BoTorch's ``SingleTaskGP``, maximised by ``optimize_acqf``.
 
-    The kernel is outputscale x isotropic RBF, set by hand, as BoTorch's default is another; all else of
-    the model is BoTorch's: constant mean, its prior of the noise, hyperparameters by
+    The kernel is outputscale x isotropic RBF, set by hand, or BoTorch's own (``ard``: RBF with a length
+    scale for each dimension, their prior, no outputscale); all else of the model is BoTorch's: constant
+    mean, its prior of the noise, hyperparameters by
     ``fit_gpytorch_mll`` from its one start. They are fitted to the initial points and again whenever the
     history has grown by ``refit_growth`` (`RefitSchedule`), always from that start. In between the
     observations are standardised as at the fit and condition the same prior.
@@ -39,6 +43,7 @@ class GpBotorch(Algorithm):
 
     Args:
         space, streams: the run's.
+        kernel: ``isotropic`` or ``ard``.
         refit_growth: growth of the history from fit to fit.
         restarts, raw_samples: of ``optimize_acqf``: L-BFGS-B from so many starts, chosen among so many
             Sobol points by their acquisition.
@@ -48,8 +53,9 @@ class GpBotorch(Algorithm):
     """
 
     diagnostics: ClassVar[dict[str, str]] = {
-        "length_scale": "ℓ of the fit in force, in units of the cube",
-        "outputscale": "s of the fit in force, in units of y standardised at the fit, squared",
+        "length_scale": "ℓ of the fit in force (of several the geometric mean), in units of the cube",
+        "outputscale": "s of the fit in force, in units of y standardised at the fit, squared; 1 for "
+        "BoTorch's own kernel, which has none",
         "noise_variance": "σ² of the fit in force, in the same unit",
         "fitted_on": "number of observations that the fit in force was made on",
         "acquisition": "the acquisition function at the query, y standardised at the fit",
@@ -66,6 +72,7 @@ class GpBotorch(Algorithm):
         space: Space,
         streams: RunStreams,
         *,
+        kernel: Kernel = "isotropic",
         refit_growth: NonNegative = 0.05,
         restarts: Count = 10,
         raw_samples: Count = 512,
@@ -75,7 +82,7 @@ class GpBotorch(Algorithm):
             raise RepliboError(
                 "BoTorch's baselines: the problem must be continuous, got a finite pool"
             )
-        self.restarts, self.raw_samples = restarts, raw_samples
+        self.kernel, self.restarts, self.raw_samples = kernel, restarts, raw_samples
         self.schedule = RefitSchedule(refit_growth)
         self._fit: tuple[bytes, SingleTaskGP] | None = None
 
@@ -103,10 +110,9 @@ class GpBotorch(Algorithm):
                 raw_samples=self.raw_samples,
                 options={"seed": seed},
             )
-        kernel = model.covar_module
         shown = {
-            "length_scale": kernel.base_kernel.lengthscale,
-            "outputscale": kernel.outputscale,
+            "length_scale": length_scale_of(model),
+            "outputscale": getattr(model.covar_module, "outputscale", torch.ones(1)),
             "noise_variance": model.likelihood.noise,
             "acquisition": value,
         }
@@ -153,11 +159,18 @@ class GpBotorch(Algorithm):
             model = SingleTaskGP(
                 torch.tensor(history.X[:size]),
                 y,
-                covar_module=ScaleKernel(RBFKernel()),
+                covar_module=ScaleKernel(RBFKernel()) if self.kernel == "isotropic" else None,
                 outcome_transform=None,
             )
             fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
         return model
+
+
+def length_scale_of(model: SingleTaskGP) -> Tensor:
+    """ℓ, of several the geometric mean: one number."""
+    kernel: Any = model.covar_module
+    length_scales = getattr(kernel, "base_kernel", kernel).lengthscale
+    return length_scales if length_scales.numel() == 1 else length_scales.log().mean().exp()
 
 
 class GpUcbBotorch(GpBotorch):
@@ -185,7 +198,7 @@ class GpUcbBotorch(GpBotorch):
 
         beta = self.beta
         if beta is None:
-            length_scale = model.covar_module.base_kernel.lengthscale.item()
+            length_scale = length_scale_of(model).item()
             beta = srinivas_beta(max(t, 1), self.space.dim, length_scale, self.delta)
         return UpperConfidenceBound(model, beta=beta)
 

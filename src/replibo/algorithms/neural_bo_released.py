@@ -175,15 +175,23 @@ class NeuralBOReleased(Algorithm):
         first = min(history.n_initial, len(history))
         for n in range(max(state.n, first - 1) + 1, len(history) + 1):
             if n > first:
-                own = state.network.gradients(X[n - 1 : n])
-                state.gradients = state.gradients.with_more(own) if state.gradients else own
-            if (n - first) % self.update_cycle == 0:
+                self._seen(state, X[n - 1 : n])
+            if self._trains_after(n - first):
                 state.loss = state.network.train(X[:n], history.y[:n], self.epochs)
                 state.trained_on = n
             state.n = n
         state.seen = Seen(history, len(history))
         self._state = state
         return state
+
+    def _seen(self, state: State, x: Array) -> None:
+        """Add the gradient at the query ``x``, ``1 x d``, to U."""
+        gradients = state.network.gradients(x)
+        state.gradients = state.gradients.with_more(gradients) if state.gradients else gradients
+
+    def _trains_after(self, queries: int) -> bool:
+        """Whether a training is due after so many queries."""
+        return queries % self.update_cycle == 0
 
     def _candidates(self, history: History) -> tuple[Array, NDArray[np.int64]]:
         """Scrambled Sobol points, or rows of the pool."""

@@ -14,6 +14,7 @@ def test_values():
         ("none", True, [-1.0, 0.0, 1.0, -0.5, 1.0]),
         ("root_dim", False, [-0.5, 0.0, 0.5, -0.25]),
         ("root_dim", True, [-0.5, 0.0, 0.5, -0.25, 0.5]),
+        ("corner", False, [0.0, 0.25, 0.5, 0.125]),
     ):
         np.testing.assert_allclose(network_inputs(U, scaling, constant), [expected])
 

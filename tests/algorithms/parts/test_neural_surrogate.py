@@ -11,11 +11,14 @@ from replibo.algorithms.neural_bo import NeuralBO
 from replibo.algorithms.neural_bo_compiled import NeuralBOCompiled
 from replibo.algorithms.neural_bo_released import NeuralBOReleased
 from replibo.algorithms.neural_greedy import NeuralGreedy
+from replibo.algorithms.neural_greedy_released import NeuralGreedyReleased
 from replibo.errors import RepliboError
 from replibo.streams import RunStreams
 
 SMALL = {"width": 30, "epochs": 5, "candidates": 40}
-ALL = pytest.mark.parametrize("cls", [NeuralBO, NeuralBOReleased, NeuralBOCompiled, NeuralGreedy])
+ALL = pytest.mark.parametrize(
+    "cls", [NeuralBO, NeuralBOReleased, NeuralBOCompiled, NeuralGreedy, NeuralGreedyReleased]
+)
 FROM_START = pytest.mark.parametrize("cls", [NeuralBO, NeuralGreedy])
 
 
