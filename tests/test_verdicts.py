@@ -183,6 +183,14 @@ def test_the_verdict_of_a_smaller_run_says_so(
     assert verdicts.judge_claim("c", "go_ucb", own, entry, whole).replicated
 
 
+def test_a_claim_that_could_hardly_fail_is_no_success(root: Path) -> None:
+    own = claim("go_ucb_1_f1").model_copy(update={"weak": "the rule lets everything pass"})
+    whole = made_runs({"f1": regrets(**BETTER)})
+    found = verdicts.judge_claim("c", "go_ucb", own, load.load().paper("go_ucb"), whole)
+    assert found.overall == "holds by construction" and not found.replicated
+    assert "weak: the rule lets everything pass" in found.headline
+
+
 def test_fewer_seeds_are_said(root: Path) -> None:
     few = {name: value[:30] for name, value in regrets(**BETTER).items()}
     found = judged(made_runs({"f1": few}), claim("go_ucb_1_f1"))

@@ -23,6 +23,7 @@ COLUMNS = (
 
 SHORT: Mapping[Overall, str] = {
     "holds in every reading": "holds",
+    "holds by construction": "weak",
     "holds in part in every reading": "in part",
     "holds in none": "in none",
     "depends on the reading": "depends",
@@ -31,7 +32,7 @@ SHORT: Mapping[Overall, str] = {
     "not run": "not run",
 }
 """The overall verdicts beside a claim's name and what it is about, on one line; others only: of its
-readings the printed one was not run."""
+readings the printed one was not run; weak: it holds and could hardly fail."""
 
 
 def rows(found: Sequence[Verdict], costs: Costs) -> Iterator[tuple[object, ...]]:

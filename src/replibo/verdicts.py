@@ -11,6 +11,7 @@ paper, and is never counted. From the verdicts of its readings a claim (`Verdict
 =============================== =====================================================================
 not run as printed              the reading `printed` was not run, others were
 holds in every reading          all that were run hold
+holds by construction           the same of a claim that could hardly fail (`Claim.weak`)
 holds in part in every reading  all that were run hold in part
 holds in none                   none of those that were run holds, even in part, and one at least does not
 depends on the reading          they differ; `Verdict.deciding` names those that are not as printed
@@ -43,6 +44,7 @@ from replibo.run import pairs
 
 Overall = Literal[
     "holds in every reading",
+    "holds by construction",
     "holds in part in every reading",
     "holds in none",
     "depends on the reading",
@@ -133,6 +135,8 @@ class Verdict:
             return "not run"
         if self.printed.word == "not run":
             return "not run as printed"
+        if words == {"holds"} and self.claim.weak:
+            return "holds by construction"
         if len(words) == 1:
             return UNANIMOUS[words.pop()]
         return "holds in none" if words <= {"does not hold", "open"} else "depends on the reading"
@@ -152,8 +156,8 @@ class Verdict:
 
     @property
     def replicated(self) -> bool:
-        """Whether it holds as printed, in runs of the paper's own size on its own data."""
-        return self.printed.word == "holds" and not self.printed.reduced
+        """Whether it holds as printed, in runs of the paper's size on its own data, and could fail."""
+        return self.printed.word == "holds" and not (self.printed.reduced or self.claim.weak)
 
     @property
     def headline(self) -> str:
@@ -163,6 +167,8 @@ class Verdict:
         count = f"holds in {self.holding} of {n} run" + (f", {total - n} not run" * (n < total))
         if self.overall == "not run":
             return "not run"
+        if self.claim.weak:
+            count += f"; weak: {self.claim.weak}"
         if self.overall not in ("depends on the reading", "not run as printed"):
             return f"{self.overall} ({count})"
         by_word: dict[str, list[str]] = {}

@@ -81,6 +81,8 @@ class Claim(Model):
     """The horizon behind the paper's statement."""
     rule: str
     """When an elementary comparison counts as supported, contradicted or open."""
+    weak: str = ""
+    """Why it could hardly fail, whatever the algorithm; empty where it could."""
     readings: dict[Name, Reading] = Field(default_factory=dict)
     """The readings in which it is judged, ``printed`` first, which need not be written."""
     controls: dict[Name, Variation] = Field(default_factory=dict)

@@ -136,7 +136,7 @@ def _outcome(cell: Cell) -> Outcome:
     if cell.rejected is None:
         return "open"
     if cell.printed:
-        return "supported" if cell.rejected else "contradicted" if cell.contrary else "open"
+        return outcome(cell.rejected, cell.contrary or cell.equivalent)
     # An F says that no difference is shown; in the paper none leans to the baseline (p < 0.5).
     if cell.rejected or cell.contrary:
         return "contradicted"
@@ -151,7 +151,7 @@ def _shown(runs: Runs, cell: Cell) -> str:
         return f"{text} (no test)"
     if not cell.rejected and cell.contrary:
         return f"{text} (NeuralBO is worse, p {p_value(cell.worse_adjusted)})"
-    if not cell.printed and cell.equivalent and not cell.rejected:
+    if cell.equivalent and not cell.rejected:
         return f"{text} (equivalent, p {p_value(cell.equivalence)})"
     return f"{text} (p {p_value(cell.adjusted)})"
 

@@ -36,9 +36,11 @@ MARGIN = 1.0
 """Of equivalence, in pooled standard deviations. With ten seeds a margin below 0.775 can never be shown:
 the standard error of the difference is √(2/10) = 0.447, and the quantile 1.734 at least."""
 
-UNIFORM, STANDARDISED = "_uniform", "_standardised"
-"""What the name of a method ends in whose candidates are all uniform, or whose network is the
-standardised one; the paper's of the same name stands beside it."""
+VARIANTS = ("_uniform", "_standardised", "_biased", "_released")
+"""What the name of a variant of a method ends in; the paper's method stands beside it."""
+
+PRINTED_SEEDS = 10
+"""Of each method, behind the printed p-values: "averaged over 10 runs"."""
 
 
 KS_COLUMNS = (
@@ -53,6 +55,10 @@ def _p(value: float) -> str:
 
 def _word(rejected: bool | None) -> str:
     return "–" if rejected is None else "T" if rejected else "F"
+
+
+def _yes(value: bool | None) -> str | None:
+    return None if value is None else "yes" if value else "no"
 
 
 # Table 1
@@ -165,8 +171,37 @@ class Cell:
         return None if cell is None else cell[0]
 
     @property
+    def printed_effect(self) -> float | None:
+        """Cohen's d that belongs to the paper's p-value, by Student's t-test of ten seeds each; None if
+        it has no such cell."""
+        from scipy.stats import t
+
+        if self.printed_p is None:
+            return None
+        return float(t.isf(self.printed_p, 2 * PRINTED_SEEDS - 2) * math.sqrt(2 / PRINTED_SEEDS))
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % interval of the effect size, by Hedges and Olkin's normal approximation (1985); NaN if
+        there is no effect size."""
+        n, m = self.seeds
+        if math.isnan(self.effect_size):
+            return math.nan, math.nan
+        error = math.sqrt((n + m) / (n * m) + self.effect_size**2 / (2 * (n + m)))
+        return self.effect_size - 1.96 * error, self.effect_size + 1.96 * error
+
+    @property
+    def smaller(self) -> bool | None:
+        """Of a printed T: whether the printed effect lies above the interval of ours; else None."""
+        if not self.printed or self.printed_effect is None or math.isnan(self.effect_size):
+            return None
+        return self.interval[1] < self.printed_effect
+
+    @property
     def _of_the_paper(self) -> tuple[float, bool] | None:
-        printed = self.baseline.removesuffix(UNIFORM).removesuffix(STANDARDISED)
+        printed = self.baseline
+        for variant in VARIANTS:
+            printed = printed.removesuffix(variant)
         return T_TESTS.get(self.problem, {}).get(printed)
 
     @property
@@ -298,8 +333,9 @@ def table_2(
     """
     columns = (
         *("function", "D", "baseline", "seeds, baseline", "seeds, NeuralBO"),
-        *("baseline - NeuralBO", "effect size d", "p, ours", "adjusted p, ours"),
-        *("ours", "p, equivalence", "p, paper", "paper", "agree"),
+        *("baseline - NeuralBO", "p, ours", "adjusted p, ours", "p, equivalence", "ours"),
+        *("p, paper", "paper", "agree"),
+        *("d, ours", "d, low", "d, high", "d, paper", "smaller than printed"),
     )
     cells = _cells(runs, entry, algorithm, pooled)
     rows = [
@@ -308,22 +344,27 @@ def table_2(
             runs.dim(cell.problem),
             label_of(runs, cell.baseline),
             *cell.seeds,
-            *(cell.difference, cell.effect_size, cell.p, cell.adjusted),
+            *(cell.difference, cell.p, cell.adjusted, cell.equivalence),
             None if cell.rejected is None else _word(cell.rejected),
-            cell.equivalence,
             cell.printed_p,
             None if cell.printed is None else _word(cell.printed),
-            None if cell.agrees is None else "yes" if cell.agrees else "no",
+            _yes(cell.agrees),
+            *(cell.effect_size, *cell.interval, cell.printed_effect),
+            _yes(cell.smaller),
         )
         for cell in cells
     ]
+    judged = [cell.smaller for cell in cells if cell.smaller is not None]
     caption = (
-        f"{_caption(runs, entry, cells, algorithm, pooled)} Effect size d: the difference in pooled "
-        "standard deviations (Cohen's d), positive where NeuralBO is better. An F of ours shows nothing "
-        "by itself. p, equivalence: of two one-sided tests that the means differ by less than "
-        f"{MARGIN:g} pooled standard deviation."
+        f"{_caption(runs, entry, cells, algorithm, pooled)} An F of ours shows nothing by itself. "
+        "p, equivalence: of two one-sided tests that the means differ by less than "
+        f"{MARGIN:g} pooled standard deviation. d: the difference in pooled standard deviations "
+        "(Cohen's d), positive if NeuralBO is better, with its 95 % interval; d, paper: that of the "
+        f"printed p, by Student's t-test of {PRINTED_SEEDS} seeds each. Of {len(judged)} printed T, "
+        f"{sum(judged)} have a printed d above our interval: smaller than printed."
     )
-    formats = dict.fromkeys((*columns[5:9], "p, equivalence", "p, paper"), ".3g")
+    of_three = ("baseline - NeuralBO", "p, ours", "adjusted p, ours", "p, equivalence", "p, paper")
+    formats = dict.fromkeys((*of_three, *columns[-5:-1]), ".3g")
     return Table.of(
         [dict(zip(columns, row, strict=True)) for row in rows], caption, formats, columns
     )
