@@ -17,7 +17,7 @@ import numpy as np
 from replibo.problems.base import Array
 from replibo.problems.networks.digit_classifier import softmax
 from replibo.problems.sensitive_samples import SensitiveSamples, Upscaling
-from replibo.settings import Count
+from replibo.settings import Count, Natural
 
 
 class LargestOutput(SensitiveSamples):
@@ -27,7 +27,7 @@ class LargestOutput(SensitiveSamples):
     weights there: so this f leads away from such images, where the norm of all ten leads to them.
 
     Args:
-        upscaling, epochs, data: as there.
+        upscaling, epochs, classifier_seed, data: as there.
 
     Raises:
         RepliboError: as there.
@@ -38,9 +38,12 @@ class LargestOutput(SensitiveSamples):
         *,
         upscaling: Upscaling = "bilinear",
         epochs: Count = 6,
+        classifier_seed: Natural = 0,
         data: Mapping[str, Path] | None = None,
     ) -> None:
-        super().__init__(upscaling=upscaling, epochs=epochs, data=data)
+        super().__init__(
+            upscaling=upscaling, epochs=epochs, classifier_seed=classifier_seed, data=data
+        )
 
     def recorded(self) -> dict[str, Any]:
         """As `SensitiveSamples.recorded`."""

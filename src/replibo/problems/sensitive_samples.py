@@ -30,7 +30,7 @@ from replibo.problems.networks.digit_classifier import (
     normalised,
     train,
 )
-from replibo.settings import Count, SettingError
+from replibo.settings import Count, Natural, SettingError
 from replibo.streams import generator
 
 Upscaling = Literal["bilinear", "nearest"]
@@ -193,6 +193,7 @@ class SensitiveSamples(Problem):
             log-probabilities (their sum, by the last layer); an earlier version of it the largest logit.
         upscaling: how 7 x 7 pixels become 28 x 28: ``bilinear`` or ``nearest``.
         epochs: of the classifier's training, 60,000 images each.
+        classifier_seed: another classifier of the same architecture for each seed.
         data: where the files of MNIST lie, by their names in the manifest; None takes scikit-learn's
             small digits as a stand-in.
 
@@ -211,6 +212,7 @@ class SensitiveSamples(Problem):
         outputs: Outputs = "log_softmax",
         upscaling: Upscaling = "bilinear",
         epochs: Count = 6,
+        classifier_seed: Natural = 0,
         data: Mapping[str, Path] | None = None,
     ) -> None:
         self.outputs, self.upscaling, self.epochs = outputs, upscaling, epochs
@@ -218,7 +220,9 @@ class SensitiveSamples(Problem):
         self.bounds = np.repeat(ends[:, None], self.dim, axis=1)
         self._upscale = upscaling_operator(upscaling)
         digits = small_digits() if data is None else read_mnist(data)
-        self.classifier = train(digits.train_images, digits.train_labels, epochs=epochs)
+        self.classifier = train(
+            digits.train_images, digits.train_labels, epochs=epochs, seed=classifier_seed
+        )
         self._test = digits.test_images, digits.test_labels
         if data is None:
             self.stand_in = (
