@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from replibo import verdicts
 from replibo.config import claims, load, models
@@ -189,6 +190,20 @@ def test_a_claim_that_could_hardly_fail_is_no_success(root: Path) -> None:
     found = verdicts.judge_claim("c", "go_ucb", own, load.load().paper("go_ucb"), whole)
     assert found.overall == "holds by construction" and not found.replicated
     assert "weak: the rule lets everything pass" in found.headline
+
+
+def test_a_claim_that_no_setting_prints_is_judged_in_its_readings_alone(root: Path) -> None:
+    fields = claim("go_ucb_1_f1").model_dump() | {
+        "unprinted": "the paper names no model",
+        "readings": {"one_model": {"source": "open"}},
+    }
+    whole = made_runs({"f1": regrets(**BETTER)})
+    own = Claim.model_validate(fields)
+    found = verdicts.judge_claim("c", "go_ucb", own, load.load().paper("go_ucb"), whole)
+    assert (found.printed.word, found.printed.reason) == ("not run", "the paper names no model")
+    assert found.readings[1].word == "holds" and not found.replicated
+    with pytest.raises(ValidationError, match=r"readings\.one_model: must replace something"):
+        Claim.model_validate(fields | {"unprinted": ""})
 
 
 def test_fewer_seeds_are_said(root: Path) -> None:

@@ -216,6 +216,8 @@ def _judged(
     """The verdict in one reading or control."""
     variation = claim.variation(label)
     source = claim.readings[label].source if label in claim.readings else None
+    if label == PRINTED and claim.unprinted:
+        return Judgement(label, source, "", "not run", reason=claim.unprinted)
     own = claim.under(variation)
     if label != PRINTED:
         where = f"{where}.{'controls' if source is None else 'readings'}.{label}"

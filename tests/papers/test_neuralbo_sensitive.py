@@ -100,8 +100,8 @@ DETECTED = arrays(bool, array_shapes(min_dims=2, max_dims=2, max_side=7))
 @given(DETECTED)
 def test_subset_rates_by_enumeration(detected):
     rates = subset_rates(detected)
-    assert rates.shape == (10,)
-    for n in range(1, 11):
+    assert rates.shape == (16,)
+    for n in range(1, 17):
         sets = [
             detected[list(rows)].any(axis=0).mean()
             for rows in combinations(range(len(detected)), n)
@@ -191,7 +191,7 @@ def test_the_curves_of_the_figure(reading):
             )
             np.testing.assert_allclose(curve.get_ydata(), rates)
             assert curve.get_color() == COLORS[ALGORITHMS[name]]
-        assert len(ax.collections) == 3 and len(reference.get_xdata()) == 10
+        assert len(ax.collections) == 3 and len(reference.get_xdata()) == 16
         assert (printed.get_xdata()[0], printed.get_ydata()[0]) == (8, 0.9)
     caption = plotting.caption_of(figure).replace("\n", " ")
     for words in (
@@ -280,7 +280,7 @@ def test_the_table():
         12,
     ]
     found = paper.detected_by(runs, "sensitive", ["neural_bo"], "runs")["neural_bo"][:, 0]
-    for n in (1, 2, 4, 8, 10):
+    for n in (1, 2, 4, 8):
         assert first[f"Nₛ = {n}"] == pytest.approx(subset_rates(found)[n - 1])
         assert first[f"Nₛ = {n}, low"] <= first[f"Nₛ = {n}"] <= first[f"Nₛ = {n}, high"]
     low, high = stats.t.interval(0.95, 11, 15.5, stats.sem(10.0 + np.arange(12)))
@@ -338,6 +338,60 @@ def compare(monkeypatch, shares, seeds=range(12), **options):
             **options,
         },
     )
+
+
+def test_over_classifiers_the_classifiers_are_the_sample(monkeypatch):
+    shares = {
+        "sensitive": {"neural_bo": 0.3, "gp_ucb": 0.1},
+        "sensitive_softmax": {"neural_bo": 0.25, "gp_ucb": 0.1},
+        "other": {"neural_bo": 0.28},
+    }
+    pairs = {(p, name): range(10) for p, of_problem in shares.items() for name in of_problem}
+    runs = made_runs(pairs)
+
+    def detected_by(runs, problem, algorithms, reading):
+        return {
+            name: generator("test", problem, name).uniform(size=(10, 1, 1000))
+            < shares[problem][name]
+            for name in algorithms
+        }
+
+    monkeypatch.setattr(paper, "detected_by", detected_by)
+    options = {"algorithm": "neural_bo", "baselines": ["gp_ucb", "random_search"], "samples": 8}
+    level, other, missing = paper.detection_at(runs, problems=[*shares], rate=0.9, **options)
+
+    def rate(problem, name):
+        return subset_rates(detected_by(runs, problem, [name], "runs")[name][:, 0])[7]
+
+    levels = [rate(p, "neural_bo") for p in shares]
+    low, high = stats.t.interval(0.95, 2, np.mean(levels), stats.sem(levels))
+    assert level.outcome == "supported"
+    assert f"detects {np.mean(levels):.3f} [{low:.3f}, {high:.3f}] with 8 samples" in level.ours
+    assert f"3 classifiers, from {min(levels):.3f} to {max(levels):.3f}" in level.ours
+    differences = [rate(p, "neural_bo") - rate(p, "gp_ucb") for p in [*shares][:2]]
+    assert (
+        f"difference {np.mean(differences):+.3f} [" in other.ours and "2 classifiers" in other.ours
+    )
+    assert missing.outcome == "open" and "has 9 runs on 0 of 3 classifiers" in missing.ours
+    with pytest.raises(MissingRunsError, match="NEURAL_BO has 9 runs on 1 of 2 classifiers"):
+        few = made_runs({("sensitive", "neural_bo"): range(10), ("other", "neural_bo"): range(8)})
+        paper.detection_at(few, problems=["sensitive", "other"], rate=0.9, **options)
+
+
+def test_the_table_over_classifiers():
+    sizes = {(p, name): range(10) for p in PROBLEMS for name in ("neural_bo", "random_search")}
+    rows = records(paper.classifiers(made_runs(sizes), FIGURE))
+    assert [row["problem"] for row in rows] == [
+        *PROBLEMS.values(),
+        "mean over 2 classifiers",
+        "95 % interval, low",
+        "95 % interval, high",
+    ]
+    rates = [row["NEURAL_BO"] for row in rows[:2]]
+    found = paper.detected_by(made_runs(sizes), "sensitive", ["neural_bo"], "runs")["neural_bo"]
+    assert rates[0] == pytest.approx(subset_rates(found[:, 0])[7])
+    interval = stats.t.interval(0.95, 1, np.mean(rates), stats.sem(rates))
+    assert [row["NEURAL_BO"] for row in rows[2:]] == pytest.approx([np.mean(rates), *interval])
 
 
 def _seeds(shares, seeds):
@@ -408,8 +462,8 @@ def test_missing_runs_are_said(monkeypatch, shares, seeds, message):
 
 def test_too_many_samples_and_too_few_queries():
     options = {"problems": ["sensitive"], "algorithm": "neural_bo", "baselines": ["gp_ucb"]}
-    with pytest.raises(RepliboError, match=r"samples: must be an integer from 1 to 10, got 11"):
-        paper.detection_at(made_runs(everything()), **options, samples=11, rate=0.9)
+    with pytest.raises(RepliboError, match=r"samples: must be an integer from 1 to 16, got 17"):
+        paper.detection_at(made_runs(everything()), **options, samples=17, rate=0.9)
     few = made_runs(everything([0, 1]), queries=5)
     with pytest.raises(MissingRunsError, match="5 queries of a run are kept, 8 needed"):
         paper.detection_at(few, **options, samples=8, rate=0.9, reading="queries")

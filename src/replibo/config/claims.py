@@ -83,6 +83,9 @@ class Claim(Model):
     """When an elementary comparison counts as supported, contradicted or open."""
     weak: str = ""
     """Why it could hardly fail, whatever the algorithm; empty where it could."""
+    unprinted: str = ""
+    """What the paper leaves open, if no setting of it counts as printed; else empty. The reading
+    `printed` is then never run, and another reading may replace nothing."""
     readings: dict[Name, Reading] = Field(default_factory=dict)
     """The readings in which it is judged, ``printed`` first, which need not be written."""
     controls: dict[Name, Variation] = Field(default_factory=dict)
@@ -95,7 +98,7 @@ class Claim(Model):
             raise ValueError(f"readings.{PRINTED}: must be {{source: print}} and replace nothing")
         for kind in ("readings", "controls"):
             for name, own in getattr(self, kind).items():
-                if name != PRINTED and not own.changes:
+                if name != PRINTED and not own.changes and not self.unprinted:
                     raise ValueError(f"{kind}.{name}: must replace something, got nothing")
         if PRINTED in self.controls or self.readings.keys() & self.controls.keys():
             raise ValueError("controls: must have other names than the readings")

@@ -205,6 +205,55 @@ def detection(runs: Runs, entry: FigureEntry) -> Table:
     return Table.of([dict(zip(columns, row, strict=True)) for row in rows], caption, formats)
 
 
+def classifiers(runs: Runs, entry: FigureEntry) -> Table:
+    """Detection rates of the same task with several classifiers, a row for each classifier.
+
+    Two last rows of each objective are the mean over its classifiers and the ends of Student's interval.
+    """
+    n = PRINTED[0]
+    rows: list[dict[str, object]] = []
+    objectives: dict[str, list[dict[str, object]]] = {}
+    problems = shown(runs, entry)
+    for problem, algorithms in problems.items():
+        facts = runs.recorded(problem)
+        row: dict[str, object] = {
+            "problem": runs.entry.problems[problem].label,
+            "accuracy": facts["accuracy"],
+            "tampered accuracy": facts["tampered_accuracy"],
+            "images at random": float(reference_rates(runs, problem)[n - 1]),
+        }
+        for name, found in detected_by(runs, problem, algorithms, "runs").items():
+            if len(found) >= n:
+                row[label_of(runs, name)] = float(subset_rates(found[:, 0])[n - 1])
+        objectives.setdefault(runs.entry.problems[problem].type, []).append(row)
+    for of_objective in objectives.values():
+        rows += of_objective
+        if len(of_objective) < 2:
+            continue
+        columns = list(dict.fromkeys(key for row in of_objective for key in row))[1:]
+        intervals = {
+            key: student_interval([row[key] for row in of_objective if key in row], CONFIDENCE)
+            for key in columns
+            if sum(key in row for row in of_objective) > 1
+        }
+        rows += [
+            {"problem": f"mean over {len(of_objective)} classifiers"}
+            | {key: float(interval.mean) for key, interval in intervals.items()},
+            {"problem": "95 % interval, low"}
+            | {key: float(interval.low) for key, interval in intervals.items()},
+            {"problem": "95 % interval, high"}
+            | {key: float(interval.high) for key, interval in intervals.items()},
+        ]
+    caption = (
+        f"{entry.caption} Detection rates with {n} samples, by the best images of {n} runs (mean over "
+        f"all choices) and by {n} images drawn uniformly from the box. Each classifier has the same "
+        "architecture and training data; initial weights and the order of the images differ. Intervals: "
+        f"Student's, over the classifiers. {runs.note(list(problems), entry.algorithms)}"
+    )
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    return Table.of(rows, caption, dict.fromkeys(columns[1:], ".3f"), columns)
+
+
 def objective(runs: Runs, entry: FigureEntry, *, algorithm: str) -> Table:
     """The largest norm of the Jacobian that each method reached, and its difference to ``algorithm``'s.
 
@@ -271,15 +320,24 @@ def detection_at(
     the baselines (p < .025), contradicted if below, open otherwise, or if the baseline was not run, or
     too few of its seeds.
 
+    Several problems are the same task with other classifiers. Then the classifiers are the sample: the
+    level and each difference are means over the classifiers, with Student's intervals. A classifier
+    without runs of the algorithm, or of the baseline, does not count.
+
     Raises:
         MissingRunsError: ``algorithm`` or every baseline was not run, or of ``algorithm`` too few runs
-            for an interval: more than ``samples`` with the reading ``runs``, else two.
+            for an interval: more than ``samples`` with the reading ``runs``, else two; with several
+            problems, fewer than two have enough.
     """
     if not 1 <= samples <= SAMPLES:
         raise RepliboError(
             f"options.samples: must be an integer from 1 to {SAMPLES}, got {samples}"
         )
     needed = samples + 1 if reading == "runs" else 2
+    if len(problems) > 1:
+        return _over_classifiers(
+            runs, problems, algorithm, baselines, samples, rate - TOLERANCE, reading, needed
+        )
     comparisons: list[Undecided | Comparison] = []
     for problem in problems:
         ran = ran_or_required(runs, problem, algorithm, baselines)
@@ -324,6 +382,63 @@ def detection_at(
                 axis=1,
             )
             comparisons.append(_compared(runs, baseline, label, pair, samples, reading))
+    return decided(comparisons, (1 - CONFIDENCE) / 2)
+
+
+def _over_classifiers(
+    runs: Runs,
+    problems: Sequence[str],
+    algorithm: str,
+    baselines: Sequence[str],
+    samples: int,
+    least: float,
+    reading: Reading,
+    needed: int,
+) -> list[Comparison]:
+    """The comparisons of `detection_at` over several classifiers."""
+
+    def rates(name: str) -> dict[str, float]:
+        """The detection rate of each classifier on which the algorithm has enough runs."""
+        ran = [p for p in problems if runs.has(p, name) and len(runs.seeds(p, name)) >= needed]
+        return {
+            p: float(
+                rates_of(detected_by(runs, p, [name], reading)[name], reading).mean[samples - 1]
+            )
+            for p in ran
+        }
+
+    levels = rates(algorithm)
+    if len(levels) < 2:
+        raise MissingRunsError(
+            f"{label_of(runs, algorithm)} has {needed} runs on {len(levels)} of {len(problems)} "
+            "classifiers; an interval needs two"
+        )
+    interval = student_interval(list(levels.values()), CONFIDENCE)
+    low, high = float(interval.low), float(interval.high)
+    comparisons: list[Undecided | Comparison] = [
+        Comparison(
+            outcome(float(interval.mean) >= least, high < least),
+            f"{label_of(runs, algorithm)} detects {float(interval.mean):.3f} [{low:.3f}, {high:.3f}] "
+            f"with {samples} samples ({interval.n} classifiers, from {min(levels.values()):.3f} to "
+            f"{max(levels.values()):.3f}; {least:.2f} or more is about {least + TOLERANCE:g})",
+        )
+    ]
+    for baseline in baselines:
+        others = rates(baseline)
+        differences = [levels[p] - others[p] for p in levels if p in others]
+        label = label_of(runs, baseline)
+        if len(differences) < 2:
+            text = f"{label} has {needed} runs on {len(differences)} of {len(levels)} classifiers"
+            comparisons.append(Comparison("open", text))
+            continue
+        difference = student_interval(differences, CONFIDENCE)
+        mean = sum(others.values()) / len(others)
+        comparisons.append(
+            tested(
+                f"{label} {mean:.3f}, {shown_difference(difference)} ({difference.n} classifiers)",
+                difference,
+            )
+        )
     return decided(comparisons, (1 - CONFIDENCE) / 2)
 
 
