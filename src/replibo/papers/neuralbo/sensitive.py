@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -211,12 +211,12 @@ def classifiers(runs: Runs, entry: FigureEntry) -> Table:
     Two last rows of each objective are the mean over its classifiers and the ends of Student's interval.
     """
     n = PRINTED[0]
-    rows: list[dict[str, object]] = []
-    objectives: dict[str, list[dict[str, object]]] = {}
+    rows: list[dict[str, Any]] = []
+    objectives: dict[str, list[dict[str, Any]]] = {}
     problems = shown(runs, entry)
     for problem, algorithms in problems.items():
         facts = runs.recorded(problem)
-        row: dict[str, object] = {
+        row: dict[str, Any] = {
             "problem": runs.entry.problems[problem].label,
             "accuracy": facts["accuracy"],
             "tampered accuracy": facts["tampered_accuracy"],
