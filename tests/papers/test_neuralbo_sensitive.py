@@ -383,9 +383,7 @@ def test_the_table_over_classifiers():
     rows = records(paper.classifiers(made_runs(sizes), FIGURE))
     assert [row["problem"] for row in rows] == [
         *PROBLEMS.values(),
-        "mean over 2 classifiers",
-        "95 % interval, low",
-        "95 % interval, high",
+        *(f"Log-probabilities: {what} over 2 classifiers" for what in ("mean", "low", "high")),
     ]
     rates = [row["NEURAL_BO"] for row in rows[:2]]
     found = paper.detected_by(made_runs(sizes), "sensitive", ["neural_bo"], "runs")["neural_bo"]

@@ -16,6 +16,7 @@ from replibo.config.models import Config
 from replibo.errors import RepliboError
 from replibo.threads import one_thread
 from replibo.verdicts import Verdict
+from replibo.workflow import prose
 
 START, END = "<!-- verdicts: start -->", "<!-- verdicts: end -->"
 
@@ -108,10 +109,9 @@ def pages(config: Config) -> dict[Path, str]:
     tables = {Path("README.md"): summary(found)}
     for paper in config.papers:
         tables[paths.results_page(paper)] = verdict_table([v for v in found if v.paper == paper])
-    return {
-        path: with_verdicts(path.read_text(encoding="utf-8"), table, str(path))
-        for path, table in tables.items()
-    }
+    texts = {paths.results_page(paper): prose.page(config, paper) for paper in config.papers}
+    texts[Path("README.md")] = Path("README.md").read_text(encoding="utf-8")
+    return {path: with_verdicts(texts[path], table, str(path)) for path, table in tables.items()}
 
 
 @one_thread()

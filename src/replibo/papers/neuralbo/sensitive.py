@@ -230,20 +230,17 @@ def classifiers(runs: Runs, entry: FigureEntry) -> Table:
         rows += of_objective
         if len(of_objective) < 2:
             continue
+        label = of_objective[0]["problem"]
         columns = list(dict.fromkeys(key for row in of_objective for key in row))[1:]
+        samples = {key: [row[key] for row in of_objective if key in row] for key in columns}
         intervals = {
-            key: student_interval([row[key] for row in of_objective if key in row], CONFIDENCE)
-            for key in columns
-            if sum(key in row for row in of_objective) > 1
+            key: student_interval(values, CONFIDENCE)
+            for key, values in samples.items()
+            if len(values) > 1
         }
-        rows += [
-            {"problem": f"mean over {len(of_objective)} classifiers"}
-            | {key: float(interval.mean) for key, interval in intervals.items()},
-            {"problem": "95 % interval, low"}
-            | {key: float(interval.low) for key, interval in intervals.items()},
-            {"problem": "95 % interval, high"}
-            | {key: float(interval.high) for key, interval in intervals.items()},
-        ]
+        for what in ("mean", "low", "high"):
+            ends = {key: float(getattr(interval, what)) for key, interval in intervals.items()}
+            rows.append({"problem": f"{label}: {what} over {len(of_objective)} classifiers"} | ends)
     caption = (
         f"{entry.caption} Detection rates with {n} samples, by the best images of {n} runs (mean over "
         f"all choices) and by {n} images drawn uniformly from the box. Each classifier has the same "

@@ -1,0 +1,134 @@
+"""Pages of results whose numbers are filled from the published traces.
+
+``docs/results/PAPER.md.j2`` is a Jinja template of ``docs/results/PAPER.md``. It calls `Numbers`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from replibo import paths
+from replibo.config.models import Config
+from replibo.errors import RepliboError, allowed
+from replibo.results.runs import Runs, read
+from replibo.run import pairs
+from replibo.workflow import outputs
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Numbers:
+    """The numbers of one paper's published traces, as its page's template asks for them.
+
+    Args:
+        paper: the paper's name.
+    """
+
+    def __init__(self, config: Config, paper: str) -> None:
+        self.config, self.paper = config, paper
+        self._tables: dict[str, pd.DataFrame] = {}
+
+    def _runs(self, problem: str, algorithm: str) -> Runs:
+        pair = problem, algorithm
+        if not pairs.among(self.config, self.paper, paths.PUBLISHED, [pair]):
+            raise RepliboError(f"{algorithm} on {problem}: nothing is published")
+        return read(self.config, self.paper, paths.PUBLISHED, [pair], "")
+
+    def _table(self, name: str) -> pd.DataFrame:
+        if name not in self._tables:
+            table = outputs.made_from_own_runs(
+                self.config, "tables", self.paper, name, paths.PUBLISHED
+            )
+            self._tables[name] = table.shown()
+        return self._tables[name]
+
+    def best(self, problem: str, algorithm: str, T: int | None = None) -> str:
+        """The smallest value that the runs reached, mean ± standard deviation: ``0.11 ± 0.01``.
+
+        Args:
+            T: after so many iterations; None means all.
+        """
+        runs = self._runs(problem, algorithm)
+        if T is not None:
+            runs = runs.until(T)
+        smallest = -runs.f(problem, algorithm).max(axis=1)
+        mean, sd = float(np.mean(smallest)), float(np.std(smallest, ddof=1))
+        digits = max(0, -int(np.floor(np.log10(max(sd, 1e-3)))))  # one of the deviation's
+        return f"{mean:.{digits}f} ± {sd:.{digits}f}".replace("-", "−")
+
+    def seeds(self, problem: str, algorithm: str) -> int:
+        """The number of runs."""
+        return len(self._runs(problem, algorithm).seeds(problem, algorithm))
+
+    def T(self, problem: str, algorithm: str) -> int:
+        """The number of iterations of a run."""
+        return self._runs(problem, algorithm).horizon(problem)
+
+    def cell(self, table: str, column: str, **row: str) -> str:
+        """A cell of one of the paper's tables, as the table shows it.
+
+        Args:
+            row: the values of other columns, as the table shows them, that pick one row; ``CPU_time``
+                stands for ``CPU time``.
+
+        Raises:
+            RepliboError: there is no such column, or not exactly one such row.
+        """
+        shown = self._table(table)
+        wanted = {name.replace("_", " "): value for name, value in row.items()}
+        for name in (column, *wanted):
+            if name not in shown:
+                raise RepliboError(f"{table}: column must be {allowed(shown)}, got {name!r}")
+        rows = shown.loc[
+            np.logical_and.reduce([shown[key] == value for key, value in wanted.items()])
+        ]
+        if len(rows) != 1:
+            raise RepliboError(f"{table}: {len(rows)} rows have {wanted}, exactly one must have")
+        return str(rows[column].iloc[0]).replace("-", "−")
+
+    def rounds_with(self, diagnostic: str, problem: str, algorithm: str) -> str:
+        """The share of the rounds in which a diagnostic is 1, as a percentage: ``8``."""
+        values = self._runs(problem, algorithm).diagnostic(problem, algorithm, diagnostic)
+        share = 100 * float(np.nanmean(values))
+        return f"{share:.0f}" if share >= 1 else f"{share:.1g}"
+
+    def percent(self, table: str, column: str, **row: str) -> str:
+        """A share of a table as a percentage: ``94``."""
+        return f"{100 * float(self.cell(table, column, **row).replace('−', '-')):.3g}"
+
+
+def page(config: Config, paper: str) -> str:
+    """The page of a paper's results: its template with the numbers filled in, or the page as it is.
+
+    Raises:
+        RepliboError: the template asks for a number that the published traces do not have.
+    """
+    path = paths.results_page(paper)
+    template = path.with_name(f"{path.name}.j2")
+    if not template.exists():
+        return path.read_text(encoding="utf-8")
+    return render(config, paper, template)
+
+
+def render(config: Config, paper: str, template: Path) -> str:
+    """A template's text with the numbers of a paper filled in.
+
+    Raises:
+        RepliboError: the template is faulty, or asks for what the published traces do not have.
+    """
+    import jinja2
+
+    environment = jinja2.Environment(
+        autoescape=False, undefined=jinja2.StrictUndefined, keep_trailing_newline=True
+    )
+    try:
+        text = template.read_text(encoding="utf-8")
+        return environment.from_string(text).render(n=Numbers(config, paper))
+    except jinja2.TemplateError as error:
+        raise RepliboError(f"{template}: {error}") from None
+    except RepliboError as error:
+        raise RepliboError(f"{template}: {error}") from None

@@ -1,0 +1,65 @@
+"""Numbers of the pages: filled from the published traces, and none typed by hand."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from replibo import paths
+from replibo.config import load
+from replibo.errors import RepliboError
+from replibo.results.runs import read
+from replibo.workflow.prose import Numbers, render
+
+TEMPLATES = sorted(Path(__file__).parents[2].glob("docs/results/*.md.j2"))
+
+
+@pytest.fixture
+def numbers(root: Path) -> Numbers:
+    return Numbers(load.load(), "neuralbo")
+
+
+def test_a_smallest_value_is_that_of_the_traces(numbers: Numbers) -> None:
+    pair = ("ackley_10", "random_search")
+    runs = read(load.load(), "neuralbo", paths.PUBLISHED, [pair], "")
+    for T in (None, 200):
+        smallest = [-run[: None if T is None else 11 + T].max() for run in runs.f(*pair)]
+        mean, sd = np.mean(smallest), np.std(smallest, ddof=1)
+        assert numbers.best(*pair, T) == f"{mean:.1f} ± {sd:.1f}"
+    assert numbers.seeds(*pair) == len(runs.seeds(*pair)) and numbers.T(*pair) == 2000
+
+
+def test_a_cell_is_that_of_the_table(numbers: Numbers) -> None:
+    row = {"problem": "bbob, 2-D", "algorithm": "GP-TS"}
+    share = float(numbers.cell("coco_final", "targets reached", **row))
+    assert float(numbers.percent("coco_final", "targets reached", **row)) == pytest.approx(
+        100 * share
+    )
+
+
+def test_what_is_not_there_is_said_in_a_line(numbers: Numbers, tmp_path: Path) -> None:
+    faults = {
+        "{{ n.best('ackley_10', 'nobody') }}": "nobody on ackley_10: nothing is published",
+        "{{ n.cell('coco_final', 'colour') }}": "coco_final: column must be .* got 'colour'",
+        "{{ n.cell('coco_final', 'algorithm', problem='x') }}": "coco_final: 0 rows have",
+        "{{ n.nothing() }}": "has no attribute 'nothing'",
+        "{{ n.best(": "unexpected",
+    }
+    for text, message in faults.items():
+        template = tmp_path / "page.md.j2"
+        template.write_text(text, encoding="utf-8")
+        with pytest.raises(RepliboError, match=rf"page\.md\.j2: .*{message}"):
+            render(load.load(), "neuralbo", template)
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.stem)
+def test_no_result_is_typed_by_hand(template: Path) -> None:
+    """Results have a decimal point, a percent sign or a ±; sizes of experiments are whole numbers."""
+    text = re.sub(
+        r"\{\{.*?\}\}|\{%.*?%\}|`[^`]*`|\]\([^)]*\)",
+        "N",
+        template.read_text(encoding="utf-8"),
+        flags=re.S,
+    )
+    assert re.findall(r"[^\n]*(?:\d\.\d|\d\s*%|±\s*\d)[^\n]*", text) == []
