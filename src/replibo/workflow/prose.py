@@ -83,12 +83,10 @@ class Numbers:
         for name in (column, *wanted):
             if name not in shown:
                 raise RepliboError(f"{table}: column must be {allowed(shown)}, got {name!r}")
-        rows = shown.loc[
-            np.logical_and.reduce([shown[key] == value for key, value in wanted.items()])
-        ]
+        rows = [row for row in shown.to_dict("records") if wanted.items() <= row.items()]
         if len(rows) != 1:
             raise RepliboError(f"{table}: {len(rows)} rows have {wanted}, exactly one must have")
-        return str(rows[column].iloc[0]).replace("-", "−")
+        return str(rows[0][column]).replace("-", "−")
 
     def rounds_with(self, diagnostic: str, problem: str, algorithm: str) -> str:
         """The share of the rounds in which a diagnostic is 1, as a percentage: ``8``."""
