@@ -52,11 +52,14 @@ onstart:
     limit = workflow.scheduling_settings.max_jobs_per_timespan
     if limit and (limit.max_jobs, limit.timespan) == (100, 1):
         workflow.scheduler.job_rate_limiter = None
+    planned = list(workflow.dag.needrun_jobs())
+    limits = workflow.resource_settings
+    progress_line.expect(CONFIG, planned, limits.cores or limits.nodes)
     # Jobs on this machine are forked from one server. Runs at paper scale need no server, and for a
     # few jobs its imports cost more than theirs.
     jobs = [
         job.rule.name
-        for job in workflow.dag.needrun_jobs()
+        for job in planned
         if job.rule.name != "run" or not job.wildcards.scale.startswith("paper")
     ]
     local = workflow.is_main_process and workflow.local_exec and not workflow.touch

@@ -147,6 +147,7 @@ def parser() -> argparse.ArgumentParser:
         help="all papers where none is named; of a claim everything is shown",
     )
     scale(sub, "published", default="published")
+    sub.add_argument("--reading", default="all", help="one reading or control; all by default")
     shown = sub.add_mutually_exclusive_group()
     shown.add_argument(
         "--output",
@@ -163,6 +164,27 @@ def parser() -> argparse.ArgumentParser:
         default=[],
         help="verdicts (json) that stand as they are: nothing is judged again",
     )
+
+    sub = command(
+        "check",
+        "Run what one claim needs, judge it, and show the published verdict beside yours.",
+        "replibo check go_ucb_1_f1 --reading printed --seeds 0-19",
+    )
+    sub.add_argument("claim", help="see 'replibo claims'")
+    sub.add_argument(
+        "--reading",
+        default="printed",
+        help="a reading or control of the claim, or all of them (all)",
+    )
+    sub.add_argument(
+        "--seeds", help="one seed, a range (0-19) or all; the first twenty if it is left out"
+    )
+    sub.add_argument(
+        "--narrow", action="store_true", help="leave out the problems that the claim need not have"
+    )
+    cores(sub, "the work")
+    sub.add_argument("-n", "--dry-run", action="store_true", help="say the cost, and run nothing")
+    sub.add_argument("-v", "--verbose", action="store_true", help="show all that Snakemake says")
 
     sub = command(
         "compare",

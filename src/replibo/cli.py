@@ -1,5 +1,5 @@
 """The command line: ``replibo run | recompute | fetch | collect | figure | table | outputs | claims |
-compare | page | publish | estimate | status | list``. Thin, and heavy modules are imported by the
+check | compare | page | publish | estimate | status | list``. Thin, and heavy modules are imported by the
 command that needs them."""
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "table": _output,
         "outputs": _outputs,
         "claims": _claims,
+        "check": _check,
         "compare": _compare,
         "page": _page,
         "publish": _publish,
@@ -183,8 +184,24 @@ def _claims(options: argparse.Namespace) -> str | None:
         options.output,
         in_full=options.csv,
         judged=options.judged,
+        reading=options.reading,
     )
     return None if options.output else made
+
+
+def _check(options: argparse.Namespace) -> str | None:
+    from replibo.workflow import check
+    from replibo.workflow.estimate.plan import check_cores
+
+    check_cores(options.cores)
+    config = _load(options)
+    asked = (options.claim, options.reading, options.seeds, options.cores)
+    wanted = check.prepare(config, _overlays(options), *asked, narrow=options.narrow)
+    _print(check.cost(wanted))
+    if options.dry_run:
+        return None
+    check.run(wanted, verbose=options.verbose)
+    return "\n" + check.result(config, wanted)
 
 
 def _compare(options: argparse.Namespace) -> str | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Collection
+
 
 class RepliboError(Exception):
     """Bad input or a missing file: what is wrong, where, and what is allowed.
@@ -21,6 +24,17 @@ def not_installed(error: ModuleNotFoundError) -> str:
         raise error
     extra = f"pip install 'replibo[{EXTRAS[error.name]}]'"
     return f"{error.name} must be installed for this task: {extra}"
+
+
+def meant(name: str, names: Collection[str]) -> str:
+    """``; did you mean a or b?`` for the end of a message about a name that is none of ``names``; empty
+    if none of them is like it."""
+    start = sorted(own for own in names if name and own.startswith(name))
+    near = start or difflib.get_close_matches(name, sorted(names), n=4)
+    words = near[:4] + ["…"] * (len(near) > 4)
+    return (
+        f"; did you mean {allowed(words) if len(near) <= 4 else ', '.join(words)}?" if near else ""
+    )
 
 
 def allowed(names: object) -> str:

@@ -22,6 +22,9 @@ PAPER_MAP = "figures/{scale}/{paper}/verdict_map"
 """These five take the endings below."""
 JUDGED = "results/{scale}/{paper}/verdicts.json"
 """One paper's verdicts, from which those of all papers are put together."""
+CLAIM = "results/{scale}/{paper}/claims/{claim}/{reading}.json"
+"""The verdict on one claim in one reading or control, or in all of them (`ALL`)."""
+ALL = "all"
 
 PAGE = "results/{scale}/page/index.html"
 """The results page; what it links to lies beside it."""
@@ -75,6 +78,11 @@ def verdicts(scale: str) -> list[str]:
 def judged(scale: str, paper: str) -> str:
     """The file of one paper's verdicts."""
     return JUDGED.format(scale=scale, paper=paper)
+
+
+def claim(scale: str, paper: str, claim: str, reading: str = ALL) -> str:
+    """The file of the verdict on one claim in one reading or control, or in all."""
+    return CLAIM.format(scale=scale, paper=paper, claim=claim, reading=reading)
 
 
 def paper_map(scale: str, paper: str) -> list[str]:

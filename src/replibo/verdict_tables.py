@@ -85,10 +85,10 @@ def whole(verdict: Verdict, costs: Costs) -> Iterator[str]:
     """The whole of one claim: what the paper says, and each reading with its comparisons."""
     claim = verdict.claim
     yield f"{verdict.name}: {claim.short}"
-    yield from _wrapped("", f"{claim.where}: {claim.statement}")
-    yield from _wrapped("", f"The paper's value: {claim.paper_value}.")
-    yield from _wrapped("", f"Rule: {claim.rule}")
-    yield from _wrapped("", f"Verdict at scale {verdict.scale}: {verdict.headline}.")
+    yield from wrapped("", f"{claim.where}: {claim.statement}")
+    yield from wrapped("", f"The paper's value: {claim.paper_value}.")
+    yield from wrapped("", f"Rule: {claim.rule}")
+    yield from wrapped("", f"Verdict at scale {verdict.scale}: {verdict.headline}.")
     for own in verdict.readings:
         yield ""
         yield from _one(
@@ -102,17 +102,18 @@ def whole(verdict: Verdict, costs: Costs) -> Iterator[str]:
 def _one(own: Judgement, title: str, verdict: Verdict, costs: Costs) -> Iterator[str]:
     source = f" ({own.source})" if own.source else ""
     decides = " (decides)" if own in verdict.deciding else ""
-    yield from _wrapped("", f"{title}{source}: {own.verdict}{decides}")
+    yield from wrapped("", f"{title}{source}: {own.verdict}{decides}")
     if own.changes:
-        yield from _wrapped("  ", own.changes)
+        yield from wrapped("  ", own.changes)
     for comparison in own.comparisons:
-        yield from _wrapped("  ", f"{comparison.outcome}: {comparison.ours}")
+        yield from wrapped("  ", f"{comparison.outcome}: {comparison.ours}")
     if own.reason:
         cost = costs.get((verdict.name, own.name), "")
-        yield from _wrapped("  ", own.reason + (f" ({cost})" if cost else ""))
+        yield from wrapped("  ", own.reason + (f" ({cost})" if cost else ""))
 
 
-def _wrapped(indent: str, text: str) -> list[str]:
+def wrapped(indent: str, text: str) -> list[str]:
+    """The lines of a text, at most `WIDTH` characters each, indented further after the first."""
     return textwrap.wrap(
         text,
         WIDTH,

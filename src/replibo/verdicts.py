@@ -26,7 +26,7 @@ runs of the paper's own size on its own data.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -265,7 +265,7 @@ def reduced(claim: Claim, runs: Runs, seeds: Mapping[str, int]) -> str:
     """Why the runs are less than those behind the paper's statement, e.g. ``quick scale, 3 of 20 seeds,
     stand-in data``; empty if they are not. The claim's own numbers count, not the config's, which
     anybody may change."""
-    reasons = [] if runs.scale == "paper" else [f"{runs.scale} scale"]
+    reasons = [] if runs.scale.partition("@")[0] == "paper" else [f"{runs.scale} scale"]
     for problem in claim.problems:
         full = claim.seeds if isinstance(claim.seeds, int) else claim.seeds[problem]
         if seeds[problem] < full:
@@ -279,20 +279,38 @@ def reduced(claim: Claim, runs: Runs, seeds: Mapping[str, int]) -> str:
     return ", ".join(dict.fromkeys(reasons))
 
 
-def judge_all(config: Config, papers: Sequence[str], scale: str) -> list[Verdict]:
-    """The verdicts on all claims of ``papers``; a reading whose runs the scale lacks is "not run".
+def judge_all(
+    config: Config,
+    papers: Sequence[str],
+    scale: str,
+    names: Collection[str] = (),
+    reading: str = paths.ALL,
+) -> list[Verdict]:
+    """The verdicts on the claims of ``papers``; a reading whose runs are not there is "not run".
+
+    Args:
+        names: claims; all of the papers' if it is empty.
+        reading: judge this reading or control alone.
 
     Raises:
-        RepliboError: files of runs are missing or damaged; a fault in the claims.
+        RepliboError: no runs are there, or files are damaged; a fault in the claims.
     """
     found = []
     one = len(papers) == 1
     target = paths.judged(scale, papers[0]) if one else paths.verdicts(scale)[0]
+    if len(names) == 1:
+        target = paths.claim(scale, papers[0], next(iter(names)), reading)
     for paper in papers:
-        claims, entry = load(config, paper), config.paper(paper)
+        entry = config.paper(paper)
+        claims = {
+            name: claim.only(reading)
+            for name, claim in load(config, paper).items()
+            if not names or name in names
+        }
         read_by_any = {pair for claim in claims.values() for pair in claim.all_pairs(entry)}
         wanted = pairs.among(config, paper, scale, read_by_any)
-        runs = read(config, paper, scale, wanted, target) if wanted else None
+        here = pairs.there(config, paper, scale, wanted)
+        runs = read(config, paper, scale, here or wanted, target) if wanted else None
         found += [judge_claim(name, paper, claim, entry, runs) for name, claim in claims.items()]
     return found
 

@@ -52,9 +52,11 @@ class Project:
         return _checked(done, check)
 
     def snakemake(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """Run Snakemake in the copy; what only says what it would do, in a process forked off a warm one."""
+        """Run Snakemake in the copy; what only says what it would do, with all messages, and in a process
+        forked off a warm one."""
         if "-n" not in arguments:
             return self.run(sys.executable, "-m", "snakemake", *arguments, check=check)
+        arguments = (*arguments, "--printshellcmds")
         return _checked(warm().run(arguments, self.path, self.environment()), check)
 
     def replibo(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:

@@ -7,7 +7,7 @@ from replibo.config import load, models, registry
 from replibo.data.manifest import load_manifest
 from replibo.papers.neuralbo import coco_archive
 from replibo.run import code, pairs
-from replibo.workflow import targets
+from replibo.workflow import progress_line, targets
 
 # The typed models first: they say what is allowed. The schema is generated from them.
 CONFIG = one_line(load.parse)(config)
@@ -32,6 +32,8 @@ wildcard_constraints:
     block=r"\d+(-\d+)?",
     figure=r"(?!verdict_map\b)[a-z][a-z0-9_]*",
     table="[a-z][a-z0-9_]*",
+    claim="[a-z][a-z0-9_]*",
+    reading="[a-z][a-z0-9_]*",
 
 
 @one_line
@@ -74,6 +76,12 @@ def runs_of_output(kind, paper, name, scale):
 @one_line
 def runs_of_verdicts(scale, paper):
     return targets.verdict_files(CONFIG, paper, scale)
+
+
+@one_line
+def runs_of_claim(wildcards):
+    words = wildcards.paper, wildcards.scale, wildcards.claim, wildcards.reading
+    return targets.claim_files(CONFIG, *words)
 
 
 @one_line

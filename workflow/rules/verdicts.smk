@@ -1,6 +1,7 @@
 localrules:
     verdicts,
     judged,
+    claim,
 
 
 # Put together from those of each paper.
@@ -57,3 +58,25 @@ rule judged:
         digest=lambda wildcards: digest_of_verdicts(wildcards.paper),
     shell:
         "replibo claims {wildcards.paper} --scale {wildcards.scale} --output {output} > {log} 2>&1"
+
+
+# One claim in one reading, from the runs that it reads: snakemake --cores 2
+# results/paper/go_ucb/claims/go_ucb_1_f1/printed.json
+rule claim:
+    input:
+        runs_of_claim,
+    output:
+        paths.CLAIM,
+    log:
+        "logs/{scale}/{paper}/claims/{claim}/{reading}.log",
+    benchmark:
+        "logs/{scale}/{paper}/claims/{claim}/{reading}.benchmark.tsv"
+    wildcard_constraints:
+        scale=MADE,
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        digest=lambda wildcards: digest_of_verdicts(wildcards.paper),
+    shell:
+        "replibo claims {wildcards.claim} --reading {wildcards.reading} --scale {wildcards.scale} "
+        "--output {output} > {log} 2>&1"

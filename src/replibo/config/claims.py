@@ -10,7 +10,7 @@ from pydantic import Field, TypeAdapter, ValidationError, model_validator
 from replibo import paths
 from replibo.config.load import read_yaml
 from replibo.config.models import Config, FunctionName, Model, Name, Pair, PaperEntry
-from replibo.errors import RepliboError, allowed
+from replibo.errors import RepliboError, allowed, meant
 
 Source = Literal["print", "code", "open", "mend"]
 SOURCES: dict[Source, str] = {
@@ -111,6 +111,23 @@ class Claim(Model):
         """A reading or control by its name."""
         return self.readings.get(name) or self.controls[name]
 
+    def only(self, name: str) -> Claim:
+        """The claim in one of its readings or controls; whole if ``name`` is `paths.ALL`.
+
+        Raises:
+            RepliboError: it has no such reading or control.
+        """
+        if name == paths.ALL:
+            return self
+        if name not in self.readings and name not in self.controls:
+            names = [*self.readings, *self.controls, paths.ALL]
+            raise RepliboError(
+                f"reading: must be {allowed(names)}, got {name!r}{meant(name, names)}"
+            )
+        readings = {key: own for key, own in self.readings.items() if key == name}
+        controls = {key: own for key, own in self.controls.items() if key == name}
+        return self.model_copy(update={"readings": readings, "controls": controls})
+
     def under(self, variation: Variation) -> Claim:
         """The claim with the options of a reading or control."""
         return self.model_copy(update={"options": self.options | variation.options})
@@ -134,6 +151,11 @@ class Claim(Model):
         """The problems and algorithms whose runs the claim reads in any reading or control."""
         variations = (*self.readings.values(), *self.controls.values())
         return {pair for own in variations for pair in self.pairs(entry, own).values()}
+
+    def needed_pairs(self) -> set[Pair]:
+        """`needed` in any reading or control."""
+        variations = (*self.readings.values(), *self.controls.values())
+        return {pair for own in variations for pair in self.needed(own)}
 
     def needed(self, variation: Variation) -> list[Pair]:
         """The problems and algorithms without whose runs the claim is not judged: its own, or what stands
@@ -192,6 +214,24 @@ def load(config: Config, paper: str) -> dict[str, Claim]:
                         f"{sources[label]} and {source}"
                     )
     return claims
+
+
+def find(config: Config, name: str) -> tuple[str, Claim]:
+    """The paper of a claim, and the claim.
+
+    Raises:
+        RepliboError: no paper has it.
+    """
+    papers = names(config)
+    if name in papers:
+        return papers[name], load(config, papers[name])[name]
+    hint = meant(name, papers) or "; 'replibo claims' lists them"
+    raise RepliboError(f"no claim is called {name!r}{hint}")
+
+
+def names(config: Config) -> dict[str, str]:
+    """The paper of each claim, by the claim's name."""
+    return {name: paper for paper in config.papers for name in load(config, paper)}
 
 
 def _check_variation(where: str, claim: Claim, own: Variation, entry: PaperEntry) -> None:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from replibo.config.models import Config, PaperEntry, RunSettings
 from replibo.config.yaml_file import read_yaml as read_yaml
-from replibo.errors import RepliboError, allowed
+from replibo.errors import RepliboError, allowed, meant
 
 OVERLAY_VARIABLE = "REPLIBO_CONFIG"
 """The environment variable by which the workflow names a file that is laid over the config."""
@@ -138,5 +138,7 @@ def run_settings(
     for kind, name in (("problem", problem), ("algorithm", algorithm)):
         known = getattr(entry, f"{kind}s")
         if name not in known:
-            raise RepliboError(f"{paper} has no {kind} called {name!r}; allowed: {allowed(known)}")
+            raise RepliboError(
+                f"{paper} has no {kind} called {name!r}; allowed: {allowed(known)}{meant(name, known)}"
+            )
     return entry.settings(scale, problem, algorithm)

@@ -2,6 +2,7 @@
 
 The config names a class as ``module.Class``, looked up in ``replibo/problems`` or
 ``replibo/algorithms``: a new file is known as soon as it is there, and nothing has to be registered.
+``FILE.py:Class`` names one of a file anywhere (`split`).
 A run imports its own problem and algorithm only; `names` and `check_all` import them all.
 """
 
@@ -10,12 +11,14 @@ from __future__ import annotations
 import ast
 import functools
 import importlib
+import importlib.util
 import inspect
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from replibo import settings
-from replibo.errors import RepliboError, allowed
+from replibo.errors import RepliboError, allowed, meant
 
 if TYPE_CHECKING:
     from replibo.config.models import Config
@@ -69,11 +72,13 @@ def names(kind: Kind) -> tuple[str, ...]:
 
 @functools.cache
 def load(kind: Kind, name: str) -> type[Any]:
-    """The class ``module.Class`` of ``kind``; nothing but its module is imported.
+    """The class ``module.Class`` of ``kind``, or ``FILE.py:Class``; nothing but its module is imported.
 
     Raises:
         RepliboError: there is no such class.
     """
+    if own_file := split(name):
+        return _of_file(kind, *own_file)
     module, _, cls = name.partition(".")
     found = _classes(kind, module).get(cls) if module in _modules(kind) else None
     if found is None:
@@ -84,6 +89,42 @@ def load(kind: Kind, name: str) -> type[Any]:
             raise RepliboError(f"type: {name} must be a public subclass of {_ROOTS[kind]}{lacks}")
         raise RepliboError(f"type: must be {allowed(names(kind))}, got {name!r}")
     return found
+
+
+def split(name: str) -> tuple[Path, str] | None:
+    """The file and the class of ``FILE.py:Class``; None for a name of another form."""
+    file, colon, cls = name.rpartition(":")
+    return (Path(file), cls) if colon and file.endswith(".py") else None
+
+
+def _of_file(kind: Kind, path: Path, name: str) -> type[Any]:
+    """A class of a file that is no part of this package."""
+    if not path.is_file():
+        raise RepliboError(f"type: {path}: not found")
+    module = f"replibo_file_{path.stem}"
+    spec = importlib.util.spec_from_file_location(module, path)
+    assert spec is not None and spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    sys.modules[module] = made  # where dataclasses and pydantic look names up
+    try:
+        spec.loader.exec_module(made)
+    except Exception as error:
+        raise RepliboError(f"type: {path}: {type(error).__name__}: {error}") from None
+    root = getattr(importlib.import_module(f"replibo.{kind}.base"), _ROOTS[kind])
+    known: dict[str, type[Any]] = {
+        key: cls
+        for key, cls in vars(made).items()
+        if inspect.isclass(cls) and issubclass(cls, root) and cls.__module__ == module
+    }
+    if name not in known:
+        raise RepliboError(
+            f"type: {path}: must have a class called {name!r} that is a subclass of {_ROOTS[kind]}, got "
+            f"{allowed(known)}{meant(name, known)}"
+        )
+    if inspect.isabstract(known[name]):
+        lacking = allowed(getattr(known[name], "__abstractmethods__", ()))
+        raise RepliboError(f"type: {path}: {name} must define {lacking}")
+    return known[name]
 
 
 def only(kind: Kind, name: str) -> type[Any]:

@@ -288,7 +288,7 @@ class Runs:
         self, problems: Sequence[str], algorithms: Sequence[str] | None = None
     ) -> list[str]:
         """In what the runs are less than at paper scale: scale, seeds, horizon, data, config."""
-        reasons = [] if self.scale == "paper" else [f"{self.scale} scale"]
+        reasons = [] if self.scale.partition("@")[0] == "paper" else [f"{self.scale} scale"]
         for problem in problems:
             shown = self.algorithms(problem, algorithms)
             counts = [

@@ -14,9 +14,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from replibo.config import registry
 from replibo.config.models import AlgorithmEntry, PaperEntry, ProblemEntry
 from replibo.data.manifest import load_manifest
 from replibo.errors import RepliboError
+from replibo.files import read_bytes
 from replibo.run import code
 
 # What every run depends on, besides its problem and its algorithm: the order of calls.
@@ -33,9 +35,10 @@ NO_NUMBERS = frozenset(
 )
 
 
-def code_names(problem: ProblemEntry, algorithm: AlgorithmEntry) -> tuple[str, str, str]:
-    """The definitions whose code makes a trace."""
-    return LOOP, f"replibo.problems.{problem.type}", f"replibo.algorithms.{algorithm.type}"
+def code_names(problem: ProblemEntry, algorithm: AlgorithmEntry) -> tuple[str, ...]:
+    """The definitions of this package whose code makes a trace."""
+    names = (LOOP, f"replibo.problems.{problem.type}", f"replibo.algorithms.{algorithm.type}")
+    return names if registry.split(algorithm.type) is None else names[:2]
 
 
 def code_digest(entry: PaperEntry, problem: str, algorithm: str) -> str:
@@ -46,9 +49,13 @@ def code_digest(entry: PaperEntry, problem: str, algorithm: str) -> str:
     """
     names = code_names(entry.problems[problem], entry.algorithms[algorithm])
     try:
-        return code.digest(*names, without=NO_NUMBERS)
+        of_package = code.digest(*names, without=NO_NUMBERS)
     except LookupError as error:
         raise RepliboError(f"config: {problem}, {algorithm}: type: {error}") from None
+    if own_file := registry.split(entry.algorithms[algorithm].type):
+        content = read_bytes(own_file[0])
+        return hashlib.sha256(of_package.encode() + content).hexdigest()[:16]
+    return of_package
 
 
 def run_identity(entry: PaperEntry, scale: str, problem: str, algorithm: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,11 @@ def at(
 def among(config: Config, paper: str, scale: str, wanted: Collection[Pair]) -> list[Pair]:
     """Those of the ``wanted`` pairs that are run at a scale, or published."""
     return [pair for pair in at(config, paper, scale) if pair in wanted]
+
+
+def there(config: Config, paper: str, scale: str, pairs: Iterable[Pair]) -> list[Pair]:
+    """Those of ``pairs`` whose files are there."""
+    return [pair for pair in pairs if all(map(os.path.exists, files(config, paper, scale, [pair])))]
 
 
 def files(config: Config, paper: str, scale: str, pairs: Iterable[Pair]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from replibo import paths
 from replibo.config.claims import load as load_claims
 from replibo.config.models import Config, FigureEntry, Pair
-from replibo.errors import RepliboError, allowed
+from replibo.errors import RepliboError, allowed, meant
 from replibo.papers import lookup
 from replibo.workflow import targets, terminal
 from replibo.workflow.targets import OutputKind
@@ -120,12 +120,14 @@ def claims(
     *,
     in_full: bool = False,
     judged: Sequence[Path] = (),
+    reading: str = paths.ALL,
 ) -> str:
     """Judge the claims of some papers, or some claims (all where none is named), and write tables and
     maps of the verdicts to ``files``, or the verdicts themselves (json).
 
     Args:
         in_full: return the table as CSV.
+        reading: judge this reading or control alone.
         judged: files of verdicts that stand as they are; the claims are not judged again.
 
     Returns:
@@ -141,14 +143,15 @@ def claims(
         if name not in config.papers and name not in paper_of:
             raise RepliboError(
                 f"claims: must be a paper ({allowed(config.papers)}) or a claim ('replibo claims' lists "
-                f"them), got {name!r}"
+                f"them), got {name!r}{meant(name, [*paper_of, *config.papers])}"
             )
     wanted = {name if name in config.papers else paper_of[name] for name in names}
     papers = [paper for paper in config.papers if not names or paper in wanted]
     if judged:
         found = [own for path in judged for own in verdicts.read_written(path)]
     else:
-        found = verdicts.judge_all(config, papers, scale)
+        alone = [] if set(names) & set(config.papers) else names
+        found = verdicts.judge_all(config, papers, scale, alone, reading)
     if names:
         found = [own for own in found if own.paper in names or own.name in names]
         known = {name for own in found for name in (own.paper, own.name)}

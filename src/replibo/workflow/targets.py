@@ -15,7 +15,7 @@ from replibo import files, paths
 from replibo.config import claims, load, models
 from replibo.config.models import Config, FigureEntry, Pair
 from replibo.data.manifest import load_manifest
-from replibo.errors import RepliboError, allowed
+from replibo.errors import RepliboError, allowed, meant
 from replibo.papers import lookup
 from replibo.run import code, identity, pairs
 
@@ -116,7 +116,9 @@ def output_entry(config: Config, kind: OutputKind, paper: str, name: str) -> Fig
     """The config's entry of a figure or table."""
     known: dict[str, FigureEntry] = getattr(config.paper(paper), kind)
     if name not in known:
-        raise RepliboError(f"{paper} has no {kind[:-1]} called {name!r}; allowed: {allowed(known)}")
+        raise RepliboError(
+            f"{paper} has no {kind[:-1]} called {name!r}; allowed: {allowed(known)}{meant(name, known)}"
+        )
     return known[name]
 
 
@@ -149,6 +151,19 @@ def verdict_files(config: Config, paper: str, scale: str) -> list[str]:
     reading, and that the scale makes."""
     entry = config.paper(paper)
     wanted = {p for claim in claims.load(config, paper).values() for p in claim.all_pairs(entry)}
+    return pairs.files(config, paper, scale, pairs.among(config, paper, scale, wanted))
+
+
+def claim_files(config: Config, paper: str, scale: str, name: str, reading: str) -> list[str]:
+    """The files that the verdict on one claim in one reading or control (or `paths.ALL`) reads.
+
+    Raises:
+        RepliboError: the paper has no such claim, or the claim no such reading.
+    """
+    known = claims.load(config, paper)
+    if name not in known:
+        raise RepliboError(f"{paper} has no claim called {name!r}{meant(name, known)}")
+    wanted = known[name].only(reading).all_pairs(config.paper(paper))
     return pairs.files(config, paper, scale, pairs.among(config, paper, scale, wanted))
 
 

@@ -19,7 +19,6 @@ def table(names: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence
     """
     from rich import box
     from rich.cells import cell_len
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -39,10 +38,32 @@ def table(names: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence
         made.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis", width=width)
     for row in rows:
         made.add_row(*map(Text, row))
+    return _printed(made)
+
+
+def _printed(table: object) -> str:
+    from rich.console import Console
+
     console = Console(file=io.StringIO(), width=WIDTH, color_system=None)
-    console.print(made)
+    console.print(table)
     written: str = console.file.getvalue()  # type: ignore[attr-defined]
     return "\n".join(line.rstrip() for line in written.strip("\n").splitlines())
+
+
+def wrapped(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table whose last columns share the room that the first leaves; long cells take several lines."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 2, 0, 0), pad_edge=False)
+    made.add_column(names[0], no_wrap=True)
+    for name in names[1:]:
+        made.add_column(name, ratio=1, overflow="fold")
+    made.expand = True
+    for row in rows:
+        made.add_row(*map(Text, row))
+    return _printed(made)
 
 
 def as_csv(names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

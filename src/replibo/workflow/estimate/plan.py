@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from replibo import paths
+from replibo.config import claims
 from replibo.config.load import run_settings
 from replibo.config.models import Config
-from replibo.errors import RepliboError, allowed
+from replibo.errors import RepliboError, allowed, meant
 from replibo.workflow import targets
 from replibo.workflow.targets import OutputKind
 
 
 class Job(NamedTuple):
-    """A job of the DAG: ``run``, ``collect``, ``figure``, ``table``, ``outputs`` (all that is
+    """A job of the DAG: ``run``, ``collect``, ``figure``, ``table``, ``claim``, ``outputs`` (all that is
     published of a paper) or ``verdicts``, and which one."""
 
     kind: str
@@ -49,6 +50,9 @@ class Plan:
         elif target in rules:
             for path in targets.outputs(self.config, rules[target]):
                 self._add(self._job(path))
+        elif target in (papers := claims.names(self.config)):
+            file = paths.claim(self.config.scale("paper"), papers[target], target, claims.PRINTED)
+            self._add(self._job(file))
         else:
             self._add(self._job(target))
 
@@ -65,6 +69,10 @@ class Plan:
                 scale, paper = targets.scale_of(config, found["scale"]), found.get("paper", "")
                 together = paper and scale == paths.PUBLISHED
                 return Job("outputs" if together else "verdicts", scale, paper)
+        if found := paths.match(paths.CLAIM, path):
+            scale, claim = config.scale(found["scale"]), (found["claim"], found["reading"])
+            targets.claim_files(config, found["paper"], scale, *claim)
+            return Job("claim", scale, found["paper"], claim)
         if found := paths.match(paths.BLOCK, path):
             scale, paper = found["scale"], found["paper"]
             names = (found["problem"], found["algorithm"], found["block"])
@@ -87,8 +95,8 @@ class Plan:
                 return Job(kind, scale, paper, (name,))
         raise RepliboError(
             f"no target is called {path!r}; allowed: all, published, quick, smoke, a paper "
-            f"({allowed(config.papers)}), or a file such as "
-            "figures/paper/go_ucb/figure_1.pdf"
+            f"({allowed(config.papers)}), a claim, or a file such as "
+            f"figures/paper/go_ucb/figure_1.pdf{meant(path, list(claims.names(config)))}"
         )
 
     def _add(self, job: Job) -> None:
@@ -107,6 +115,9 @@ class Plan:
             return []
         if job.kind == "verdicts":
             return targets.verdict_files(self.config, job.paper, job.scale)
+        if job.kind == "claim":
+            claim, reading = job.names
+            return targets.claim_files(self.config, job.paper, job.scale, claim, reading)
         if job.kind == "collect":
             return targets.block_files(self.config, job.paper, job.scale, *job.names)
         return targets.output_files(

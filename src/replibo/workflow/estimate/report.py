@@ -31,6 +31,7 @@ SNAKEMAKE_JOB_SECONDS = 0.1
 # Figures 1.8 to 2.4, tables 0.6 to 1.2, collecting 0.8 and 1.0, the verdicts of two papers 1.2; what is
 # published of a paper, its verdicts too, 5 to 44.
 OUTPUT_SECONDS = {"figure": 2.1, "table": 1.0, "outputs": 18.0, "collect": 0.9, "verdicts": 1.2}
+OUTPUT_SECONDS["claim"] = OUTPUT_SECONDS["verdicts"]
 
 # Bytes on disk. A query in its run's own file and in runs.parquet: 22 MB for the 396,000 queries of two
 # papers at paper scale, the files' own parts taken off; a run's file with its metadata, and its log: from
@@ -39,7 +40,7 @@ QUERY_BYTES = 65
 RUN_FILE_BYTES = 15_000
 OUTPUT_BYTES = {
     **{"figure": 200_000, "table": 10_000, "outputs": 4_000_000},
-    **{"collect": 20_000, "verdicts": 300_000},
+    **{"collect": 20_000, "verdicts": 300_000, "claim": 10_000},
 }
 
 Grouping = Literal["method", "problem"]

@@ -480,6 +480,22 @@ def _published_cost(
     return cost_of_job(_published(paper, folder), problem, algorithm, queries, runs)
 
 
+UNKNOWN_QUERY_SECONDS = 2e-4
+"""CPU seconds of a query of an algorithm that was never run: the loop's own part of random search."""
+
+
+def expected_seconds(
+    config: Config, paper: str, scale: str, problem: str, algorithm: str, block: str
+) -> float:
+    """CPU seconds that a block of runs is expected to take, by the published timings."""
+    entry, runs = config.paper(paper), len(seed_list(block))
+    queries = entry.queries(entry.settings(scale, problem, algorithm))
+    cost = _published_cost(paper, Path.cwd(), problem, algorithm, queries, runs)
+    if cost is None:
+        return PROCESS_SECONDS + UNKNOWN_QUERY_SECONDS * queries * runs
+    return cost.seconds.expected
+
+
 class Resources(NamedTuple):
     """What one job asks a cluster for, at its first attempt."""
 

@@ -1,0 +1,149 @@
+"""What every algorithm owes the loop, checked on a class that somebody has just written.
+
+The rule stands in `replibo.algorithms.base.Algorithm`: what is asked is a function of the history and of
+the run's random streams. Without it a run cannot be repeated, nor go on after it was killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from replibo.algorithms.base import Algorithm, History, Space
+from replibo.errors import RepliboError
+from replibo.problems.base import Problem
+from replibo.problems.materials import CrossedBarrel
+from replibo.problems.synthetic import Synthetic
+from replibo.run.loop import Experiment, run_block
+from replibo.run.traces import Trace
+from replibo.settings import checked
+from replibo.streams import RunStreams
+
+INITIAL = 5
+SEARCHES = 12
+"""Queries that the algorithm chooses in each run of the check."""
+SEEDS = (0, 1)
+STREAM = "draw from self.streams.algorithm_at(len(history))"
+
+
+def check(cls: type[Algorithm], parameters: Mapping[str, Any], *, finite: bool = False) -> None:
+    """Run an algorithm for some queries of a two-dimensional problem, again, and from the middle.
+
+    Args:
+        parameters: its settings.
+        finite: take a finite problem, whose queries must be rows of its candidates.
+
+    Raises:
+        RepliboError: it leaves the domain; it draws random numbers of its own; its runs differ when they
+            are repeated, resumed or run in another block; or it changes the history.
+    """
+    settings = checked(cls, dict(parameters))
+    problem: Problem = CrossedBarrel() if finite else Synthetic(function="Ackley", dim=2)
+
+    told: dict[int, History] = {}
+
+    def make(space: Space, streams: RunStreams) -> Algorithm:
+        made = cls(space, streams, **settings)
+        tell = made.tell
+
+        def keep(history: History) -> None:
+            told[streams.seed] = history
+            tell(history)
+
+        made.tell = keep  # type: ignore[method-assign]
+        return made
+
+    experiment = Experiment(
+        paper="contract",
+        problem_name="finite" if finite else "continuous",
+        algorithm_name=cls.__name__,
+        problem=problem,
+        make_algorithm=make,
+        horizon=SEARCHES,
+        initial_points=INITIAL,
+        first_round="search",
+    )
+    with _random_state_watched(cls.__name__):
+        first = run_block(experiment, SEEDS)
+    whole = told[SEEDS[0]]
+    again = run_block(experiment, SEEDS)
+    if _digests(first) != _digests(again):
+        raise RepliboError(
+            f"{cls.__name__}: two runs of one seed differ, so that none can be repeated; {STREAM}"
+        )
+    if run_block(experiment, SEEDS[1:])[0].digest() != first[1].digest():
+        raise RepliboError(
+            f"{cls.__name__}: a run depends on the other seeds of its block; keep nothing in the class "
+            "or module"
+        )
+    _check_resume(experiment, whole)
+
+
+def _check_resume(experiment: Experiment, whole: History) -> None:
+    """A new object that is told the first queries of the run of seed 0 must go on as the run did."""
+    name, problem = experiment.algorithm_name, experiment.problem
+    pool = None if problem.candidates is None else problem.to_unit(problem.candidates)
+    space = Space(problem.dim, problem.noise_std, pool)
+    for length in (INITIAL, INITIAL + 1, INITIAL + SEARCHES // 2, INITIAL + SEARCHES - 1):
+        streams = RunStreams(experiment.paper, experiment.problem_name, name, SEEDS[0])
+        algorithm = experiment.make_algorithm(space, streams)
+        history = History(problem.dim, INITIAL)
+        for x, y, row in zip(whole.X[:length], whole.y, whole.candidate, strict=False):
+            history.append(x, float(y), int(row))
+        algorithm.tell(history)
+        before = history.X.tobytes() + history.y.tobytes()
+        asked = np.asarray(algorithm.ask(history, experiment.round(length)).x)
+        if len(history) != length or history.X.tobytes() + history.y.tobytes() != before:
+            raise RepliboError(f"{name}: ask must not change the history")
+        if not np.array_equal(asked, whole.X[length]):
+            raise RepliboError(
+                f"{name}: a run that is resumed after {length} queries goes another way; what an object "
+                "keeps between calls must be rebuilt from the history"
+            )
+
+
+def _digests(traces: list[Trace]) -> list[str]:
+    return [trace.digest() for trace in traces]
+
+
+@contextlib.contextmanager
+def _random_state_watched(name: str) -> Iterator[None]:
+    """Raise a `RepliboError` if numbers are drawn from a global generator, or from one without a seed."""
+    kept, unseeded = np.random.default_rng, []
+
+    def default_rng(seed: Any = None) -> np.random.Generator:
+        if seed is None:
+            unseeded.append(True)
+        return kept(seed)
+
+    before = _states()
+    np.random.default_rng = default_rng
+    try:
+        yield
+    finally:
+        np.random.default_rng = kept
+    if unseeded:
+        raise RepliboError(f"{name}: calls numpy.random.default_rng() without a seed; {STREAM}")
+    after = _states()
+    for source, state in before.items():
+        if after[source] != state:
+            raise RepliboError(f"{name}: draws from the global generator of {source}; {STREAM}")
+
+
+def _states() -> dict[str, Any]:
+    """The states of the global generators."""
+    _, keys, *rest = np.random.get_state(legacy=True)
+    states: dict[str, Any] = {
+        "numpy.random": (np.asarray(keys).tobytes(), *rest),
+        "random": random.getstate(),
+    }
+    if "torch" in sys.modules:
+        import torch
+
+        states["torch"] = torch.get_rng_state().numpy().tobytes()
+    return states

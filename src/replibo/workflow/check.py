@@ -1,0 +1,272 @@
+"""``replibo check``: one claim in one reading, by runs made here, beside the published verdict."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from replibo import paths
+from replibo.config import claims
+from replibo.config.claims import Claim
+from replibo.config.models import Config, block_name, parse_seeds, seed_list
+from replibo.errors import RepliboError
+from replibo.run import pairs
+from replibo.workflow import snakemake, terminal
+
+if TYPE_CHECKING:
+    from replibo.results.runs import Runs
+    from replibo.verdicts import Judgement
+
+SEEDS = 20
+"""Seeds of each algorithm unless others are asked for; fewer if the paper has fewer."""
+SEEDS_PER_JOB = 10
+"""Seeds that one job runs at most, unless an algorithm's seeds share work."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A claim that is to be checked.
+
+    Attributes:
+        name: of the claim.
+        paper: that makes it.
+        claim: with the reading (or control) that is asked for alone.
+        reading: its name, or `paths.ALL`.
+        variant: the config with the seeds that are asked for.
+        cores: jobs that run at one time.
+        seeds: of the algorithms, in words.
+        narrow: without the problems that the claim reads if there are runs (`Claim.also`).
+    """
+
+    name: str
+    paper: str
+    claim: Claim
+    reading: str
+    variant: snakemake.Variant
+    cores: int
+    seeds: str
+    narrow: bool
+
+    @property
+    def scale(self) -> str:
+        """The scale of the runs, as files are named by it."""
+        return self.variant.config.scale("paper")
+
+    @property
+    def target(self) -> str:
+        """The file of the verdict."""
+        return paths.claim(self.scale, self.paper, self.name, self.reading)
+
+    @property
+    def figure(self) -> Path:
+        """The file of the curves."""
+        name = f"{self.name}_{self.reading}.png"
+        return Path("figures", self.scale, self.paper, "claims", name)
+
+
+def prepare(
+    config: Config,
+    overlays: Sequence[Path],
+    name: str,
+    reading: str,
+    seeds: str | None,
+    cores: int,
+    *,
+    narrow: bool = False,
+) -> Check:
+    """What is to be checked.
+
+    Args:
+        overlays: files laid over the config.
+        reading: a reading or control, or `paths.ALL`.
+        seeds: ``FIRST-LAST``, one seed, or ``all``; the first `SEEDS` if it is None.
+        narrow: leave out the problems that the claim reads if there are runs (`Claim.also`).
+
+    Raises:
+        RepliboError: no such claim, reading or seeds.
+    """
+    paper, whole = claims.find(config, name)
+    claim = whole.only(reading)
+    entry = config.paper(paper)
+    wanted = pairs.among(config, paper, config.scale("paper"), claim.all_pairs(entry))
+    if narrow:
+        needed = {problem for problem, _ in claim.needed_pairs()}
+        wanted = [pair for pair in wanted if pair[0] in needed]
+    known = {pair: entry.seeds("paper", *pair) for pair in wanted}
+    asked = _asked(seeds, sorted({seed for own in known.values() for seed in own}))
+    settings: dict[str, Any] = {}
+    for algorithm in dict.fromkeys(algorithm for _, algorithm in wanted):
+        own = [of_pair for (_, other), of_pair in known.items() if other == algorithm]
+        common = [seed for seed in asked if all(seed in of_pair for of_pair in own)]
+        if not common:
+            raise RepliboError(f"--seeds: {algorithm} has the seeds {block_name(own[0])}")
+        together = entry.algorithms[algorithm].seeds_per_job
+        at_once = [
+            entry.settings("paper", p).seeds_per_job or 1 for p, a in wanted if a == algorithm
+        ]
+        settings[algorithm] = {
+            "seeds": block_name(common),
+            "seeds_per_job": together or min(*at_once, SEEDS_PER_JOB),
+        }
+    problems = sorted({problem for problem, _ in wanted})
+    change = {paper: {"scales": {"paper": {"only": problems, "algorithms": settings}}}}
+    variant = snakemake.variant(config, overlays, "check", change)
+    shown = ", ".join(sorted({own["seeds"] for own in settings.values()}))
+    return Check(name, paper, claim, reading, variant, cores, shown, narrow)
+
+
+def _asked(seeds: str | None, known: list[int]) -> list[int]:
+    if seeds is None:
+        return known[:SEEDS]
+    if seeds == "all":
+        return known
+    try:
+        asked = seed_list(parse_seeds(seeds))
+    except ValueError as error:
+        raise RepliboError(f"--seeds: {error}") from None
+    if not set(asked) <= set(known):
+        raise RepliboError(
+            f"--seeds: must be seeds of the config ({block_name(known)}), got {seeds}"
+        )
+    return asked
+
+
+def cost(check: Check) -> str:
+    """The claim, and what its runs cost from nothing, in a few lines."""
+    from replibo.run.progress import duration
+    from replibo.verdict_tables import wrapped
+    from replibo.workflow.estimate import report
+
+    found = report.estimate(check.variant.config, [check.target], cores=check.cores)
+    slow = found.slowness or 1.0
+    lines = [
+        f"{check.name} ({check.reading}): {check.claim.short}",
+        f"{check.claim.where}: {check.claim.statement}",
+        f"Cost: {found.jobs} jobs, {found.cpu.expected * slow / 3600:.2g} core hours, about "
+        f"{duration(found.wall_seconds * slow)} on {check.cores} free cores; seeds {check.seeds}. "
+        "What was run before is not run again.",
+    ]
+    needed = {problem for problem, _ in check.claim.needed_pairs()}
+    others = [name for name in check.claim.also if name not in needed]
+    if others and check.narrow:
+        lines.append(
+            f"Without {', '.join(others)}: fewer comparisons than the published verdict has, and "
+            "p-values that are corrected for fewer tests."
+        )
+    elif others:
+        lines.append(f"It reads {', '.join(others)} as well; --narrow leaves these out.")
+    return "\n".join(text for line in lines for text in wrapped("", line))
+
+
+def run(check: Check, *, verbose: bool = False) -> None:
+    """Make the runs and the verdict.
+
+    Raises:
+        RepliboError: a job failed.
+    """
+    check.variant.make([check.target], check.cores, verbose=verbose)
+
+
+def result(config: Config, check: Check) -> str:
+    """The published verdict and the one of the runs made here, side by side, and the figure's path."""
+    from replibo import verdicts
+    from replibo.results import plotting
+    from replibo.results.runs import read
+
+    (mine,) = verdicts.read_written(Path(check.target))
+    published: list[verdicts.Verdict] = []
+    if paths.published_metadata(check.paper).exists():
+        published = verdicts.judge_all(
+            config, [check.paper], paths.PUBLISHED, [check.name], check.reading
+        )
+    before = {own.name: own for one in published for own in (*one.readings, *one.controls)}
+    parts = [_side_by_side(own, before.get(own.name)) for own in (*mine.readings, *mine.controls)]
+    entry = config.paper(check.paper)
+    wanted = check.claim.all_pairs(entry)
+    runs = {}
+    for scale, of in ((paths.PUBLISHED, config), (check.scale, check.variant.config)):
+        here = pairs.there(of, check.paper, scale, pairs.among(of, check.paper, scale, wanted))
+        if here:
+            runs[scale] = read(of, check.paper, scale, here, check.target)
+    equal = _equal(runs.get(paths.PUBLISHED), runs[check.scale])
+    parts.append(equal)
+    plotting.save(_figure(check, runs), [check.figure, check.figure.with_suffix(".txt")])
+    parts.append(f"figure: {check.figure}\nverdict: {check.target}")
+    return "\n\n".join(parts)
+
+
+def _side_by_side(mine: Judgement, published: Judgement | None) -> str:
+    """The verdicts, and each comparison with its numbers."""
+    theirs = published.comparisons if published else ()
+    rows: list[tuple[str, ...]] = [
+        ("verdict", published.verdict if published else "not published", mine.verdict),
+        ("seeds", str(published.seeds) if published else "", str(mine.seeds)),
+    ]
+    for number in range(max(len(theirs), len(mine.comparisons))):
+        told = [
+            f"{own[number].outcome}: {own[number].ours}" if number < len(own) else "–"
+            for own in (theirs, mine.comparisons)
+        ]
+        rows.append((str(number + 1), *told))
+    reasons = [published.reason if published else "", mine.reason]
+    if any(reasons):
+        rows.append(("", *reasons))
+    same = sum(a.outcome == b.outcome for a, b in zip(theirs, mine.comparisons, strict=False))
+    said = terminal.wrapped((mine.name, "published", "yours"), rows)
+    if theirs and mine.comparisons:
+        said += f"\n\nThe same outcome in {same} of {len(theirs)} comparisons."
+    return said
+
+
+def _equal(published: Runs | None, mine: Runs) -> str:
+    """How many runs have the same values as the published ones, to the last bit."""
+    if published is None:
+        return "Of these runs none is published."
+    counts: dict[str, list[bool]] = {}
+    for problem in mine.problems():
+        for name in mine.algorithms(problem):
+            if published.has(problem, name):
+                pair = [(problem, name)]
+                new, old = mine.of(pair), published.of(pair)
+                f = dict(zip(old.seeds(*pair[0]).tolist(), old.f(*pair[0]), strict=True))
+                for seed, values in zip(new.seeds(*pair[0]).tolist(), new.f(*pair[0]), strict=True):
+                    if seed in f:
+                        length = min(len(values), len(f[seed]))
+                        same = np.array_equal(values[:length], f[seed][:length])
+                        counts.setdefault(name, []).append(bool(same))
+    total, equal = sum(map(len, counts.values())), sum(map(sum, counts.values()))
+    each = ", ".join(f"{name} {sum(own)}/{len(own)}" for name, own in counts.items())
+    text = f"{equal} of {total} runs are equal to the published ones to the last bit ({each})."
+    if equal < total:
+        text += " Other processors and libraries round otherwise; runs then agree statistically."
+    return "\n".join(textwrap.wrap(text, terminal.WIDTH))
+
+
+def _figure(check: Check, runs: dict[str, Runs]) -> Any:
+    """The published curves, and over them those of the runs made here."""
+    from replibo.results import curves
+
+    mine = runs[check.scale]
+    panels, optima = {}, {}
+    for problem in mine.problems():
+        title = mine.entry.problems[problem].label
+        names = mine.algorithms(problem)
+        panels[title] = [
+            *(
+                curves.of_runs(runs[paths.PUBLISHED], problem, names)
+                if paths.PUBLISHED in runs
+                else []
+            ),
+            *curves.of_runs(mine, problem, names, label=", here", line="dotted"),
+        ]
+        optima[title] = mine.metadata["problems"][problem]["optimal_value"]
+    caption = (
+        f"{check.name} ({check.reading}): published runs (as in the papers' figures) and those made here "
+        "(dotted). Means over the seeds with 95 % intervals (Student)."
+    )
+    return curves.best_so_far(panels, optima, caption)

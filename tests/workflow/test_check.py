@@ -1,0 +1,102 @@
+"""``replibo check`` and claims as targets, as a user calls them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from replibo.config import load
+from replibo.workflow import targets
+
+from .conftest import ROOT, Project, make_project
+
+
+def test_a_claim_is_checked_by_its_own_runs_alone(project: Project) -> None:
+    done = project.replibo("check", "go_ucb_1_f1", "--seeds", "0-2", "--cores", "2")
+    head, _, rest = done.stdout.partition("\n\n")
+    assert "Cost: 5 jobs, " in head and "seeds 0-2" in head
+    assert rest.startswith("printed") and "published" in rest and "yours" in rest
+    assert "The same outcome in " in rest and " of 3 comparisons." in rest
+    assert "of 12 runs are equal to the published ones to the last bit (go_ucb " in rest.replace(
+        "\n", " "
+    )
+    assert max(map(len, done.stdout.splitlines())) <= 100
+    figure = next(line for line in rest.splitlines() if line.startswith("figure: "))
+    assert (project.path / figure.removeprefix("figure: ")).stat().st_size > 10_000
+    (found,) = json.loads(
+        (project.path / "results/paper@check/go_ucb/claims/go_ucb_1_f1/printed.json").read_text()
+    )
+    (own,) = found["readings"]
+    assert own["seeds"] == 3 and own["reduced"] == "3 of 100 seeds" and not found["controls"]
+    ran = {path.parts[-3:-1] for path in project.path.glob("results/paper@check/*/*/*/seeds*")}
+    assert ran == {("f1", name) for name in ("go_ucb", "gp_ei", "gp_pi", "gp_ucb")}
+    assert not (project.path / "results/paper").exists()
+    # one line of progress, and the log; no more of what Snakemake says
+    assert "of 5 jobs" in done.stderr
+    assert "rule run" not in done.stderr and len(done.stderr.splitlines()) < 10
+    # again: nothing is run, and -v shows what Snakemake says
+    again = project.replibo("check", "go_ucb_1_f1", "--seeds", "0-2", "-v")
+    assert "Nothing to be done" in again.stderr
+    assert again.stdout.split("printed ")[1] == done.stdout.split("printed ")[1]
+
+
+def test_a_reading_is_judged_though_others_were_not_run(project: Project) -> None:
+    """The runs that the test above made; without them nothing can be judged, and what makes them is said."""
+    seeds = "go_ucb: {scales: {quick: {defaults: {seeds: 0-1}}}}\n"
+    (project.path / "two.yaml").write_text(seeds)
+    refused = project.replibo("claims", "go_ucb_1_f1", "--scale", "quick", check=False)
+    assert refused.returncode == 2
+    assert (
+        "'snakemake --cores 2 results/quick/go_ucb/claims/go_ucb_1_f1/all.json'" in refused.stderr
+    )
+    names = ("go_ucb", "gp_ei", "gp_pi", "gp_ucb")
+    files = [f"results/quick/go_ucb/f1/{name}/seeds_0-1.parquet" for name in names]
+    project.snakemake("--cores", "2", *files, "--configfile", "two.yaml")
+    done = project.replibo(
+        *("claims", "go_ucb_1_f1", "--scale", "quick", "--config", "two.yaml", "--csv")
+    )
+    verdicts = {line.split(",")[0]: line for line in done.stdout.splitlines()}
+    assert len(verdicts) > 1
+    assert "no runs of gp_ei_stock on f1" in done.stdout
+    assert "(reduced: quick scale, 2 of 100 seeds" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["go_ucb_1"], "did you mean go_ucb_1_even_better, go_ucb_1_f1 or go_ucb_1_f2?"),
+        (["go_ucb_f1"], "did you mean go_ucb_1_f1"),
+        (["go_ucb_1_f1", "--reading", "prnted"], "did you mean printed?"),
+        (["go_ucb_1_f1", "--seeds", "0-100"], "must be seeds of the config (0-99), got 0-100"),
+        (["go_ucb_1_f1", "--seeds", "x"], "--seeds: must be a number or FIRST-LAST"),
+        (["go_ucb_1_f1", "--cores", "0"], "--cores: must be a number >= 1, got 0"),
+    ],
+)
+def test_what_check_says_to_bad_input(project: Project, arguments: list[str], said: str) -> None:
+    done = project.replibo("check", *arguments, check=False)
+    assert done.returncode == 2 and said in done.stderr
+    assert done.stderr.count("\n") == 1 and not done.stdout
+
+
+def test_a_failing_run_is_told_in_three_lines(tmp_path: Path) -> None:
+    other = make_project(tmp_path / "failing")
+    other.edit("config/go_ucb.yaml", "learning_rate: 0.1", "learning_rate: 1.0e+300")
+    done = other.replibo("check", "go_ucb_1_f1", "--seeds", "0", "--cores", "2", check=False)
+    assert done.returncode == 2
+    failed = done.stderr.index("failed: results/paper@check/go_ucb/f1/go_ucb/seeds_0.parquet\n")
+    assert "gradient descent diverged at learning_rate 1e+300" in done.stderr[failed:]
+    assert "log: logs/paper@check/go_ucb/f1/go_ucb/seeds_0.log" in done.stderr[failed:]
+    assert done.stderr.rstrip().endswith("snakemake failed: see above; the same command goes on")
+
+
+def test_estimates_and_targets_of_claims(project: Project) -> None:
+    config = load.load(ROOT / "config")
+    said = project.replibo("estimate", "go_ucb_1_f1").stdout
+    assert "17 jobs, " in said
+    planned = project.planned("results/paper/go_ucb/claims/go_ucb_1_f1/printed.json")
+    files = targets.claim_files(config, "go_ucb", "paper", "go_ucb_1_f1", "printed")
+    assert set(files) < planned and len(planned) == 17
+    every = targets.claim_files(config, "go_ucb", "paper", "go_ucb_1_f1", "all")
+    assert set(files) < set(every)

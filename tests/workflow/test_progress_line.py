@@ -1,0 +1,31 @@
+"""The line of progress."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from replibo.workflow.progress_line import Progress
+
+NOON = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+
+
+def test_the_end_is_expected_by_the_pace_so_far() -> None:
+    progress = Progress(cores=2, expected={n: 600.0 for n in range(10)}, total=10, start=0.0)
+    # nothing has ended: 6000 CPU seconds on two cores
+    progress.started = {0: 0.0, 1: 0.0}
+    assert progress.line(0.0, NOON) == (
+        "0 of 10 jobs, 2 run, 0.0 of 1.7 core hours, 0 s gone, 50 min left (12:50 UTC)"
+    )
+    # four jobs of ten took 40 minutes on two cores, twice what was expected: 60 more
+    progress.ended, progress.started = {0, 1, 2, 3}, {4: 2400.0, 5: 2400.0}
+    assert progress.line(2400.0, NOON) == (
+        "4 of 10 jobs, 2 run, 0.7 of 1.7 core hours, 40 min gone, 60 min left (13:00 UTC)"
+    )
+    # the last job takes its whole time, however many cores there are
+    progress.cores, progress.ended, progress.started = 2, set(range(9)), {9: 5400.0}
+    assert "20 min left" in progress.line(5400.0, NOON)
+
+
+def test_the_end_says_no_time_left_and_failures_are_counted() -> None:
+    progress = Progress(expected={0: 1.0, 1: 1.0}, total=2, start=0.0, ended={0}, failed=1)
+    assert progress.line(5.0, NOON) == "1 of 2 jobs, 1 failed, 5 s gone"
