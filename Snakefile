@@ -54,7 +54,9 @@ onstart:
         workflow.scheduler.job_rate_limiter = None
     planned = list(workflow.dag.needrun_jobs())
     limits = workflow.resource_settings
-    progress_line.expect(CONFIG, planned, limits.cores or limits.nodes)
+    progress_line.expect(
+        CONFIG, planned, limits.cores if workflow.local_exec else limits.nodes
+    )
     # Jobs on this machine are forked from one server. Runs at paper scale need no server, and for a
     # few jobs its imports cost more than theirs.
     jobs = [

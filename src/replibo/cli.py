@@ -1,6 +1,6 @@
 """The command line: ``replibo run | recompute | fetch | collect | figure | table | outputs | claims |
-check | compare | page | publish | estimate | status | list``. Thin, and heavy modules are imported by the
-command that needs them."""
+check | bench | compare | page | publish | estimate | status | list``. Thin: heavy modules are imported by
+the command that needs them."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "outputs": _outputs,
         "claims": _claims,
         "check": _check,
+        "bench": _bench,
         "compare": _compare,
         "page": _page,
         "publish": _publish,
@@ -202,6 +203,30 @@ def _check(options: argparse.Namespace) -> str | None:
         return None
     check.run(wanted, verbose=options.verbose)
     return "\n" + check.result(config, wanted)
+
+
+def _bench(options: argparse.Namespace) -> str | None:
+    from replibo.workflow import bench
+    from replibo.workflow.estimate.plan import check_cores
+
+    check_cores(options.cores)
+    config = _load(options)
+    wanted = bench.prepare(
+        config,
+        _overlays(options),
+        options.algorithm,
+        papers=options.papers,
+        problems=options.problems,
+        seeds=options.seeds,
+        parameters=options.set,
+        variants=options.variants,
+        cores=options.cores,
+    )
+    _print(bench.cost(wanted))
+    if options.dry_run:
+        return None
+    bench.run(wanted, verbose=options.verbose)
+    return "\n" + bench.report(config, wanted)
 
 
 def _compare(options: argparse.Namespace) -> str | None:

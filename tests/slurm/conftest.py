@@ -15,7 +15,10 @@ from ..workflow.conftest import Project
 
 SCRIPT = Path(__file__).with_name("single_node.sh")
 # The profile as it is; only the questions about jobs come sooner.
-PROFILE = ("--profile", "profiles/slurm", "--slurm-init-seconds-before-status-checks", "2")
+PROFILE = (
+    *("--profile", "profiles/slurm", "--slurm-init-seconds-before-status-checks", "2"),
+    "--printshellcmds",  # all that Snakemake says
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:

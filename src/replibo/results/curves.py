@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from replibo.config.models import AlgorithmEntry
+from replibo.config.models import COLORS, AlgorithmEntry
 from replibo.problems.base import Array
 from replibo.results import plotting, regret
 from replibo.results.intervals import student_interval
@@ -30,19 +30,30 @@ class Curve:
         look: label, colour, line and marker.
         t: rounds, shape ``n``.
         f: noise-free values, ``seeds x n``.
-        band: whether the interval of the mean is drawn as a band.
+        band: whether the interval of the mean is drawn as a band; else as a bar at the end.
+        bold: whether the line is thick.
     """
 
     look: AlgorithmEntry
     t: Array
     f: Array
     band: bool = True
+    bold: bool = False
 
 
-def of_runs(runs: Runs, problem: str, algorithms: Iterable[str], **look: object) -> list[Curve]:
+def of_runs(
+    runs: Runs,
+    problem: str,
+    algorithms: Iterable[str],
+    *,
+    band: bool = True,
+    bold: bool = False,
+    **look: object,
+) -> list[Curve]:
     """The curves of some algorithms on a problem, each as long as its runs.
 
     Args:
+        band, bold: see `Curve`.
         look: what differs from the config's entry of each algorithm; a label is put behind its own.
     """
     found = []
@@ -51,7 +62,7 @@ def of_runs(runs: Runs, problem: str, algorithms: Iterable[str], **look: object)
         entry = runs.entry.algorithms[name]
         changed = {**look, "label": f"{entry.label}{look.get('label', '')}"}
         rounds, f = own.rounds(problem, name), own.f(problem, name)
-        found.append(Curve(entry.model_copy(update=changed), rounds, f))
+        found.append(Curve(entry.model_copy(update=changed), rounds, f, band, bold))
     return found
 
 
@@ -78,6 +89,11 @@ def best_so_far(
             if optimum is not None:
                 ends = (np.maximum(shown.low, 0.0), shown.high)
             plotting.curve(ax, curve.t, shown.mean, curve.look, ends if curve.band else None)
+            if curve.bold:
+                ax.lines[-1].set(linewidth=2.2, zorder=5)
+            if not curve.band and np.isfinite(shown.low[-1]):
+                color = COLORS[curve.look.color]
+                ax.vlines(curve.t[-1], ends[0][-1], ends[1][-1], color=color, lw=1.2)
         ax.set_title(title)
         ax.set_xlabel("round t")
         ax.set_ylabel("best value so far" if optimum is None else "simple regret")

@@ -11,7 +11,6 @@ import fnmatch
 import itertools
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -24,7 +23,7 @@ from replibo.config.models import Config, seed_list
 from replibo.errors import RepliboError
 from replibo.files import check_writable
 from replibo.results import merge
-from replibo.workflow import status
+from replibo.workflow import snakemake, status
 from replibo.workflow.estimate.plan import check_cores
 
 # The cheapest verdicts first: of each stage a paper and patterns of its problems. What no pattern names
@@ -103,32 +102,43 @@ class Publisher:
                 print(f"{paper}: {line}", flush=True)
 
 
-def run_stage(publisher: Publisher, files: Sequence[str], cores: int, deadline: float) -> bool:
+def run_stage(
+    publisher: Publisher, files: Sequence[str], options: Sequence[str], deadline: float
+) -> bool:
     """Run Snakemake on ``files`` until it ends or the deadline (`time.monotonic`) comes, publishing
-    meanwhile; a stop reaches all jobs, and their journals stay. Returns whether nothing failed."""
-    command = [sys.executable, "-m", "snakemake", "--cores", str(cores), *files]
-    snakemake = subprocess.Popen(command, start_new_session=True)
+    meanwhile; a stop reaches all jobs, and their journals stay. Returns whether nothing failed.
+
+    Args:
+        options: where Snakemake runs the jobs.
+    """
     ended = 0
     try:
-        while time.monotonic() < deadline:
-            try:
-                ended = snakemake.wait(min(SECONDS, max(deadline - time.monotonic(), 0.1)))
-                break
-            except subprocess.TimeoutExpired:
-                publisher.look()
+        with snakemake.started([*options, "--", *files]) as child:
+            while time.monotonic() < deadline:
+                try:
+                    ended = child.wait(min(SECONDS, max(deadline - time.monotonic(), 0.1)))
+                    break
+                except subprocess.TimeoutExpired:
+                    publisher.look()
     finally:
-        if snakemake.poll() is None:
-            os.killpg(snakemake.pid, signal.SIGINT)
-            snakemake.wait()
         for paper in publisher.papers:
             publisher.publish(paper)
     return ended == 0
 
 
 def carry_on(
-    config: Config, scale: str, cores: int, *, minutes: float | None, at_once: bool
+    config: Config,
+    scale: str,
+    cores: int,
+    *,
+    minutes: float | None,
+    at_once: bool,
+    profile: str | None = None,
 ) -> None:
     """All stages, or one of everything where ``at_once``: for more cores than a stage's last runs use.
+
+    Args:
+        profile: one of Snakemake, which says where the jobs run; on this machine if it is None.
 
     Raises:
         RepliboError: no cores or no time; or at the end, where a stage failed.
@@ -137,6 +147,7 @@ def carry_on(
     if minutes is not None and not minutes > 0:
         raise RepliboError(f"--minutes: must be a number > 0, got {minutes:g}")
     failed = []
+    where = ["--cores", str(cores)] if profile is None else ["--profile", profile]
     deadline = float("inf") if minutes is None else time.monotonic() + 60 * minutes
     wanted = stages(config, scale)
     for stage in [list(itertools.chain(*wanted))] if at_once else wanted:
@@ -144,7 +155,7 @@ def carry_on(
             break
         if files := missing(config, scale, stage):
             publisher = Publisher(config, scale, files)
-            if not run_stage(publisher, files, cores, deadline):
+            if not run_stage(publisher, files, where, deadline):
                 failed += publisher.papers
     if failed:
         papers = ", ".join(dict.fromkeys(failed))
@@ -173,6 +184,9 @@ def main() -> None:
     parser.add_argument("--scale", default="paper")
     parser.add_argument("--minutes", type=float, help="stop after so long; journals stay")
     parser.add_argument("--at-once", action="store_true", help="no stages: for many cores")
+    parser.add_argument(
+        "--profile", metavar="FOLDER", help="Snakemake's profile of a cluster; all stages at once"
+    )
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="copy runs and journals there")
     options = parser.parse_args()
     config = load.load()
@@ -180,7 +194,14 @@ def main() -> None:
     if options.out:
         check_writable(options.out / paths.PUBLISHED, folder=True)
     try:
-        carry_on(config, scale, options.cores, minutes=options.minutes, at_once=options.at_once)
+        carry_on(
+            config,
+            scale,
+            options.cores,
+            minutes=options.minutes,
+            at_once=options.at_once or options.profile is not None,
+            profile=options.profile,
+        )
     finally:
         if options.out:
             take_out(scale, options.out)

@@ -130,7 +130,7 @@ class LogHandler(LogHandlerBase):
         self.stream = sys.stdout if asked.stdout else sys.stderr
         self.terminal = self.stream.isatty() and os.environ.get("TERM") != "dumb"
         self.shown, self.last = "", -LINE_SECONDS
-        self.tables = 0
+        self.tables, self.told = 0, False
         self.lock_of_line = threading.RLock()
         self.plain: logging.Handler | None = None
         if asked.printshellcmds or asked.verbose or asked.debug_dag or asked.quiet:
@@ -172,6 +172,8 @@ class LogHandler(LogHandlerBase):
         if event == LogEvent.JOB_INFO:
             if not self.common_settings.dryrun:
                 PROGRESS.started[said["jobid"]] = time.monotonic()
+                if not self.told:
+                    self._show()
         elif event == LogEvent.JOB_FINISHED:
             PROGRESS.started.pop(said["job_id"], None)
             PROGRESS.ended.add(said["job_id"])
@@ -195,7 +197,9 @@ class LogHandler(LogHandlerBase):
         if record.levelno >= logging.WARNING:
             return True
         first = ("Nothing to be done", "Complete log(s)", "This was a dry-run", "Shutting down")
-        return record.levelno == logging.INFO and text.startswith((*first, "Unlocked", "Will exit"))
+        return record.levelno == logging.INFO and text.startswith(
+            (*first, "Unlocked", "SLURM run ID")
+        )
 
     def _say(self, *lines: str) -> None:
         """Write lines above the line of progress."""
@@ -219,6 +223,7 @@ class LogHandler(LogHandlerBase):
         elif now - self.last >= LINE_SECONDS or len(PROGRESS.ended) >= PROGRESS.total:
             self.last = now
             self.stream.write(f"{self._line()}\n")
+        self.told = True
         self.stream.flush()
 
     def _refresh(self) -> None:

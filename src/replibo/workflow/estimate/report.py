@@ -17,10 +17,12 @@ from replibo.workflow.estimate.plan import Job, Plan, check_cores, makespan
 from replibo.workflow.estimate.profile import NOTHING, Seconds
 from replibo.workflow.estimate.timings import (
     Cost,
+    Resources,
     at_one_speed,
     at_published_speed,
     cost_in_paper,
     measured,
+    resources,
     slowness,
 )
 
@@ -48,7 +50,11 @@ Grouping = Literal["method", "problem"]
 
 @dataclass
 class Line:
-    """A row of the estimate: the jobs of one paper and method (or problem), or its outputs."""
+    """A row of the estimate: the jobs of one paper and method (or problem), or its outputs.
+
+    Attributes:
+        asked: the most memory and the most minutes that a job asks a cluster for.
+    """
 
     paper: str
     name: str
@@ -60,6 +66,7 @@ class Line:
     memory_mb: float = 0.0
     disk_bytes: int = 0
     unknown: int = 0
+    asked: Resources = field(default_factory=lambda: Resources(0, 0))
     how: dict[str, None] = field(default_factory=dict)
 
 
@@ -143,6 +150,8 @@ def estimate(
             line.queries += runs * queries
             line.disk_bytes += runs * queries * QUERY_BYTES + RUN_FILE_BYTES
             cost = cost_in_paper(entry, known[job.paper], problem, algorithm, queries, runs)
+            request = resources(config, job.paper, job.scale, *job.names)
+            line.asked = Resources(*map(max, line.asked, request))
         else:
             key = (job.paper or "all", "figures, tables, verdicts")
             line = lines.setdefault(key, Line(*key))
@@ -181,7 +190,7 @@ def estimate(
 
 COLUMNS = (
     *("jobs", "runs", "queries", "core hours", "from", "to", "longest job, s"),
-    *("peak MB", "disk MB", "jobs not in the sums", "how"),
+    *("peak MB", "disk MB", "MB asked", "minutes asked", "jobs not in the sums", "how"),
 )
 
 
@@ -191,7 +200,7 @@ def in_full(found: Estimate) -> str:
         (
             *(line.paper, line.name, line.jobs, line.runs, line.queries),
             *(seconds / 3600 for seconds in line.seconds),
-            *(line.longest, line.memory_mb, line.disk_bytes / 1e6, line.unknown),
+            *(line.longest, line.memory_mb, line.disk_bytes / 1e6, *line.asked, line.unknown),
             "; ".join(line.how),
         )
         for line in found.lines
@@ -201,7 +210,7 @@ def in_full(found: Estimate) -> str:
 
 def text(found: Estimate) -> str:
     """The estimate as it is printed: a table, and the sums with how they were got."""
-    numbers = ("jobs", "runs", "core h", "longest", "MB")
+    numbers = ("jobs", "runs", "core h", "longest", "MB", "MB asked", "min asked")
     rows = []
     for line in found.lines:
         known = line.unknown < line.jobs
@@ -211,7 +220,8 @@ def text(found: Estimate) -> str:
             cost = (hours, duration(line.longest), f"{line.memory_mb:.0f}")
         guessed = known and line.seconds.high > 1.01 * line.seconds.low
         names = (line.paper, line.name, f"{line.jobs}", f"{line.runs}")
-        rows.append((*names, *cost, "≈" if guessed else ""))
+        asked = [f"{value or ''}" for value in line.asked]
+        rows.append((*names, *cost, *asked, "≈" if guessed else ""))
     cpu = found.cpu
     between = ""
     if cpu.high > 1.01 * cpu.low:
@@ -243,4 +253,19 @@ def text(found: Estimate) -> str:
         "columns, and how each number was got."
     )
     table = terminal.table(("paper", found.by, *numbers, ""), rows, numbers)
-    return "\n".join([table, "", *(textwrap.fill(part, terminal.WIDTH) for part in (sums, how))])
+    parts = [sums, _largest(found), how]
+    return "\n".join([table, "", *(textwrap.fill(part, terminal.WIDTH) for part in parts if part)])
+
+
+def _largest(found: Estimate) -> str:
+    """The largest requests to a cluster, and whose they are; empty without runs."""
+    asking = [line for line in found.lines if line.runs]
+    if not asking:
+        return ""
+    memory = max(asking, key=lambda line: line.asked.memory_mb)
+    time = max(asking, key=lambda line: line.asked.runtime_minutes)
+    return (
+        f"Largest requests to a cluster: {memory.asked.memory_mb} MB ({memory.paper}, {memory.name}), "
+        f"{time.asked.runtime_minutes} min ({time.paper}, {time.name}); a second attempt asks for "
+        "twice as much."
+    )

@@ -1,0 +1,106 @@
+"""A new algorithm against others on the same seeds: paired tests, wins and losses, ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from replibo.problems.base import Array
+from replibo.results import statistics
+from replibo.results.intervals import Interval, student_interval
+
+CONFIDENCE = 0.95
+LEVEL = 0.05
+Result = Literal["win", "tie", "loss"]
+
+
+@dataclass(frozen=True)
+class Duel:
+    """The new algorithm against another one on one problem, over the seeds that both have.
+
+    Attributes:
+        n: seeds.
+        queries: of each run that are compared; the longer runs are cut.
+        mine, other: means of the best noise-free value at the end, which is maximised.
+        difference: the mean of mine less the other's, with Student's interval.
+        p: two-sided, by Wilcoxon's signed-rank test.
+        p_holm: corrected for all other algorithms on the same problem (Holm 1979).
+    """
+
+    paper: str
+    problem: str
+    other_name: str
+    n: int
+    queries: int
+    mine: float
+    other: float
+    difference: Interval
+    p: float
+    p_holm: float = float("nan")
+
+    @property
+    def result(self) -> Result:
+        """Win or loss if the corrected p-value is below 5 %, by the sign of the difference's ranks."""
+        if not self.p_holm < LEVEL:
+            return "tie"
+        return "win" if self.better else "loss"
+
+    better: bool = False
+    """Whether more of the ranks speak for the new algorithm."""
+
+
+def duel(
+    paper: str, problem: str, other_name: str, mine: Mapping[int, Array], other: Mapping[int, Array]
+) -> Duel | None:
+    """Compare the runs of the seeds that both have; None if there are none.
+
+    Args:
+        mine, other: the noise-free values of each seed's queries.
+    """
+    seeds = sorted(mine.keys() & other.keys())
+    if not seeds:
+        return None
+    queries = min(min(len(mine[s]), len(other[s])) for s in seeds)
+    a, b = (np.array([f[s][:queries].max() for s in seeds]) for f in (mine, other))
+    difference = a - b
+    difference[np.abs(difference) <= statistics.ROUND_OFF * np.maximum(np.abs(a), np.abs(b))] = 0.0
+    worse, better = (statistics.signed_rank_less(sign * difference) for sign in (1.0, -1.0))
+    return Duel(
+        *(paper, problem, other_name, len(seeds), queries, float(a.mean()), float(b.mean())),
+        difference=student_interval(difference, CONFIDENCE),
+        p=min(1.0, 2 * min(worse, better)),
+        better=better < worse,
+    )
+
+
+def corrected(duels: Sequence[Duel]) -> list[Duel]:
+    """The duels on one problem with Holm's p-values."""
+    values = statistics.holm([one.p for one in duels])
+    return [replace(one, p_holm=p) for one, p in zip(duels, values, strict=True)]
+
+
+def ranks(runs: Mapping[str, Mapping[int, Array]]) -> dict[str, float]:
+    """The mean rank of each algorithm on one problem (1: the best), by the best value of each seed that
+    all have, at the end of the shortest run; empty if no seed is common. Equal values share a rank.
+
+    Args:
+        runs: by algorithm, the noise-free values of each seed's queries.
+    """
+    from scipy.stats import rankdata
+
+    common = set.intersection(*(set(own) for own in runs.values()))
+    if not common:
+        return {}
+    queries = min(len(own[seed]) for own in runs.values() for seed in common)
+    best = np.array([[own[s][:queries].max() for s in sorted(common)] for own in runs.values()])
+    mean = rankdata(-best, axis=0).mean(axis=1)
+    return dict(zip(runs, map(float, mean), strict=True))
+
+
+def counts(duels: Iterable[Duel]) -> tuple[int, int, int]:
+    """Wins, ties and losses."""
+    results = [one.result for one in duels]
+    return results.count("win"), results.count("tie"), results.count("loss")

@@ -1,0 +1,502 @@
+"""``replibo bench``: an algorithm of the reader's against the published runs of all papers.
+
+Initial points and noise come from streams that leave the algorithm out (`replibo.streams`). So a new
+algorithm starts where the published runs started, and only its own seeds are run.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import inspect
+import io
+import os
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from replibo import files, paths
+from replibo.config import registry
+from replibo.config.models import Config, block_name, parse_seeds, seed_list
+from replibo.data.manifest import destination
+from replibo.errors import RepliboError, meant
+from replibo.run import pairs
+from replibo.run.published import pairs_of
+from replibo.workflow import snakemake, terminal
+
+if TYPE_CHECKING:
+    from replibo.problems.base import Array
+    from replibo.results.runs import Runs
+    from replibo.results.standings import Duel
+
+BASELINE = "random_search"
+"""Its published runs say what a problem costs, and which seeds there are."""
+TRAINED = "mnist"
+"""Problems that read these data files train networks."""
+QUERIES_PER_JOB = 20_000
+
+
+@dataclass(frozen=True)
+class Task:
+    """One problem on which the new algorithm is run.
+
+    Attributes:
+        seeds: in their order, without gaps.
+        horizon: the largest of the published runs.
+        others: the published algorithms that it is compared with.
+    """
+
+    paper: str
+    problem: str
+    seeds: tuple[int, ...]
+    horizon: int
+    others: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What is to be run.
+
+    Attributes:
+        label: the class's name.
+        name: of the algorithm in the config of `variant`.
+        tasks: the problems.
+        left_out: for each problem that is left out the reason.
+        seconds: CPU seconds that random search took for the same runs.
+        queries: of all runs.
+    """
+
+    label: str
+    name: str
+    tasks: list[Task]
+    left_out: dict[str, str]
+    seconds: float
+    queries: int
+    variant: snakemake.Variant
+    cores: int
+
+    @property
+    def scale(self) -> str:
+        """The scale of the runs, as files are named by it."""
+        return self.variant.config.scale("paper")
+
+    @property
+    def page(self) -> Path:
+        """The page with the results."""
+        return Path("results", self.scale, "bench.html")
+
+    def tasks_of(self, paper: str) -> list[Task]:
+        """The problems of one paper."""
+        return [task for task in self.tasks if task.paper == paper]
+
+    @property
+    def papers(self) -> list[str]:
+        """The papers of the problems."""
+        return list(dict.fromkeys(task.paper for task in self.tasks))
+
+
+def prepare(
+    config: Config,
+    overlays: Sequence[Path],
+    named: str,
+    *,
+    papers: Sequence[str] = (),
+    problems: Sequence[str] = (),
+    seeds: str | None = None,
+    parameters: Sequence[str] = (),
+    variants: bool = False,
+    cores: int = 1,
+) -> Bench:
+    """Check the algorithm, and find the problems.
+
+    Args:
+        overlays: files laid over the config.
+        named: ``FILE.py:Class``, or ``module.Class`` of `replibo.algorithms`.
+        papers: all if it is empty.
+        problems: all that need no training if it is empty.
+        seeds: ``FIRST-LAST``; the published ones if it is None.
+        parameters: ``name=value`` each.
+        variants: compare with every published algorithm, not only with those of a solid line without
+            markers, which are no variants.
+
+    Raises:
+        RepliboError: the class breaks the contract (`replibo.algorithms.contract`), or a name is wrong.
+    """
+    settings = _settings(parameters)
+    cls = registry.load("algorithms", named)
+    from replibo.algorithms import contract
+
+    contract.check(cls, settings)
+    finite_fault = ""
+    try:
+        contract.check(cls, settings, finite=True)
+    except RepliboError as error:
+        finite_fault = str(error)
+    asked = _asked_seeds(seeds)
+    tasks: list[Task] = []
+    left_out: dict[str, str] = {}
+    total, queries, known = 0.0, 0, []
+    for paper in papers or config.papers:
+        entry = config.paper(paper)
+        metadata = pairs.published_metadata(paper)
+        published = pairs_of(metadata)
+        for problem in dict.fromkeys(key.partition("/")[0] for key in published):
+            known.append(problem)
+            if problems and problem not in problems:
+                continue
+            others = [
+                name
+                for name, own in entry.algorithms.items()
+                if f"{problem}/{name}" in published
+                and (variants or (own.line == "solid" and own.marker is None))
+            ]
+            baseline = f"{problem}/{BASELINE}"
+            if baseline not in published or len(others) < 2:
+                if problem in problems:
+                    raise RepliboError(f"--problems: {problem}: no published run to compare with")
+                continue
+            timing = metadata["timings"][baseline]
+            if not problems and any(
+                name.startswith(TRAINED) for name in entry.problems[problem].data_files
+            ):
+                left_out[problem] = "trains networks; --problems takes it"
+                continue
+            if finite_fault and _is_finite(entry.problems[problem].type):
+                left_out[problem] = (
+                    "finite, and the algorithm asks for points outside the candidates"
+                )
+                continue
+            if missing := _missing_data(config, entry.problems[problem].data_files):
+                left_out[problem] = f"no data here; 'replibo fetch {missing}' gets them"
+                continue
+            wanted = sorted(published[baseline].seeds)
+            if asked is not None:
+                wanted = [seed for seed in wanted if seed in asked]
+            if not wanted:
+                left_out[problem] = f"has the seeds {block_name(sorted(published[baseline].seeds))}"
+                continue
+            row = [seed for i, seed in enumerate(wanted) if seed == wanted[0] + i]
+            horizon = max(published[f"{problem}/{name}"].horizon for name in others)
+            tasks.append(Task(paper, problem, tuple(row), horizon, tuple(others)))
+            share = len(row) / timing["runs"]
+            total += _start(timing) + timing["cpu_seconds"] * share
+            queries += round(timing["queries"] * share)
+    for problem in problems:
+        if problem not in known:
+            raise RepliboError(f"--problems: {problem!r} is not published{meant(problem, known)}")
+    if not tasks:
+        reasons = "; ".join(f"{name}: {why}" for name, why in left_out.items())
+        raise RepliboError(f"no problem is left ({reasons}); --problems takes those it names")
+    file = registry.split(named)
+    where = f"{file[0].resolve()}:{file[1]}" if file else named
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
+    change = _change(config, tasks, f"new_{name}", where, cls.__name__, settings)
+    variant = snakemake.variant(config, overlays, f"bench_{name}", change)
+    return Bench(*(cls.__name__, f"new_{name}", tasks, left_out, total, queries), variant, cores)
+
+
+def _settings(parameters: Sequence[str]) -> dict[str, Any]:
+    found = {}
+    for text in parameters:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise RepliboError(f"--set: must be NAME=VALUE, got {text!r}")
+        found[name] = yaml.safe_load(value)
+    return found
+
+
+def _asked_seeds(seeds: str | None) -> set[int] | None:
+    try:
+        return None if seeds is None else set(seed_list(parse_seeds(seeds)))
+    except ValueError as error:
+        raise RepliboError(f"--seeds: {error}") from None
+
+
+def _start(timing: Mapping[str, Any]) -> float:
+    return float(timing.get("import_seconds", 0.0)) / max(timing.get("jobs", 1), 1)
+
+
+def _missing_data(config: Config, names: Sequence[str]) -> str:
+    """The first data file that is not there, and that no mirror is named for."""
+    if config.data_mirror or os.environ.get("REPLIBO_DATA_MIRROR"):
+        return ""
+    folder = Path(config.data_dir)
+    return next((name for name in names if not destination(name, folder).exists()), "")
+
+
+def _is_finite(name: str) -> bool:
+    """Whether a class of problems sets candidates; by its source, for some take long to be made."""
+    bases = registry.load("problems", name).__mro__
+    sources = (
+        inspect.getsource(cls)
+        for cls in bases
+        if cls.__module__ != "replibo.problems.base" and cls is not object
+    )
+    return any(re.search(r"self\.candidates\b.* = ", source) for source in sources)
+
+
+def _change(
+    config: Config,
+    tasks: Sequence[Task],
+    name: str,
+    where: str,
+    label: str,
+    settings: dict[str, Any],
+) -> dict[str, Any]:
+    """The change of the config that adds the algorithm to the problems of the tasks."""
+    change: dict[str, Any] = {"papers": list(dict.fromkeys(task.paper for task in tasks))}
+    for paper in change["papers"]:
+        own = [task for task in tasks if task.paper == paper]
+        entry = {"type": where, "label": label, "color": "black", "parameters": settings}
+        problems = {
+            task.problem: {
+                "seeds": block_name(list(task.seeds)),
+                "seeds_per_job": max(QUERIES_PER_JOB // task.horizon, 1),
+                "horizon": task.horizon,
+                "algorithms": [name],
+            }
+            for task in own
+        }
+        change[paper] = {
+            "algorithms": {name: entry},
+            "scales": {"paper": {"only": list(problems), "problems": problems}},
+        }
+    return change
+
+
+def cost(bench: Bench) -> str:
+    """What will be run, in a few lines."""
+    from replibo.run.progress import duration
+    from replibo.verdict_tables import wrapped
+
+    runs = sum(len(task.seeds) for task in bench.tasks)
+    lines = [
+        f"{bench.label}: keeps the contract (unit cube, deterministic, resumes, no global random state).",
+        f"Cost: {runs} runs, {bench.queries:,} queries on {len(bench.tasks)} problems. Random search "
+        f"took {duration(bench.seconds)} of CPU time for them; yours takes its time for choosing "
+        "besides. What was run before is not run again.",
+    ]
+    reasons: dict[str, list[str]] = {}
+    for problem, why in bench.left_out.items():
+        reasons.setdefault(why, []).append(problem)
+    lines += [f"Left out: {', '.join(names)} ({why})." for why, names in reasons.items()]
+    return "\n".join(text for line in lines for text in wrapped("", line))
+
+
+def run(bench: Bench, *, verbose: bool = False) -> None:
+    """Make the runs.
+
+    Raises:
+        RepliboError: a job failed.
+    """
+    config = bench.variant.config
+    made = [
+        pairs.file(config.paper(task.paper), task.paper, bench.scale, task.problem, bench.name)
+        for task in bench.tasks
+    ]
+    bench.variant.make(made, bench.cores, verbose=verbose)
+
+
+@dataclass
+class Results:
+    """The comparisons of one paper's problems.
+
+    Attributes:
+        duels: with each other algorithm on each problem.
+        ranks: by problem, the mean rank of each algorithm.
+        same_start: whether the new runs start at the published points.
+    """
+
+    paper: str
+    duels: list[Duel] = field(default_factory=list)
+    ranks: dict[str, dict[str, float]] = field(default_factory=dict)
+    same_start: bool = True
+
+
+def compare(config: Config, bench: Bench, paper: str) -> tuple[Results, Runs, Runs]:
+    """The comparisons on one paper's problems, and the runs: new ones, and published ones."""
+    import numpy as np
+
+    from replibo.results import standings
+    from replibo.results.runs import read
+
+    tasks = bench.tasks_of(paper)
+    own = [(task.problem, bench.name) for task in tasks]
+    mine = read(bench.variant.config, paper, bench.scale, own, "")
+    wanted = [(task.problem, name) for task in tasks for name in task.others]
+    published = read(config, paper, paths.PUBLISHED, wanted, "")
+    results = Results(paper)
+    for task in tasks:
+        problem = task.problem
+        new = _values(mine, problem, bench.name)
+        others = {name: _values(published, problem, name) for name in task.others}
+        duels = [standings.duel(paper, problem, name, new, f) for name, f in others.items()]
+        results.duels += standings.corrected([one for one in duels if one is not None])
+        results.ranks[problem] = standings.ranks({bench.name: new, **others})
+        start = mine.initial_points(problem)
+        old = others[BASELINE] if BASELINE in others else next(iter(others.values()))
+        results.same_start &= all(
+            np.allclose(f[:start], old[seed][:start], rtol=1e-9, atol=1e-12)
+            for seed, f in new.items()
+            if seed in old
+        )
+    return results, mine, published
+
+
+def _values(runs: Runs, problem: str, algorithm: str) -> dict[int, Array]:
+    """The noise-free values of each seed's queries, each run in full."""
+    alone = runs.of([(problem, algorithm)])
+    seeds = alone.seeds(problem, algorithm).tolist()
+    return dict(zip(seeds, alone.f(problem, algorithm), strict=True))
+
+
+COLUMNS = (
+    *("paper", "problem", "against", "n", "queries", "mean", "mean of the other", "difference"),
+    *("low", "high", "p", "p (Holm)", "result"),
+)
+
+
+def _rows(config: Config, duels: Sequence[Duel]) -> Iterator[tuple[object, ...]]:
+    for one in duels:
+        entry = config.paper(one.paper)
+        yield (
+            *(one.paper, entry.problems[one.problem].label),
+            *(entry.algorithms[one.other_name].label, one.n, one.queries, one.mine, one.other),
+            *map(float, (one.difference.mean, one.difference.low, one.difference.high)),
+            *(one.p, one.p_holm, one.result),
+        )
+
+
+def report(config: Config, bench: Bench) -> str:
+    """Compare, write the page and the CSV file, and return a summary for the terminal."""
+    from replibo.results import standings
+    from replibo.results.tables import Table, p_value, save
+
+    parts, every, rows = [], [], []
+    relative: list[float] = []
+    for paper in bench.papers:
+        results, mine, published = compare(config, bench, paper)
+        if not results.same_start:
+            raise RepliboError(
+                f"{paper}: the new runs do not start at the published points; the config's problems "
+                "were changed"
+            )
+        every += results.duels
+        rows += [(paper, *row) for row in _counted(config, results)]
+        relative += [
+            (own[bench.name] - 1) / (len(own) - 1) for own in results.ranks.values() if len(own) > 1
+        ]
+        figure = _figure(config, bench, paper, mine, published)
+        parts.append(_section(config, bench, results, figure))
+    table = Table.of(
+        [dict(zip(COLUMNS, row, strict=True)) for row in _rows(config, every)],
+        f"{bench.label} against the published runs: best noise-free value at the end (maximised) over "
+        "common seeds; difference with Student's 95 % interval; p two-sided by Wilcoxon's signed ranks, "
+        "Holm over the algorithms of a problem.",
+        {**dict.fromkeys(COLUMNS[5:10], ".4g"), "p": p_value, "p (Holm)": p_value},
+        COLUMNS,
+    )
+    save(table, [bench.page.with_suffix(".csv")])
+    won, tied, lost = standings.counts(every)
+    summary = (
+        f"{bench.label}: {won} wins, {tied} ties and {lost} losses in {len(every)} comparisons on "
+        f"{len(bench.tasks)} problems; mean relative rank {sum(relative) / len(relative):.2f} "
+        "(0: always the best, 1: always the last)."
+    )
+    with files.written_whole(bench.page) as temporary:
+        temporary.write_text(
+            _page(bench, summary, parts, table.shown(), table.caption), encoding="utf-8"
+        )
+    names = ("paper", "against", "win", "tie", "loss")
+    shown = terminal.table(names, [tuple(map(str, row)) for row in rows], names[2:])
+    said = "\n".join(textwrap.wrap(summary, terminal.WIDTH))
+    return f"{shown}\n\n{said}\npage: {bench.page}\ntable: {bench.page.with_suffix('.csv')}"
+
+
+def _counted(config: Config, results: Results) -> list[tuple[object, ...]]:
+    """Wins, ties and losses against each other algorithm of a paper, by its label."""
+    from replibo.results import standings
+
+    by_label: dict[str, list[Duel]] = {}
+    for one in results.duels:
+        label = config.paper(results.paper).algorithms[one.other_name].label
+        by_label.setdefault(label, []).append(one)
+    return [(label, *standings.counts(duels)) for label, duels in by_label.items()]
+
+
+def _figure(config: Config, bench: Bench, paper: str, mine: Runs, published: Runs) -> Any:
+    from replibo.results import curves
+
+    panels, optima = {}, {}
+    entry = config.paper(paper)
+    for task in bench.tasks_of(paper):
+        title = entry.problems[task.problem].label
+        panels[title] = [
+            *curves.of_runs(published, task.problem, task.others, band=False),
+            *curves.of_runs(mine, task.problem, [bench.name], bold=True),
+        ]
+        optima[title] = published.metadata["problems"][task.problem]["optimal_value"]
+    return curves.best_so_far(panels, optima, f"{bench.label} over the published runs of {paper}")
+
+
+def _section(config: Config, bench: Bench, results: Results, figure: Any) -> str:
+    """A paper's part of the page: curves, wins and losses, ranks."""
+    import pandas as pd
+
+    entry = config.paper(results.paper)
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=120)
+    image = base64.b64encode(content.getvalue()).decode()
+
+    def label(name: str) -> str:
+        return bench.label if name == bench.name else entry.algorithms[name].label
+
+    columns = dict.fromkeys(name for own in results.ranks.values() for name in own)
+    ranked = pd.DataFrame(
+        {
+            label(name): {
+                entry.problems[problem].label: f"{own[name]:.1f}" if name in own else "–"
+                for problem, own in results.ranks.items()
+            }
+            for name in columns
+        }
+    )
+    won = pd.DataFrame(_counted(config, results), columns=["against", "win", "tie", "loss"])
+    return (
+        f"<h2>{html.escape(entry.title)}</h2>\n"
+        f'<img alt="curves on the problems of {results.paper}" src="data:image/png;base64,{image}">\n'
+        "<h3>Wins and losses</h3>\n<p>Of each comparison over the paper's problems: significant at 5 % "
+        f"after Holm's correction.</p>\n{won.to_html(index=False, border=0)}\n"
+        "<h3>Ranks</h3>\n<p>The mean rank over the seeds that all algorithms have, at the end of the "
+        f"shortest runs; 1 is the best.</p>\n{ranked.to_html(border=0)}\n"
+    )
+
+
+STYLE = """
+body { font: 15px/1.5 sans-serif; margin: 2em auto; max-width: 75em; padding: 0 1em; color: #111 }
+img { max-width: 100% } table { border-collapse: collapse; font-size: 13px }
+th, td { padding: .2em .7em; text-align: left; border-bottom: 1px solid #ddd }
+"""
+
+
+def _page(bench: Bench, summary: str, parts: Sequence[str], tests: Any, caption: str) -> str:
+    left_out = "".join(
+        f"<li>{html.escape(name)}: {html.escape(why)}</li>" for name, why in bench.left_out.items()
+    )
+    return (
+        f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>{bench.label}</title>\n'
+        f"<style>{STYLE}</style>\n<h1>{html.escape(bench.label)} against the published runs</h1>\n"
+        f"<p><b>{html.escape(summary)}</b></p>\n"
+        "<p>All algorithms start from the same points and see the same noise. In the curves, bands "
+        "(the new algorithm) and bars at the end (the others) are 95 % intervals of the mean over the "
+        f'seeds. <a href="bench.csv">All comparisons as CSV</a>.</p>\n{"".join(parts)}'
+        f"<h2>All comparisons</h2>\n<p>{html.escape(caption)}</p>\n"
+        f"{tests.to_html(index=False, border=0)}\n"
+        + (f"<h2>Left out</h2>\n<ul>{left_out}</ul>\n" if left_out else "")
+        + "</html>\n"
+    )

@@ -1,0 +1,102 @@
+"""``replibo bench``, as a student calls it."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from replibo.run import traces
+
+from .conftest import ROOT, Project
+from .test_readme import blocks
+
+
+@pytest.fixture(scope="module")
+def mine(project: Project) -> Path:
+    """README's example in a file outside of the project."""
+    path = project.path.parent / "mine.py"
+    path.write_text(blocks("python")[0], encoding="utf-8")
+    return path
+
+
+def test_a_new_algorithm_is_laid_over_the_published_runs(project: Project, mine: Path) -> None:
+    arguments = (
+        "--papers",
+        "go_ucb",
+        "lb_gp_ucb",
+        "--problems",
+        "f1",
+        "berkenkamp",
+        "--seeds",
+        "0-4",
+    )
+    command = ("bench", f"{mine}:EpsilonGreedy", *arguments, "--set", "epsilon=0.1")
+    done = project.replibo(*command, "--cores", "2")
+    assert "EpsilonGreedy: keeps the contract" in done.stdout
+    assert "10 runs, 1,365 queries on 2 problems" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 100
+    folder = project.path / "results/paper@bench_epsilon_greedy"
+    with (folder / "bench.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    against = {row["against"] for row in rows if row["paper"] == "go_ucb"}
+    assert against == {"GO-UCB", "GP-EI", "GP-PI", "GP-UCB", "Random search"}
+    assert {row["n"] for row in rows} == {"5"}
+    assert {row["queries"] for row in rows if row["paper"] == "go_ucb"} == {"20"}
+    for row in rows:
+        assert 0 <= float(row["p"]) <= float(row["p (Holm)"]) <= 1
+        assert float(row["low"]) <= float(row["difference"]) <= float(row["high"])
+    page = (folder / "bench.html").read_text(encoding="utf-8")
+    assert page.count('src="data:image/png;base64,') == 2
+    assert "bench.csv" in page and "Ranks" in page
+    # only the new algorithm was run, with its setting, from the published initial points
+    (path,) = folder.glob("go_ucb/*/*/seeds_0-4.parquet")
+    content = traces.read(path)
+    found = traces.read_metadata(content)
+    assert found["algorithm"] == "new_epsilon_greedy"
+    assert found["identity"]["algorithm_parameters"] == {"epsilon": 0.1}
+    assert len(list(folder.rglob("seeds_*.parquet"))) == 2
+    # another file: run anew
+    mine.write_text(mine.read_text().replace("0.05 *", "0.06 *"), encoding="utf-8")
+    project.replibo(*command)
+    changed = traces.read(path)
+    assert traces.read_metadata(changed)["identity"]["code"] != found["identity"]["code"]
+    start = content["phase"].combine_chunks().to_pandas() == "initial"
+    x, y = (np.array(table["y"].to_pylist()) for table in (content, changed))
+    assert np.array_equal(x[start], y[start]) and not np.array_equal(x, y)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["{mine}:Epsilon"], "must have a class called 'Epsilon'"),
+        (["no_such.py:Mine"], "type: no_such.py: not found"),
+        (["{mine}:EpsilonGreedy", "--problems", "berkenkam"], "did you mean berkenkamp"),
+        (["{mine}:EpsilonGreedy", "--papers", "no"], "no paper is called 'no'"),
+        (["{mine}:EpsilonGreedy", "--papers", "bbo"], "no problem is left (n_100: trains networks"),
+        (["{mine}:EpsilonGreedy", "--set", "epsilon"], "--set: must be NAME=VALUE, got 'epsilon'"),
+        (["{mine}:EpsilonGreedy", "--set", "eps=1"], "eps"),
+        (["{broken}:Broken"], "type: "),
+        (["{drawing}:EpsilonGreedy"], "calls numpy.random.default_rng() without a seed"),
+    ],
+)
+def test_what_bench_says_to_bad_input(
+    project: Project, mine: Path, arguments: list[str], said: str
+) -> None:
+    broken = mine.with_name("broken.py")
+    broken.write_text("import no_such_module\n")
+    drawing = mine.with_name("drawing.py")
+    text = mine.read_text().replace(
+        "self.streams.algorithm_at(len(history))", "np.random.default_rng()"
+    )
+    drawing.write_text(text)
+    files = {"mine": mine, "broken": broken, "drawing": drawing}
+    done = project.replibo("bench", *(word.format(**files) for word in arguments), check=False)
+    assert done.returncode == 2 and said in done.stderr
+    assert done.stderr.count("\n") == 1 and not done.stdout
+
+
+def test_the_readme_names_the_command() -> None:
+    assert "replibo bench mine.py:EpsilonGreedy" in (ROOT / "README.md").read_text(encoding="utf-8")
