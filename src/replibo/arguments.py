@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
+import math
 import os
 from pathlib import Path
 from typing import Any, NoReturn
@@ -92,6 +93,18 @@ def parser() -> argparse.ArgumentParser:
         "runs", nargs="*", metavar="PROBLEM[/ALGORITHM]", help="all where none is named: hours"
     )
     sub.add_argument("--seed", type=int, help="the smallest published one where none is given")
+    sub.add_argument(
+        "--adopt",
+        action="store_true",
+        help="only what other code made: where every bit is equal, count it as of today's code",
+    )
+    sub.add_argument(
+        "--longest",
+        type=float,
+        default=math.inf,
+        metavar="SECONDS",
+        help="skip what took more CPU seconds a run",
+    )
 
     sub = command(
         "fetch",

@@ -138,7 +138,15 @@ def _run(options: argparse.Namespace) -> None:
 def _recompute(options: argparse.Namespace) -> None:
     from replibo.results import recompute
 
-    for line in recompute.recompute(_load(options), options.paper, options.runs, options.seed):
+    lines = recompute.recompute(
+        _load(options),
+        options.paper,
+        options.runs,
+        options.seed,
+        adopt=options.adopt,
+        longest=options.longest,
+    )
+    for line in lines:
         _print(line)
 
 

@@ -14,7 +14,7 @@ from replibo.config.models import Config
 from replibo.errors import RepliboError
 from replibo.results import publish, recompute
 from replibo.run import block, build, loop, pairs, traces
-from replibo.run.identity import run_identity
+from replibo.run.identity import identity_digest, run_identity
 from replibo.run.published import PublishedRuns, pairs_of, written
 
 
@@ -96,6 +96,54 @@ def test_a_last_bit_is_seen(code: str, said: str, config: Config) -> None:
         assert block.machine() in why[0]
     line, _ = recompute.recompute(config, "go_ucb", seed=3)
     assert "8 of 8" in line
+
+
+def of_other_code(config: Config, **settings: object) -> dict[str, PublishedRuns]:
+    """The published runs, said to be of other code and of today's settings, but for ``settings``."""
+    (own,) = pairs_of(pairs.published_metadata("go_ucb")).values()
+    today = run_identity(config.paper("go_ucb"), "paper", "f1", "random_search")
+    before = {**today, "horizon": own.horizon, "code": "older", **settings}
+    return {"f1/random_search": dataclasses.replace(own, identity=identity_digest(before))}
+
+
+def adoption(config: Config, **options: float) -> tuple[list[str], PublishedRuns]:
+    lines = list(recompute.recompute(config, "go_ucb", adopt=True, **options))
+    return lines, pairs_of(pairs.published_metadata("go_ucb"))["f1/random_search"]
+
+
+def test_equal_runs_of_other_code_are_adopted(config: Config) -> None:
+    table = publish.read("go_ucb", [("f1", "random_search")])
+    write(table, **written(of_other_code(config)))
+    lines, own = adoption(config)
+    assert lines[0] == "go_ucb: 0 of 1 published pairs count as of today's code."
+    assert "seed 3: 8 of 8 values of f equal, adopted" in lines[1]
+    assert lines[-1] == "go_ucb: 1 of 1 published pairs count as of today's code."
+    today = run_identity(config.paper("go_ucb"), "paper", "f1", "random_search")
+    assert (own.code, own.adopted[:7]) == (today["code"], "seed 3 ")
+    assert own.identity == identity_digest({**today, "horizon": 8})
+    assert publish.read("go_ucb", [("f1", "random_search")])["f"].equals(table["f"])
+    assert not any("values" in line for line in adoption(config)[0])  # nothing is left to adopt
+
+
+def test_one_changed_bit_is_not_adopted(config: Config) -> None:
+    table = publish.read("go_ucb", [("f1", "random_search")])
+    f = table["f"].to_numpy().copy()
+    f[5] = np.nextafter(f[5], 2)
+    table = table.set_column(table.column_names.index("f"), "f", pa.array(f))
+    write(table, **written(of_other_code(config)))
+    lines, own = adoption(config)
+    assert "5 of 8 values of f equal" in lines[1] and "0 of 1" in lines[-1]
+    assert (own.code, own.adopted) == ("older", "")
+
+
+def test_other_settings_and_long_runs_are_not_tried(config: Config) -> None:
+    table = publish.read("go_ucb", [("f1", "random_search")])
+    write(table, **written(of_other_code(config, initial_points=6)))
+    assert len(adoption(config)[0]) == 3
+    timings = {"f1/random_search": {"runs": 2, "queries": 16, "cpu_seconds": 8.0}}
+    write(table, **written(of_other_code(config)), timings=timings)
+    assert len(adoption(config, longest=3.9)[0]) == 3
+    assert len(adoption(config, longest=4.1)[0]) == 4
 
 
 @pytest.mark.parametrize(

@@ -229,6 +229,7 @@ class _Merged:
             changed_config=finished.is_changed(
                 self.metadata["paper"], self.metadata["scale"], one.taken.identity
             ),
+            adopted=one.before.adopted if one.joins and one.before else "",
             **origin,
         )
 

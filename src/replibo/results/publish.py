@@ -145,17 +145,30 @@ def write(
         for name, content in contents.items()
     }
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(parts.items())}
-    summary = {**metadata, "files": digests}
-    summary["checksum"] = checksum(summary)
-    parts[paths.METADATA] = (json.dumps(summary, indent=1) + "\n").encode()
-    if (size := len(parts[paths.METADATA])) > MAXIMAL_BYTES:
-        raise RepliboError(
-            f"{folder / paths.METADATA}: must have at most {MAXIMAL_BYTES} bytes, got {size}"
-        )
+    parts[paths.METADATA] = _metadata(folder / paths.METADATA, {**metadata, "files": digests})
     with files.written_whole(folder, folder=True) as temporary:
         temporary.mkdir()
         for name, content in parts.items():
             (temporary / name).write_bytes(content)
+
+
+def write_metadata(path: Path, metadata: dict[str, Any]) -> None:
+    """Write changed metadata in place of those before; the files that they list stay.
+
+    Raises:
+        RepliboError: they are too large.
+    """
+    content = _metadata(path, metadata)
+    with files.written_whole(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def _metadata(path: Path, metadata: dict[str, Any]) -> bytes:
+    """The content of a file of metadata, with its checksum."""
+    content = (json.dumps(metadata | {"checksum": checksum(metadata)}, indent=1) + "\n").encode()
+    if len(content) > MAXIMAL_BYTES:
+        raise RepliboError(f"{path}: must have at most {MAXIMAL_BYTES} bytes, got {len(content)}")
+    return content
 
 
 def rows(paper: str, wanted: Collection[Pair], metadata: dict[str, Any]) -> list[pa.Table]:

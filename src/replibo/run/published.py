@@ -23,6 +23,8 @@ class PublishedRuns:
         best_at: x is kept for the best queries up to each of these rounds.
         changed_config: whether the settings are others than the config's.
         versions, machine, commit: of libraries, machines and code; all that there were.
+        adopted: the seed that ``code`` made again to the last bit, and its commit, if other code made
+            the runs; else empty.
     """
 
     runs: int
@@ -36,6 +38,7 @@ class PublishedRuns:
     versions: tuple[dict[str, str], ...]
     machine: tuple[str, ...]
     commit: tuple[str, ...]
+    adopted: str = ""
 
     @property
     def size(self) -> int:
@@ -75,6 +78,8 @@ def written(found: Mapping[str, PublishedRuns]) -> dict[str, Any]:
             **{n: [everything[n].index(value) for value in getattr(own, n)] for n in ORIGIN},
         }
         del pairs[key]["runs"], pairs[key]["queries"]  # the timings say them
+        if not own.adopted:
+            del pairs[key]["adopted"]
     return {"pairs": pairs, **everything}
 
 

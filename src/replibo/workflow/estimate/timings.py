@@ -124,6 +124,7 @@ def timings(metadata: Mapping[str, Any], origin: str, here: bool) -> dict[str, T
     for key, entry in metadata.get("timings", {}).items():
         runs, jobs = entry["runs"], entry["jobs"]
         queries = entry["queries"] // runs
+        pair = metadata.get("pairs", {}).get(key, {})
         profile = None
         if bins := entry.get("profile"):
             first = tuple(int(name) for name in bins)
@@ -138,7 +139,8 @@ def timings(metadata: Mapping[str, Any], origin: str, here: bool) -> dict[str, T
             start_seconds=entry["import_seconds"] / jobs,
             peak_mb=entry["peak_mb"],
             profile=profile,
-            code=metadata.get("pairs", {}).get(key, {}).get("code", ""),
+            # adopted runs are today's, but their times are those of the code that made them
+            code="" if pair.get("adopted") else pair.get("code", ""),
         )
     return found
 
