@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 LOOKS: dict[Word, tuple[str, str, str]] = {
     "holds": ("H", COLORS["blue"], "white"),
-    "holds in part": ("P", COLORS["sky_blue"], "black"),
-    "open": ("o", "#D9D9D9", "black"),
-    "does not hold": ("N", COLORS["vermillion"], "white"),
+    "holds with exceptions": ("E", COLORS["sky_blue"], "black"),
+    "mixed": ("M", COLORS["brown"], "white"),
+    "fails": ("F", COLORS["vermillion"], "white"),
+    "undecided": ("u", "#D9D9D9", "black"),
     "not run": ("–", "#F6F6F6", "0.35"),
 }
 """For each verdict its letter, the colour of the cell, and that of the letter."""
@@ -39,8 +40,8 @@ MARK = "H'  with an apostrophe: smaller runs than the paper's, or stand-in data"
 CAPTION = (
     "The verdict on each claim (down) in each reading of its paper (across, by where the reading comes "
     "from), and in controls, which are no readings and not counted. An apostrophe: smaller runs than the "
-    "paper's, or stand-in data. No cell: the claim has no such reading. At the right: all readings "
-    "together, and in how many of those that were run the claim holds."
+    "paper's, or stand-in data. No cell: the claim has no such reading. At the right: the label over all "
+    "readings, and in how many of those that were run the claim holds, with or without exceptions."
 )
 
 

@@ -17,22 +17,20 @@ Costs = Mapping[tuple[str, str], str]
 
 COLUMNS = (
     *("claim", "paper", "where", "statement", "reading", "source", "replaces", "verdict"),
-    *("paper's value", "ours", "seeds", "decides", "missing runs cost", "all readings"),
+    *("paper's value", "ours", "seeds", "decides", "missing runs cost", "as printed"),
+    "all readings",
 )
 
 
 SHORT: Mapping[Overall, str] = {
-    "holds in every reading": "holds",
+    "holds": "holds",
+    "holds with exceptions": "exceptions",
+    "mixed": "mixed",
+    "fails": "fails",
+    "undecided": "undecided",
     "holds by construction": "weak",
-    "holds in part in every reading": "in part",
-    "holds in none": "in none",
-    "depends on the reading": "depends",
-    "open": "open",
-    "not run as printed": "others only",
-    "not run": "not run",
 }
-"""The overall verdicts beside a claim's name and what it is about, on one line; others only: of its
-readings the printed one was not run; weak: it holds and could hardly fail."""
+"""The labels beside a claim's name and what it is about, on one line."""
 
 
 def rows(found: Sequence[Verdict], costs: Costs) -> Iterator[tuple[object, ...]]:
@@ -46,17 +44,20 @@ def rows(found: Sequence[Verdict], costs: Costs) -> Iterator[tuple[object, ...]]
                 "yes" if own in verdict.deciding else "",
                 costs.get((verdict.name, own.name), ""),
                 verdict.headline,
+                verdict.summary,
             )
 
 
 def table(found: Sequence[Verdict], costs: Costs) -> Table:
     """A row for each claim and reading, its controls after them."""
     caption = (
-        "The papers' claims, and what our runs say in each reading. A claim holds where every comparison "
-        "supports it, holds in part where some do, does not hold where none does and one contradicts it, "
-        "and is open where none does either; 'reduced': in what the runs are smaller than the paper's. "
-        "Decides: the verdict is another one than as printed, and what the reading replaces is why. "
-        "Controls are no readings, and are not counted. P-values are Holm's within a claim and reading."
+        "The papers' claims, and what our runs say in each reading: holds, if every comparison supports "
+        "the claim; holds with exceptions, if three quarters do, or half and none contradicts it; fails, "
+        "if three quarters contradict it, or half and none supports it; mixed, if some support and some "
+        "contradict it; undecided otherwise, and if the runs are shorter than the paper's or use "
+        "stand-in data. 'Reduced': in what the runs are smaller than the paper's. Decides: the label is "
+        "another one than as printed. Controls are no readings, and are not counted. P-values are Holm's "
+        "within a claim and reading."
     )
     return Table.of(
         [dict(zip(COLUMNS, row, strict=True)) for row in rows(found, costs)],
@@ -70,12 +71,14 @@ def lines(found: Sequence[Verdict]) -> Iterator[str]:
     for paper in dict.fromkeys(verdict.paper for verdict in found):
         own = [verdict for verdict in found if verdict.paper == paper]
         said = [
-            f"{SHORT[v.overall]} {v.holding}/{len(v.judged)}" if v.judged else "not run"
+            f"{SHORT[v.headline]:<10} {SHORT[v.overall]} {v.holding}/{len(v.judged)}"
+            if v.judged
+            else "not run"
             for v in own
         ]
         width = max(len(verdict.name) for verdict in own)
         room = max(WIDTH - max(map(len, said)) - width - 4, 12)
-        yield f"{paper} (k/n: holds in k of n readings that were run; others only: not as printed)"
+        yield f"{paper} (as printed, then all readings; k/n: it holds in k of the n that were run)"
         for verdict, words in zip(own, said, strict=True):
             short = textwrap.shorten(verdict.claim.short, room, placeholder="…")
             yield f"  {verdict.name:<{width}} {short:<{room}} {words}"
@@ -88,7 +91,8 @@ def whole(verdict: Verdict, costs: Costs) -> Iterator[str]:
     yield from wrapped("", f"{claim.where}: {claim.statement}")
     yield from wrapped("", f"The paper's value: {claim.paper_value}.")
     yield from wrapped("", f"Rule: {claim.rule}")
-    yield from wrapped("", f"Verdict at scale {verdict.scale}: {verdict.headline}.")
+    yield from wrapped("", f"As printed, at scale {verdict.scale}: {verdict.headline}.")
+    yield from wrapped("", f"All readings: {verdict.summary}.")
     for own in verdict.readings:
         yield ""
         yield from _one(

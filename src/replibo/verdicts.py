@@ -2,26 +2,29 @@
 
 A claim (``config/claims/PAPER.yaml``) names a *measure*, a function of the paper's module which splits
 the claim into elementary comparisons and says of each whether the runs support it, contradict it or leave
-it open. From these to the verdict the rule is the same for all claims (`replibo.results.comparisons`).
+it open. From these to the label the rule is the same for all claims (`replibo.results.comparisons`).
 
 A *reading* is one defensible way to run or to measure what the paper says: it substitutes problems,
 algorithms or options, and the measure is made again. A *control* does the same, is no reading of the
-paper, and is never counted. From the verdicts of its readings a claim (`Verdict.overall`)
+paper, and is never counted. A reading is undecided, whatever its comparisons say, if its runs end before
+the paper's T or use stand-in data: it says so, and which label these runs alone would give.
 
-=============================== =====================================================================
-not run as printed              the reading `printed` was not run, others were
-holds in every reading          all that were run hold
-holds by construction           the same of a claim that could hardly fail (`Claim.weak`)
-holds in part in every reading  all that were run hold in part
-holds in none                   none of those that were run holds, even in part, and one at least does not
-depends on the reading          they differ; `Verdict.deciding` names those that are not as printed
-open                            all that were run are open
-not run                         none was run
-=============================== =====================================================================
+The headline of a claim is its label as printed. Over the K readings that were run, S hold or hold with
+exceptions, C fail and M are mixed. The first line that applies is the claim's label over all readings
+(`Verdict.overall`):
 
-A verdict of runs that are smaller than those behind the paper's statement, or on stand-in data, has the
-same words, followed by what is reduced. *Replicated* is said only of a claim that holds as printed in
-runs of the paper's own size on its own data.
+====================== ==============================================================================
+undecided              K = 0
+holds                  all hold
+holds with exceptions  S ≥ ¾ K, or C = M = 0 and S ≥ ½ K
+fails                  C ≥ ¾ K, or S = M = 0 and C ≥ ½ K
+mixed                  M ≥ 1, or S ≥ 1 and C ≥ 1
+undecided              otherwise
+====================== ==============================================================================
+
+A claim that could hardly fail (`Claim.weak`) is no success: in place of "holds" or "holds with
+exceptions" it *holds by construction*. *Replicated* is said only of a claim that holds as printed in runs
+of the paper's own size on its own data.
 """
 
 from __future__ import annotations
@@ -38,27 +41,14 @@ from replibo.config.claims import PRINTED, Claim, Source, load
 from replibo.config.models import Config, Pair, PaperEntry
 from replibo.errors import RepliboError
 from replibo.papers import lookup
-from replibo.results.comparisons import Comparison, MissingRunsError, Word, judge
+from replibo.results.comparisons import Comparison, Label, MissingRunsError, Word, counts, judge
 from replibo.results.runs import Runs, read
 from replibo.run import pairs
 
 Overall = Literal[
-    "holds in every reading",
-    "holds by construction",
-    "holds in part in every reading",
-    "holds in none",
-    "depends on the reading",
-    "open",
-    "not run as printed",
-    "not run",
+    "holds", "holds with exceptions", "mixed", "fails", "undecided", "holds by construction"
 ]
-
-UNANIMOUS: Mapping[Word, Overall] = {
-    "holds": "holds in every reading",
-    "holds in part": "holds in part in every reading",
-    "does not hold": "holds in none",
-    "open": "open",
-}
+"""The label of a claim."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +60,9 @@ class Judgement:
         source: where a reading comes from; None of a control.
         changes: what it substitutes, in words; empty as printed.
         word: the verdict.
-        reduced: in what the runs are smaller than those behind the paper's statement; empty where they
-            are not.
+        reduced: in what the runs are smaller than those behind the paper's statement; empty if they are
+            not.
+        short: what of that leaves the reading undecided; empty if nothing does.
         comparisons: outcome and numbers, one for each elementary comparison.
         reason: why there is no verdict; empty where there is one.
         missing: the problems and algorithms whose runs are missing.
@@ -83,6 +74,7 @@ class Judgement:
     changes: str
     word: Word
     reduced: str = ""
+    short: str = ""
     comparisons: tuple[Comparison, ...] = ()
     reason: str = ""
     missing: tuple[Pair, ...] = ()
@@ -90,8 +82,20 @@ class Judgement:
 
     @property
     def verdict(self) -> str:
-        """The word, and what is reduced."""
-        return f"{self.word} (reduced: {self.reduced})" if self.reduced else self.word
+        """``mixed (for 2, against 1, of 6; reduced: 5 of 10 seeds)``: the word and the counts."""
+        if self.word == "not run":
+            return self.word
+        s, c, k = counts(self.comparisons)
+        said = []
+        if self.short:
+            said.append(f"these runs alone: {judge(self.comparisons)}")
+        elif self.word == "undecided" and s != c:
+            said.append(f"leans {'for' if s > c else 'against'}")
+        if k > 1:
+            said.append(f"for {s}, against {c}, of {k}")
+        if self.reduced:
+            said.append(f"reduced: {self.reduced}")
+        return f"{self.word} ({'; '.join(said)})" if said else self.word
 
     @property
     def ours(self) -> tuple[str, ...]:
@@ -128,28 +132,39 @@ class Verdict:
         return tuple(own for own in self.readings if own.word != "not run")
 
     @property
+    def headline(self) -> Overall:
+        """The label as printed; undecided if that reading was not run."""
+        word = self.printed.word
+        return self._unless_weak("undecided" if word == "not run" else word)
+
+    @property
     def overall(self) -> Overall:
-        """The verdict of all readings, by the table of this module."""
-        words = {own.word for own in self.judged}
-        if not words:
-            return "not run"
-        if self.printed.word == "not run":
-            return "not run as printed"
-        if words == {"holds"} and self.claim.weak:
-            return "holds by construction"
-        if len(words) == 1:
-            return UNANIMOUS[words.pop()]
-        return "holds in none" if words <= {"does not hold", "open"} else "depends on the reading"
+        """The label over all readings, by the table of this module."""
+        words = [own.word for own in self.judged]
+        K, C, M = len(words), words.count("fails"), words.count("mixed")
+        S = self.holding
+        if K == 0:
+            return "undecided"
+        if words.count("holds") == K:
+            return self._unless_weak("holds")
+        if 4 * S >= 3 * K or (C == M == 0 and 2 * S >= K):
+            return self._unless_weak("holds with exceptions")
+        if 4 * C >= 3 * K or (S == M == 0 and 2 * C >= K):
+            return "fails"
+        return "mixed" if M or (S and C) else "undecided"
+
+    def _unless_weak(self, label: Label) -> Overall:
+        return "holds by construction" if self.claim.weak and label in HOLDING else label
 
     @property
     def holding(self) -> int:
-        """In how many readings it holds; of `judged`."""
-        return sum(own.word == "holds" for own in self.judged)
+        """In how many of `judged` it holds, with or without exceptions."""
+        return sum(own.word in HOLDING for own in self.judged)
 
     @property
     def deciding(self) -> tuple[Judgement, ...]:
-        """The readings whose verdict is another one than as printed. Each differs from the printed one
-        by one choice, which decides then."""
+        """The readings with another label than as printed. Each differs from the printed one by one
+        choice."""
         if self.printed.word == "not run":
             return ()
         return tuple(own for own in self.judged if own.word != self.printed.word)
@@ -157,26 +172,29 @@ class Verdict:
     @property
     def replicated(self) -> bool:
         """Whether it holds as printed, in runs of the paper's size on its own data, and could fail."""
-        return self.printed.word == "holds" and not (self.printed.reduced or self.claim.weak)
+        return self.headline == "holds" and not self.printed.reduced
 
     @property
-    def headline(self) -> str:
-        """``depends on the reading (holds in 1 of 3 run, 2 not run): holds as printed; does not hold as
-        standardised``."""
+    def summary(self) -> str:
+        """All readings in one line: ``mixed (holds in 2 of 4 readings run, 1 not run): holds as printed,
+        stock; fails as code``."""
         n, total = len(self.judged), len(self.readings)
-        count = f"holds in {self.holding} of {n} run" + (f", {total - n} not run" * (n < total))
-        if self.overall == "not run":
-            return "not run"
+        count = f"holds in {self.holding} of {n} readings run" + (
+            f", {total - n} not run" * (n < total)
+        )
         if self.claim.weak:
             count += f"; weak: {self.claim.weak}"
-        if self.overall not in ("depends on the reading", "not run as printed"):
-            return f"{self.overall} ({count})"
         by_word: dict[str, list[str]] = {}
         for own in self.judged:
             by_word.setdefault(own.word, []).append(own.name)
+        if len(by_word) < 2:
+            return f"{self.overall} ({count})"
         said = [f"{word} as {', '.join(names)}" for word, names in by_word.items()]
         return f"{self.overall} ({count}): {'; '.join(said)}"
 
+
+HOLDING = ("holds", "holds with exceptions")
+"""The labels that count as holding."""
 
 _JSON = TypeAdapter(list[Verdict])
 
@@ -235,12 +253,15 @@ def _judged(
     except MissingRunsError as error:
         return Judgement(label, source, variation.changes, "not run", reason=str(error))
     seeds = {problem: _common_seeds(own, seen, problem) for problem in claim.problems}
+    reasons = reductions(claim, seen, seeds)
+    short = ", ".join(reason for reason in reasons if reason.startswith("T =") or "data" in reason)
     return Judgement(
         label,
         source,
         variation.changes,
-        judge(comparisons),
-        reduced(claim, seen, seeds),
+        "undecided" if short else judge(comparisons),
+        ", ".join(reasons),
+        short,
         tuple(comparisons),
         seeds=min(seeds.values()),
     )
@@ -261,10 +282,10 @@ def _common_seeds(claim: Claim, runs: Runs, problem: str) -> int:
     return len(runs.f_of_common_seeds(problem, [*claim.algorithms, *baselines])[0])
 
 
-def reduced(claim: Claim, runs: Runs, seeds: Mapping[str, int]) -> str:
-    """Why the runs are less than those behind the paper's statement, e.g. ``quick scale, 3 of 20 seeds,
-    stand-in data``; empty if they are not. The claim's own numbers count, not the config's, which
-    anybody may change."""
+def reductions(claim: Claim, runs: Runs, seeds: Mapping[str, int]) -> list[str]:
+    """In what the runs are less than those behind the paper's statement, e.g. ``quick scale``, ``3 of 20
+    seeds``, ``stand-in data``. The claim's own numbers count, not the config's, which anybody may
+    change."""
     reasons = [] if runs.scale.partition("@")[0] == "paper" else [f"{runs.scale} scale"]
     for problem in claim.problems:
         full = claim.seeds if isinstance(claim.seeds, int) else claim.seeds[problem]
@@ -276,7 +297,7 @@ def reduced(claim: Claim, runs: Runs, seeds: Mapping[str, int]) -> str:
             reasons.append("stand-in data")
     if runs.metadata.get("changed_config"):
         reasons.append("a changed config")
-    return ", ".join(dict.fromkeys(reasons))
+    return list(dict.fromkeys(reasons))
 
 
 def judge_all(

@@ -1057,7 +1057,7 @@ def test_the_claims_of_the_config(root: Path) -> None:
             return {"length_scale": (0.005 if name == "lb_gp_ucb_a025" else 9.0) * 1.001**seed}
         return {"length_scale": (0.03 if name == "mle" else 0.04) * 1.001**seed}
 
-    assert words(made_runs(against, far, times)) == dict.fromkeys(found, "does not hold")
+    assert words(made_runs(against, far, times)) == dict.fromkeys(found, "fails")
     # and with no runs of LB-GP-UCB at all, none can be judged
     made = made_runs({"agnp": {"mle": falling(0.1)}})
     assert words(made) == dict.fromkeys(found, "not run")

@@ -60,7 +60,7 @@ def test_a_reading_is_judged_though_others_were_not_run(project: Project) -> Non
     verdicts = {line.split(",")[0]: line for line in done.stdout.splitlines()}
     assert len(verdicts) > 1
     assert "no runs of gp_ei_stock on f1" in done.stdout
-    assert "(reduced: quick scale, 2 of 100 seeds" in done.stdout
+    assert "reduced: quick scale, 2 of 100 seeds" in done.stdout
 
 
 @pytest.mark.parametrize(

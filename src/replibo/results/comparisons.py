@@ -1,20 +1,25 @@
-"""What a claim's measure finds: elementary comparisons, and the rules from these to a verdict.
+"""What a claim's measure finds: elementary comparisons, and the rule from these to a label.
 
 **From p-values to outcomes**, the same for all papers (`decided`): each test of a claim is one-sided, and
 is made in both directions. The p-values of a claim's tests, and by themselves those of their opposites,
 are Holm's (1979), so that the chance of a wrong outcome among the claim's comparisons is at most the
-level. Two criteria are the papers' own and stand as printed: NeuralBO's Table 2 has the correction of its
-caption, and GO-UCB's error bars overlap or do not. Nothing is corrected across claims or readings.
+level in each direction. Two criteria are the papers' own and stand as printed: NeuralBO's Table 2 has the
+correction of its caption, and GO-UCB's error bars overlap or do not. Nothing is corrected across claims
+or readings.
 
-**From outcomes to a verdict** (`judge`), in one vocabulary for runs of any size:
+**From outcomes to a label** (`label_of_counts`), in one vocabulary for runs of any size: of k comparisons
+s are supported and c contradicted. The first line that applies:
 
-=================== =================================================================================
-holds               every comparison is supported
-holds in part       some are supported, others contradicted or left open
-does not hold       none is supported and at least one is contradicted
-open                none is supported and none is contradicted
-not run             runs that the claim needs are missing
-=================== =================================================================================
+====================== ==============================================================================
+undecided              k = 0
+holds                  s = k
+holds with exceptions  s ≥ ¾ k, or c = 0 and s ≥ ½ k; the others are the exceptions
+fails                  c ≥ ¾ k, or s = 0 and c ≥ ½ k
+mixed                  s ≥ 1 and c ≥ 1
+undecided              otherwise; it leans for the claim if s > c, against it if c > s
+====================== ==============================================================================
+
+A reading whose runs are missing is *not run*.
 """
 
 from __future__ import annotations
@@ -31,7 +36,10 @@ from replibo.results.tables import p_value
 Outcome = Literal["supported", "contradicted", "open", "left out"]
 """What a comparison shows; it is left out, and said to be, where there is nothing to compare."""
 
-Word = Literal["holds", "holds in part", "does not hold", "open", "not run"]
+Label = Literal["holds", "holds with exceptions", "mixed", "fails", "undecided"]
+"""What the comparisons say together."""
+
+Word = Literal["holds", "holds with exceptions", "mixed", "fails", "undecided", "not run"]
 """The verdict on a claim in one reading."""
 
 LEVEL = 0.05
@@ -86,11 +94,27 @@ def _decided(test: Undecided, p: float, reverse: float, level: float) -> Compari
     return Comparison("supported" if p < level else "open", f"{test.ours}, p {p_value(p)}")
 
 
-def judge(comparisons: Sequence[Comparison]) -> Word:
-    """The verdict of the rule above; what was left out does not count."""
-    outcomes = {comparison.outcome for comparison in comparisons} - {"left out"}
-    if outcomes == {"supported"}:
+def counts(comparisons: Sequence[Comparison]) -> tuple[int, int, int]:
+    """How many comparisons are supported, contradicted, and there at all; what was left out does not
+    count."""
+    outcomes = [comparison.outcome for comparison in comparisons]
+    k = len(outcomes) - outcomes.count("left out")
+    return outcomes.count("supported"), outcomes.count("contradicted"), k
+
+
+def label_of_counts(s: int, c: int, k: int) -> Label:
+    """The label by the table above: ``s`` supported and ``c`` contradicted of ``k``."""
+    if k == 0:
+        return "undecided"
+    if s == k:
         return "holds"
-    if "supported" in outcomes:
-        return "holds in part"
-    return "does not hold" if "contradicted" in outcomes else "open"
+    if 4 * s >= 3 * k or (c == 0 and 2 * s >= k):
+        return "holds with exceptions"
+    if 4 * c >= 3 * k or (s == 0 and 2 * c >= k):
+        return "fails"
+    return "mixed" if s and c else "undecided"
+
+
+def judge(comparisons: Sequence[Comparison]) -> Label:
+    """The label of a claim's comparisons."""
+    return label_of_counts(*counts(comparisons))

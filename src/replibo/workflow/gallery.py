@@ -63,38 +63,37 @@ def with_verdicts(page: str, table: str, name: str = "README.md") -> str:
 
 
 def verdict_table(found: Sequence[Verdict]) -> str:
-    """The verdicts on the claims of one paper, as Markdown: all readings, and the numbers as printed."""
+    """The verdicts on the claims of one paper, as Markdown: as printed, over all readings, and the
+    numbers as printed."""
     rows = []
     for v in found:
         claim, readings = v.claim, v.readings
         own = [f"{one.name} ({one.source}): {one.verdict}" for one in readings]
         own += [f"*{one.name} (control): {one.verdict}*" for one in v.controls]
-        count = f" ({v.holding} of {len(v.judged)} run)" if v.judged else ""
+        count = f" (holds in {v.holding} of {len(v.judged)} run)" if v.judged else ""
         statement = f"`{v.name}`<br>{claim.where}<br>{claim.statement}"
+        labels = f"**{v.headline}**<br>all readings: {v.overall}{count}"
         ours = "<br>".join(v.printed.ours)
-        rows.append((statement, claim.paper_value, f"{v.overall}{count}", "<br>".join(own), ours))
-    names = (
-        "claim",
-        "paper",
-        "holds in k of n readings",
-        "readings and controls",
-        "ours, as printed",
-    )
+        rows.append((statement, claim.paper_value, labels, "<br>".join(own), ours))
+    names = ("claim", "paper", "as printed", "readings and controls", "ours, as printed")
     return _markdown(rows, names)
 
 
 def summary(found: Sequence[Verdict]) -> str:
-    """How many claims of each paper have which verdict in their readings, and how many are replicated,
-    as Markdown."""
+    """How many claims of each paper have which label, as printed and over all readings, and how many are
+    replicated, as Markdown."""
     words = get_args(verdicts.Overall)
     rows = []
     for paper in dict.fromkeys(v.paper for v in found):
         own = [v for v in found if v.paper == paper]
-        counts = Counter(v.overall for v in own)
-        replicated = sum(v.replicated for v in own)
-        cells = (str(count or "") for count in (*(counts[word] for word in words), replicated))
-        rows.append((f"[{paper}](docs/results/{paper}.md)", str(len(own)), *cells))
-    return _markdown(rows, ("paper", "claims", *words, "replicated"))
+        for title, labels, last in (
+            ("as printed", [v.headline for v in own], sum(v.replicated for v in own)),
+            ("all readings", [v.overall for v in own], 0),
+        ):
+            counts = Counter(labels)
+            cells = (str(count or "") for count in (*(counts[word] for word in words), last))
+            rows.append((f"[{paper}](docs/results/{paper}.md)", str(len(own)), title, *cells))
+    return _markdown(rows, ("paper", "claims", "judged", *words, "replicated"))
 
 
 def _markdown(rows: Sequence[Sequence[str]], names: Sequence[str]) -> str:

@@ -26,16 +26,12 @@ from replibo.workflow import targets
 from replibo.workflow.targets import OutputKind
 
 KINDS = {
-    "holds in every reading": "holds",
-    "holds by construction": "none",
     "holds": "holds",
-    "holds in part in every reading": "part",
-    "holds in part": "part",
-    "depends on the reading": "depends",
-    "holds in none": "not",
-    "does not hold": "not",
-    "open": "open",
-    "not run as printed": "none",
+    "holds with exceptions": "part",
+    "mixed": "depends",
+    "fails": "not",
+    "undecided": "open",
+    "holds by construction": "none",
     "not run": "none",
 }
 """The colour's class for each verdict, in the order of the counts."""
@@ -95,7 +91,7 @@ def write(config: Config, scale: str, index: Path) -> None:
         _paper(config, scale, name, rows, folder) for name in targets.papers_at(config, scale)
     ]
     found = [claim for paper in papers for claim in paper["claims"]]
-    counted = Counter(claim["overall"] for claim in found)
+    counted = Counter(claim["headline"] for claim in found)
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE), autoescape=True, undefined=jinja2.StrictUndefined
     )
@@ -248,8 +244,9 @@ def _claim(
         "where": claim.where,
         "paper_value": claim.paper_value,
         "rule": claim.rule,
+        "headline": rows[0]["as printed"],
         "overall": overall,
-        "headline": rest.replace("): ", "; ").removesuffix(")"),
+        "summary": rest.replace("): ", "; ").removesuffix(")"),
         "readings": [own for own in judged if own["source"] != "control"],
         "controls": [own for own in judged if own["source"] == "control"],
         "figure": figure

@@ -13,15 +13,20 @@ from replibo.workflow import page, terminal
 
 def text(scale: str) -> str:
     """How many claims of each paper have which verdict, where all of it lies, and the next step."""
-    counts: dict[str, Counter[str]] = {}
+    printed: dict[str, Counter[str]] = {}
+    overall: dict[str, Counter[str]] = {}
     for rows in page.verdict_rows(scale).values():
-        overall = rows[0]["all readings"].partition(" (")[0]
-        counts.setdefault(rows[0]["paper"], Counter())[overall] += 1
-    words = [word for word in page.KINDS if any(own[word] for own in counts.values())]
-    table = [(word, *(str(own[word] or "") for own in counts.values())) for word in words]
+        paper, all_readings = rows[0]["paper"], rows[0]["all readings"]
+        printed.setdefault(paper, Counter())[rows[0]["as printed"]] += 1
+        overall.setdefault(paper, Counter())[all_readings.partition(" (")[0]] += 1
+    table = [
+        (word, *(f"{printed[paper][word]} / {overall[paper][word]}" for paper in printed))
+        for word in page.KINDS
+        if any(own[word] for own in (*printed.values(), *overall.values()))
+    ]
     lines = [
-        f"Verdicts at scale {scale}:",
-        terminal.table(("claims", *counts), table, tuple(counts)),
+        f"Claims at scale {scale}, as printed / over all readings:",
+        terminal.table(("label", *printed), table, tuple(printed)),
         "",
         f"each claim:  replibo claims --scale {scale}, or results/{scale}/verdicts.md",
         f"figures:     figures/{scale}, each with its caption beside it",

@@ -1,8 +1,4 @@
-"""The measures of NeuralBO's claims about its synthetic study (``config/claims/``).
-
-A claim has many cells. The verdict only asks which outcomes there are, so that the cells of one outcome
-are one comparison, which counts and names them.
-"""
+"""The measures of NeuralBO's claims about its synthetic study (``config/claims/``)."""
 
 from __future__ import annotations
 
@@ -22,27 +18,13 @@ from replibo.results.intervals import student_interval
 from replibo.results.runs import Runs
 from replibo.results.tables import p_value
 
-OUTCOMES: tuple[Outcome, ...] = ("supported", "contradicted", "open")
+Cells = list[tuple[Outcome, str, str]]
+"""Of each cell the outcome, the problem's label, and what is said of it."""
 
 
-def _counted(cells: Sequence[tuple[Outcome, str, str]]) -> list[Comparison]:
-    """One comparison for each outcome: ``4 of 6 cells supported: Ackley, 10-D: …``.
-
-    Args:
-        cells: outcome, the problem's label, and what is said of the cell.
-    """
-    comparisons = []
-    for word in OUTCOMES:
-        found: dict[str, list[str]] = {}
-        for own, label, text in cells:
-            if own == word:
-                found.setdefault(label, []).append(text)
-        if not found:
-            continue
-        count = sum(map(len, found.values()))
-        listed = "; ".join(f"{label}: {', '.join(texts)}" for label, texts in found.items())
-        comparisons.append(Comparison(word, f"{count} of {len(cells)} cells {word}: {listed}"))
-    return comparisons
+def _each(cells: Cells) -> list[Comparison]:
+    """One comparison for each cell."""
+    return [Comparison(word, f"{label}: {text}") for word, label, text in cells]
 
 
 def _require(runs: Runs, problems: Sequence[str], algorithms: Sequence[str]) -> None:
@@ -71,7 +53,7 @@ def pattern_of_table_2(
         pooled: the t-test with equal variances instead of Welch's.
     """
     cells = _cells_of(runs, problems, baselines, pooled)
-    return _counted(
+    return _each(
         [
             (_outcome(cell), runs.entry.problems[cell.problem].label, _shown(runs, cell))
             for cell in cells
@@ -108,7 +90,7 @@ def comparable_or_better(
                 return f"(NeuralBO is {word}, p {p_value(p)})"
         return f"(better: p {p_value(cell.adjusted)}, worse: {p_value(cell.worse_adjusted)})"
 
-    return _counted(
+    return _each(
         [
             (
                 outcome(cell.rejected or cell.equivalent, cell.contrary),
@@ -180,7 +162,7 @@ def normally_distributed(
     if test not in TESTS:
         raise RepliboError(f"options.test: must be {allowed(TESTS)}, got {test!r}")
     _require(runs, problems, algorithms)
-    cells: list[tuple[Outcome, str, str]] = []
+    cells: Cells = []
     for problem in problems:
         for name in algorithms:
             p = TESTS[test](final_values_of(runs, problem, name)).p_value
@@ -192,7 +174,7 @@ def normally_distributed(
                     f"{label_of(runs, name)} {shown}",
                 )
             )
-    return _counted(cells)
+    return _each(cells)
 
 
 # Claims 8 and 9
