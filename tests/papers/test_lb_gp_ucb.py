@@ -995,7 +995,7 @@ def test_the_claims_of_the_config(root: Path) -> None:
             verdicts.judge_claim(name, "lb_gp_ucb", claim, made.entry, made)
             for name, claim in found.items()
         )
-        return {own.name: own.printed.verdict for own in judged}
+        return {own.name: own.printed.word for own in judged}
 
     liked: dict[str, dict[str, np.ndarray]] = {
         problem: {name: falling(final, 20, key=i) for i, (name, final) in enumerate(FINALS.items())}
