@@ -167,7 +167,7 @@ def test_the_data_target_fetches_every_file(project: Project) -> None:
         ),
         (
             ["figures/huge/go_ucb/figure_1.pdf"],
-            "No rule to produce figures/huge/go_ucb/figure_1.pdf",
+            "figures/huge/go_ucb/figure_1.pdf: scale: must be paper, published, quick or smoke, got",
         ),
     ],
     ids=str,

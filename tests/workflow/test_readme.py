@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -97,8 +98,8 @@ def test_a_variant_is_no_target_of_the_base_and_the_other_way_round(extended: Pr
 def test_the_commands_of_readme_are_taken(
     extended: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each snakemake line as a dry run, `all` of `quick` (`test_dry_runs` has its own); each replibo line as
-    it stands, but the one that needs runs, which a test above makes, and the verdicts of one paper (on
+    """Each snakemake line as a dry run, `all` of `quick` (`test_dry_runs` has its own), and `check` and `bench`
+    as well, which have tests of their own; each other replibo line as it stands, but the one that needs runs, which a test above makes, and the verdicts of one paper (on
     all of them: `test_the_pages_show_the_verdicts_of_the_published_traces`)."""
     lines = [
         line.partition("#")[0].strip()
@@ -108,6 +109,7 @@ def test_the_commands_of_readme_are_taken(
     ]
     assert len(lines) >= 6
     monkeypatch.chdir(extended.path)
+    Path("mine.py").write_text(blocks("python")[0], encoding="utf-8")
     for line in lines:
         program, *arguments = ["quick" if word == "all" else word for word in shlex.split(line)]
         if program == "snakemake":
@@ -119,4 +121,5 @@ def test_the_commands_of_readme_are_taken(
         else:
             arguments = [argument.replace("/tmp", str(extended.path)) for argument in arguments]
             arguments += ["go_ucb"] if arguments == ["claims"] else []
+            arguments += ["-n"] if arguments[0] in ("check", "bench") else []
             assert cli.main(arguments) == 0, line

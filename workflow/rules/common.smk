@@ -13,6 +13,8 @@ from replibo.workflow import progress_line, targets
 CONFIG = one_line(load.parse)(config)
 if workflow.is_main_process:  # a job checks its own problem and algorithm
     one_line(registry.check_all)(CONFIG)
+    # Snakemake has not read its targets yet.
+    one_line(targets.check_scales)(CONFIG, sys.argv[1:])
 validate(config, "../schemas/config.schema.json")
 one_line(targets.export)(CONFIG, config)
 

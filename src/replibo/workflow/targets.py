@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -63,6 +63,19 @@ def export(config: Config, raw: Mapping[str, Any]) -> None:
 def scale_of(config: Config, name: str) -> str:
     """A scale, or `published`, as files are named by it (`Config.scale`)."""
     return name if name == paths.PUBLISHED else config.scale(name, also=paths.PUBLISHED)
+
+
+def check_scales(config: Config, files: Collection[str]) -> None:
+    """Raise a `RepliboError` if a file that is asked for lies in the folder of no scale of the config."""
+    known = scales(config)
+    for file in files:
+        folder, _, rest = str(file).partition("/")
+        scale = rest.partition("/")[0]
+        if folder in ("figures", "results") and "/" in rest and scale not in known:
+            names = allowed(known)
+            raise RepliboError(
+                f"{file}: scale: must be {names}, got {scale!r}{meant(scale, known)}"
+            )
 
 
 def scales(config: Config) -> list[str]:
