@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -191,10 +191,66 @@ def test_runs_at_different_rounds_share_a_block() -> None:
         np.testing.assert_array_equal(proposal.x, alone.x)
 
 
-@pytest.mark.parametrize("algorithm", ["go_ucb", "go_ucb_hessian"])
-def test_a_whole_run_is_the_same_alone_and_in_a_block(algorithm: str) -> None:
+@pytest.mark.parametrize("start", ["warm", "cold"])
+def test_the_best_of_several_descents_counts(start: Literal["warm", "cold"]) -> None:
+    """Against descents one by one, from the points that the rounds' streams draw."""
+    history = _history(1, 7)
+    w: list[float] = []
+    for size in (5, 6, 7):
+        rng = STREAMS.algorithm_at(size)
+        kept = [w] if w and start == "warm" else []
+        starts = kept + [rng.uniform(-1, 1, size=4).tolist() for _ in range(3 - len(kept))]
+        data = History(1, size)
+        for u, y in zip(history.X[:size], history.y[:size], strict=True):
+            data.append(u, y)
+        ends = [_descend(data, size, *point) for point in starts]
+        losses = [
+            np.mean(
+                [
+                    (_network(end, _model(u))[0] - y) ** 2
+                    for u, y in zip(data.X[:, 0], data.y, strict=True)
+                ]
+            )
+            for end in ends
+        ]
+        w = ends[int(np.argmin(losses))]
+    proposal = GoUcb(Space(1, 0.1), STREAMS, start=start, restarts=3).ask(history, 8)
+    np.testing.assert_allclose(_weights(proposal), w, rtol=1e-7)
+
+
+def test_a_cold_start_forgets_the_last_estimate() -> None:
+    history, alone = _history(0, 8), History(1, 8)
+    for u, y in zip(history.X, history.y, strict=True):
+        alone.append(u, y)
+    proposal = GoUcb(Space(1, 0.1), STREAMS, start="cold").ask(history, 9)
+    expected = _descend(alone, 8, *_first_weights(alone))
+    np.testing.assert_allclose(_weights(proposal), expected, rtol=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_descent_that_diverges_is_not_the_best() -> None:
+    space, history = Space(1, 0.1), _history(0, 8)
+    settings: dict[str, Any] = {"learning_rate": 1.3, "start": "cold"}
+    alone = []
+    for seed in range(12):
+        streams = replace(STREAMS, seed=seed)
+        try:
+            GoUcb(space, streams, **settings).ask(history, 9)
+        except RepliboError:
+            alone.append(streams)
+    assert alone
+    for streams in alone:
+        proposal = GoUcb(space, streams, restarts=20, **settings).ask(history, 9)
+        assert all(math.isfinite(weight) for weight in _weights(proposal))
+
+
+@pytest.mark.parametrize(
+    ("problem", "algorithm"),
+    [("f1", "go_ucb"), ("f1", "go_ucb_hessian"), ("two_bumps_36", "bumps_hessian")],
+)
+def test_a_whole_run_is_the_same_alone_and_in_a_block(problem: str, algorithm: str) -> None:
     # to the end: with eight data and more, NumPy adds up a single column in another order
-    experiment = build.experiment(CONFIG, "go_ucb", "paper", "f1", algorithm)
+    experiment = build.experiment(CONFIG, "go_ucb", "paper", problem, algorithm)
     alone = [run_block(experiment, [seed])[0].digest() for seed in range(3)]
     for block in ((2, 0), (1, 2, 0), (*range(3, 9), 1, 0, 2)):
         digests = {trace.seed: trace.digest() for trace in run_block(experiment, block)}
@@ -441,6 +497,8 @@ def test_other_domains_are_refused(cls: type[GoUcb], space: Space) -> None:
         ("go_ucb", {"model_domain": [0.0, 1.0, 2.0]}),
         ("go_ucb", {"model_domain": [0.0, math.nan]}),
         ("go_ucb", {"bonus": 1.0}),
+        ("go_ucb", {"start": "hot"}),
+        ("go_ucb", {"restarts": 0}),
     ],
     ids=lambda value: str(value).replace(" ", ""),
 )
@@ -463,6 +521,8 @@ def test_the_variants_take_the_settings_of_go_ucb() -> None:
         "family",
         "learning_rate",
         "gradient_steps",
+        "start",
+        "restarts",
         "grid_points",
         "model_domain",
     }

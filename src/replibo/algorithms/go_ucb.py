@@ -12,7 +12,7 @@ from pydantic import Field
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
-from replibo.settings import Finite, Natural, NonNegative, Positive, SettingError
+from replibo.settings import Count, Finite, Natural, NonNegative, Positive, SettingError
 from replibo.streams import RunStreams
 from replibo.surrogates import parametric, two_bumps
 
@@ -25,7 +25,8 @@ class GoUcb(Algorithm):
     Phase I is the initial design. At each round t of Phase II:
 
     - step 2: ŵ_t ← the maximum-likelihood estimate, approximated by gradient descent on the mean
-      squared error, started from the last ŵ (the first one uniform in (-1, 1)^4);
+      squared error, started from the last ŵ (the first one uniform in (-1, 1)^4), or by the best of
+      several descents;
     - step 3: x_t = argmax_x f̂(x; ŵ_t) + σ ‖∇_w f̂(x; ŵ_t)‖ √(U/t) + U/t.
 
     The runs of a block are fitted together (`ask_block`); each comes out as if it were alone.
@@ -35,6 +36,10 @@ class GoUcb(Algorithm):
             (`replibo.surrogates.two_bumps`), whose parameters the diagnostics give in its order.
         U: the constant of the bonus; the paper takes 10.
         learning_rate, gradient_steps: of the gradient descent; the paper gives 500 steps and no rate.
+        start: where a round's descent starts: "warm", at the last ŵ; "cold", at a point drawn anew,
+            uniform in (-1, 1)^4.
+        restarts: number of descents in each round. The first starts as ``start`` says, the others at
+            points drawn anew; the smallest mean squared error decides.
         grid_points: points of the equidistant grid, both ends included, over which x is maximised.
         model_domain: the interval on which the network sees the unit interval. The paper's network
             takes x as it is, in [-2π, 2π].
@@ -57,6 +62,8 @@ class GoUcb(Algorithm):
         U: NonNegative = 10.0,
         learning_rate: Positive = 0.1,
         gradient_steps: Natural = 500,
+        start: Literal["warm", "cold"] = "warm",
+        restarts: Count = 1,
         grid_points: Annotated[int, Field(ge=2)] = 2001,
         model_domain: Sequence[Finite] = (-2 * np.pi, 2 * np.pi),
     ) -> None:
@@ -69,6 +76,7 @@ class GoUcb(Algorithm):
         self.U = U
         self.learning_rate = learning_rate
         self.gradient_steps = gradient_steps
+        self.start, self.restarts = start, restarts
         lower, upper = model_domain
         self._lower, self._width = lower, upper - lower
         self.grid = np.linspace(0.0, 1.0, grid_points)
@@ -111,6 +119,16 @@ class GoUcb(Algorithm):
         _estimate(runs, histories)
         return [run._select(history, t) for run, history in zip(runs, histories, strict=True)]
 
+    def starts(self, history: History, size: int) -> Array:
+        """Where the descents on the first ``size`` observations start, ``4 x restarts``."""
+        kept = self._w if self.start == "warm" else None
+        drawn = self.restarts if kept is None else self.restarts - 1
+        if not drawn and kept is not None:
+            return kept
+        rng = self.streams.algorithm_at(size)
+        points = rng.uniform(-1.0, 1.0, size=(drawn, parametric.N_PARAMETERS)).T
+        return points if kept is None else np.concatenate([kept, points], axis=1)
+
     def _select(self, history: History, t: int) -> Proposal:
         """Step 3: maximise the criterion over the grid."""
         w = self._w
@@ -141,18 +159,26 @@ def _estimate(runs: Sequence[GoUcb], histories: Sequence[History]) -> None:
     while behind := [(run, hist) for run, hist in pairs if run._fitted < run.data_used(hist)]:
         size = min(max(run._fitted + 1, hist.n_initial) for run, hist in behind)
         group = [(r, h) for r, h in behind if max(r._fitted + 1, h.n_initial) == size]
-        for run, hist in group:
-            if run._w is None:
-                rng = run.streams.algorithm_at(hist.n_initial)
-                run._w = rng.uniform(-1.0, 1.0, size=(parametric.N_PARAMETERS, 1))
         first = group[0][0]
+        x = np.stack([run.to_model(hist.X[:size, 0]) for run, hist in group], axis=1)
+        y = np.stack([hist.y[:size] for _, hist in group], axis=1)
         w = first.family.gradient_descent(
-            np.concatenate([run._w for run, _ in group], axis=1),
-            np.stack([run.to_model(hist.X[:size, 0]) for run, hist in group], axis=1),
-            np.stack([hist.y[:size] for _, hist in group], axis=1),
+            np.concatenate([run.starts(hist, size) for run, hist in group], axis=1),
+            *(np.repeat(values, first.restarts, axis=1) for values in (x, y)),
             steps=first.gradient_steps,
             learning_rate=first.learning_rate,
-        )
+        ).reshape(parametric.N_PARAMETERS, len(group), first.restarts)
         for i, (run, hist) in enumerate(group):
-            run._w, run._fitted = w[:, i : i + 1].copy(), size
+            best = _smallest_loss(run, w[:, i], x[:, i : i + 1], y[:, i : i + 1])
+            run._w, run._fitted = w[:, i, best : best + 1].copy(), size
             run._data = np.column_stack([hist.X[:size], hist.y[:size]])
+
+
+def _smallest_loss(run: GoUcb, w: Array, x: Array, y: Array) -> int:
+    """Which of the estimates ``w`` (``4 x restarts``) has the smallest mean squared error on ``x`` and
+    ``y`` (``n x 1``)."""
+    if w.shape[1] == 1:
+        return 0
+    with np.errstate(all="ignore"):  # descents that diverged
+        loss = np.mean((run.family.predict(w, x) - y) ** 2, axis=0)
+    return int(np.argmin(np.where(np.isfinite(loss), loss, np.inf)))

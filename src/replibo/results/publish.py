@@ -50,6 +50,10 @@ KEPT_DIAGNOSTICS = (
     "test_error",
     "log10_learning_rate",
     "momentum",
+    "w1",  # ŵ of GO-UCB
+    "b1",
+    "w2",
+    "b2",
 )
 
 

@@ -50,12 +50,19 @@ def gradient_descent(w: Array, x: Array, y: Array, *, steps: int, learning_rate:
         w, x, y = (np.repeat(a, 2, axis=1) for a in (w, x, y))
         return gradient_descent(w, x, y, steps=steps, learning_rate=learning_rate)[:, :1].copy()
     x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)
-    rate = 2.0 * learning_rate / len(x)
+    a1, c1, a2, c2 = (np.ascontiguousarray(row) for row in w)
+    scale, rate = 1.0 / WIDTH**2, 2.0 * learning_rate / len(x)
     with np.errstate(over="ignore", invalid="ignore"):  # divergence is the caller's to see
         for _ in range(steps):
-            residual = predict(w, x) - y
-            w = w - rate * np.add.reduce(residual * gradient(w, x), axis=1)
-    return w
+            d1, d2 = x - c1, x - c2
+            e1, e2 = _bump(d1), _bump(d2)
+            residual = a1 * e1 + a2 * e2 - y
+            slopes = e1, scale * a1 * d1 * e1, e2, scale * a2 * d2 * e2  # as in `gradient`
+            a1, c1, a2, c2 = (
+                parameter - rate * np.add.reduce(residual * slope, axis=0)
+                for parameter, slope in zip((a1, c1, a2, c2), slopes, strict=True)
+            )
+    return np.stack([a1, c1, a2, c2])
 
 
 def _bump(distance: Array) -> Array:
