@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from replibo.algorithms.go_ucb import FAMILIES
 from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError, allowed
 from replibo.papers.common import label_of, outcome, problem_label, require
@@ -172,6 +173,10 @@ def final_regret(runs: Runs, entry: FigureEntry) -> Table:
 
 P_NO_BONUS = "p against no bonus (paired)"
 
+STUCK_ROUNDS, STUCK_REGRET = 5, 0.2
+"""A run is stuck if the regret of each of its last five queries is above 0.2: on `two_bumps` all of them are
+away from the higher bump, as the lower one's top has regret 0.3."""
+
 
 def returned_regret(runs: Runs, problem: str, algorithm: str) -> Array:
     """f* - f(x̂), one number per seed: x̂ is the query with the largest y, the earliest of equal ones
@@ -182,19 +187,26 @@ def returned_regret(runs: Runs, problem: str, algorithm: str) -> Array:
     return values
 
 
+def stuck_runs(runs: Runs, problem: str, algorithm: str) -> int:
+    """Number of stuck runs (`STUCK_REGRET`)."""
+    last = runs.optimal_value(problem) - runs.f(problem, algorithm)[:, -STUCK_ROUNDS:]
+    return int(np.sum(np.all(last > STUCK_REGRET, axis=1)))
+
+
 def p_against_no_bonus(runs: Runs, problem: str, algorithm: str) -> float | None:
     """p of a paired t-test (two-sided) of the average regret against that without a bonus at the same
-    learning rate; None of the latter itself, and where there are no such runs."""
+    learning rate and number of restarts; None of the latter itself, and where there are no such runs."""
     from scipy.stats import ttest_rel
 
-    def rate(name: str) -> Any:
-        return runs.entry.algorithms[name].parameters.get("learning_rate")
+    def fit(name: str) -> Any:
+        parameters = runs.entry.algorithms[name].parameters
+        return parameters.get("learning_rate"), parameters.get("restarts", 1)
 
     plain = [
         name
         for name in runs.algorithms(problem)
         if runs.entry.algorithms[name].type == "go_greedy.GoGreedy"
-        and rate(name) == rate(algorithm)
+        and fit(name) == fit(algorithm)
     ]
     if not plain or algorithm in plain:
         return None
@@ -220,13 +232,90 @@ def returned(runs: Runs, entry: FigureEntry) -> Table:
             ):
                 interval = intervals.wald_interval(function(runs, problem, name), CONFIDENCE)
                 row |= {what: float(interval.mean), f"± ({what})": float(interval.half_width)}
+            row["stuck runs"] = stuck_runs(runs, problem, name)
             row[P_NO_BONUS] = p_against_no_bonus(runs, problem, name)
             rows.append(row)
     names = [name for what in ("regret of x̂", "average regret") for name in (what, f"± ({what})")]
-    caption = f"{entry.caption} ±: half of the 98 % Wald interval."
+    caption = (
+        f"{entry.caption} ±: half of the 98 % Wald interval. A run is stuck if the regret of each of its last "
+        f"{STUCK_ROUNDS} queries is above {STUCK_REGRET:g}."
+    )
     note = runs.note(problems, entry.algorithms)
     formats: dict[str, Format] = {**dict.fromkeys(names, ".4f"), P_NO_BONUS: p_value}
     return Table.of(rows, f"{caption} {note}", formats)
+
+
+TRUE_PARAMETERS = {
+    "network": [(1.0, 1.0, 1.0, 1.0), (-1.0, -1.0, -1.0, 2.0)],
+    "two_bumps": [(0.7, -0.5, 1.0, 0.45), (1.0, 0.45, 0.7, -0.5)],
+}
+"""w* of f1 and of the two bumps. Each has two, which are the same function: 1 - sigmoid(z) is sigmoid(-z), and
+the bumps can be exchanged."""
+
+
+def estimate_errors(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Array, Array]:
+    """How far ŵ_t is from the truth in Phase II; three arrays, ``seeds x rounds``.
+
+    ‖ŵ_t - w*‖, to the nearer w* (`TRUE_PARAMETERS`); whether section 4's bonus σ ‖∇f̂(x)‖ √(U/t) + U/t is at
+    least |f̂(x; ŵ_t) - f(x)| at all x of the grid (Theorem 10); whether it is so without U/t, which does not
+    depend on x.
+    """
+    require(runs, problem, algorithm)
+    rounds = runs.rounds(problem, algorithm)
+    phase_two = slice(runs.initial_points(problem), None)
+    settings = runs.entry.algorithms[algorithm].parameters
+    family, noise_std = settings.get("family", "network"), runs.metadata["problems"][problem]["noise_std"]
+    w = np.stack(
+        [runs.diagnostic(problem, algorithm, name)[:, phase_two] for name in ("w1", "b1", "w2", "b2")]
+    )
+    truths = np.array(TRUE_PARAMETERS[family])
+    distance = np.min(np.linalg.norm(w - truths[:, :, None, None], axis=1), axis=0)
+    x = np.linspace(*settings["model_domain"], settings["grid_points"])[:, None]
+    model = FAMILIES[family]
+    f = model.predict(truths[:1].T, x)
+    covered, covered_by_x = np.empty(distance.shape), np.empty(distance.shape)
+    for i, t in enumerate(rounds[phase_two]):
+        error = np.abs(model.predict(w[:, :, i], x) - f)
+        norm = np.linalg.norm(model.gradient(w[:, :, i], x), axis=0)
+        bonus = noise_std * norm * np.sqrt(settings["U"] / t)
+        covered[:, i] = np.all(error <= bonus + settings["U"] / t, axis=0)
+        covered_by_x[:, i] = np.all(error <= bonus, axis=0)
+    return distance, covered, covered_by_x
+
+
+def estimates(runs: Runs, entry: FigureEntry) -> Table:
+    """Theorems 8 and 10: ‖ŵ_t - w*‖ at both ends of Phase II, and how often the bonus covers the error."""
+    rows = []
+    problems = runs.problems(entry.problems)
+    for problem in problems:
+        for name in runs.algorithms(problem, entry.algorithms):
+            distance, covered, covered_by_x = estimate_errors(runs, problem, name)
+            t = runs.rounds(problem, name)[runs.initial_points(problem) :]
+            scaled = distance * np.sqrt(t)
+            rows.append(
+                {
+                    "problem": runs.entry.problems[problem].label,
+                    "algorithm": label_of(runs, name),
+                    "seeds": len(distance),
+                    **{
+                        f"{what}, {end}": float(np.quantile(values[:, i], q))
+                        for what, values, q in (
+                            ("median ‖ŵ − w*‖", distance, 0.5),
+                            ("median √t ‖ŵ − w*‖", scaled, 0.5),
+                            ("90 % of √t ‖ŵ − w*‖", scaled, 0.9),
+                        )
+                        for end, i in (("t = n + 1", 0), ("t = T", -1))
+                    },
+                    "covered, %": 100 * float(covered.mean()),
+                    "covered without U/t, %": 100 * float(covered_by_x.mean()),
+                }
+            )
+    formats: dict[str, Format] = {
+        name: ".0f" if "%" in name and "√" not in name else ".2f"
+        for name in (rows[0] if rows else {})
+        if name not in ("problem", "algorithm", "seeds")
+    }
+    return Table.of(rows, f"{entry.caption} {runs.note(problems, entry.algorithms)}", formats)
 
 
 def scaling_slope(runs: Runs, problems: Sequence[str], algorithm: str) -> intervals.Interval:
@@ -381,32 +470,39 @@ def larger_lead(
     return decided(tests, LEVEL)
 
 
-def closest_baseline(
+def performs_similarly(
     runs: Runs,
     *,
-    problems: Sequence[str],
     algorithm: str,
-    closest: str,
-    others: Sequence[str],
+    baseline: str,
+    ranges: Mapping[str, float],
+    margin: float,
     regret: Regret = "average",
 ) -> list[Comparison]:
-    """``closest`` has the smallest distance to ``algorithm`` in final regret.
+    """The final regret of ``baseline`` differs from that of ``algorithm`` by less than a margin.
 
-    The distances are means of paired differences |algorithm - baseline|; ``closest`` is compared with
-    each other baseline by paired one-sided t-tests at 1 %, in both directions.
+    On each problem the two one-sided tests of equivalence (Schuirmann 1987), t-tests paired by seed at
+    1 %: supported where both show that the mean difference lies within the margin, contradicted where it is
+    shown to lie outside.
+
+    Args:
+        ranges: max f - min f of each problem.
+        margin: in units of the range.
     """
     tests = []
-    for problem in problems:
-        for other in others:
-            own, near, far = paired_final_regret(runs, problem, [algorithm, closest, other], regret)
-            near, far = np.abs(near - own), np.abs(far - own)
-            if len(near) < 2:
-                raise MissingRunsError(f"{problem} has fewer than two seeds of all of them")
-            text = (
-                f"{problem_label(runs, problem)}: distance of {label_of(runs, closest)} "
-                f"{near.mean():.4f}, of {label_of(runs, other)} {far.mean():.4f}"
-            )
-            tests.append(Undecided(text, *statistics.t_tests(near, far, paired=True)))
+    for problem, width in ranges.items():
+        own, other = paired_final_regret(runs, problem, [algorithm, baseline], regret)
+        if len(own) < 2:
+            raise MissingRunsError(f"{problem} has fewer than two seeds of both")
+        above, below = other - margin * width, other + margin * width
+        below_top, above_top = statistics.t_tests(above, own, paired=True)
+        below_bottom, above_bottom = statistics.t_tests(below, own, paired=True)
+        text = (
+            f"{problem_label(runs, problem)}: {label_of(runs, baseline)} minus "
+            f"{label_of(runs, algorithm)} {np.mean(other - own):.4f}, margin {margin * width:.4f}"
+        )
+        p, reverse = max(below_top, above_bottom), min(above_top, below_bottom)
+        tests.append(Undecided(text, p, reverse))
     return decided(tests, LEVEL)
 
 
