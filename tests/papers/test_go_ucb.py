@@ -10,11 +10,12 @@ import pyarrow.compute as pc
 import pytest
 import scipy.stats
 
+from replibo.algorithms.go_ucb import FAMILIES
 from replibo.config import claims, load
 from replibo.config.models import FigureEntry, PaperEntry
 from replibo.errors import RepliboError
 from replibo.papers import go_ucb as paper
-from replibo.problems.go_ucb import F1, F2
+from replibo.problems.go_ucb import F1, F2, TwoBumps
 from replibo.results import tables
 from replibo.results.comparisons import MissingRunsError
 from replibo.results.runs import Runs
@@ -201,17 +202,31 @@ def test_the_ranges_of_the_config_are_those_of_the_functions():
         assert options["over_the_range"].options["ranges"][name] == expected
 
 
-def test_closest_baseline():
-    def judged(closest, other):
-        return outcomes(
-            paper.closest_baseline(
-                made_runs(F), problems=["f1"], algorithm="go_ucb", closest=closest, others=[other]
-            )
+@pytest.mark.parametrize(
+    ("distance", "expected"),
+    [(0.05, "supported"), (-0.05, "supported"), (0.1, "open"), (0.5, "contradicted")],
+)
+def test_performs_similarly(distance, expected):
+    """Against SciPy's paired tests of both ends of the margin, 5 % of a range of 2."""
+    f = {
+        ("f1", "go_ucb"): noisy(0.6, seed=1),
+        ("f1", "gp_ucb"): noisy(0.6 + distance, seed=2, n=20),
+    }
+    options = {"algorithm": "go_ucb", "baseline": "gp_ucb", "margin": 0.05}
+    (found,) = paper.performs_similarly(made_runs(f), ranges={"f1": 2.0}, **options)
+    difference = final(f["f1", "gp_ucb"]) - final(f["f1", "go_ucb"][:20])
+    test = functools.partial(scipy.stats.ttest_1samp, difference)
+    assert found.outcome == expected
+    if expected == "contradicted":
+        p = test(0.1, alternative="greater").pvalue
+    else:
+        p = max(test(0.1, alternative="less").pvalue, test(-0.1, alternative="greater").pvalue)
+    assert found.ours.endswith(tables.p_value(p))
+    assert f"F1: GP_UCB minus GO_UCB {difference.mean():.4f}, margin 0.1000" in found.ours
+    with pytest.raises(MissingRunsError, match="gp_ei was not run on f1"):
+        paper.performs_similarly(
+            made_runs(f), ranges={"f1": 2.0}, **options | {"baseline": "gp_ei"}
         )
-
-    assert judged("gp_ucb", "gp_ei") == ["supported"]
-    assert judged("gp_ei", "gp_ucb") == ["contradicted"]
-    assert judged("gp_ei", "gp_ei") == ["open"]
 
 
 def test_shrinking_error_bars():
@@ -254,6 +269,83 @@ def test_the_returned_point_is_that_of_largest_y():
     np.testing.assert_allclose(paper.returned_regret(runs, "f1", "go_ucb"), [OPTIMUM - 1.5])
     (row,) = records(paper.returned(runs, FIGURE))
     assert row["regret of x̂"] == pytest.approx(0.5) and row["± (regret of x̂)"] is None
+
+
+def test_a_run_is_stuck_if_its_last_five_queries_all_are():
+    f = OPTIMUM - np.array(
+        [[0, 0.3, 0.3, 0.3, 0.3, 0.3], [0.3, 0.3, 0.3, 0.3, 0.3, 0.1], [0.3] * 6]
+    )
+    assert paper.stuck_runs(made_runs({("f1", "go_ucb"): f}), "f1", "go_ucb") == 2
+
+
+def _estimating_runs(w, problem, algorithm):
+    """Runs of the config's own algorithm whose ŵ, ``seeds x rounds x 4``, stand at queries 3 to 6."""
+    entry = load.load().paper("go_ucb")
+    n, rounds, _ = w.shape
+    made = made_runs({(problem, algorithm): np.zeros((n, INITIAL + rounds))})
+    table = made.table
+    for i, name in enumerate(("w1", "b1", "w2", "b2")):
+        column = np.concatenate([np.full((n, INITIAL), np.nan), w[:, :, i]], axis=1)
+        table = table.append_column(name, pa.array(column.ravel()))
+    facts = {**made.metadata["problems"][problem], "noise_std": 0.05, "horizon": INITIAL + rounds}
+    return Runs(entry, {**made.metadata, "problems": {problem: facts}}, table)
+
+
+@pytest.mark.parametrize(
+    ("problem", "algorithm", "true", "mirrored"),
+    [
+        ("f1", "go_ucb", (1, 1, 1, 1), (-1, -1, -1, 2)),
+        ("two_bumps", "bumps_go_ucb", (0.7, -0.5, 1, 0.45), (1, 0.45, 0.7, -0.5)),
+    ],
+)
+def test_the_estimates_are_measured_to_the_nearer_true_parameters(
+    problem, algorithm, true, mirrored
+):
+    """Both w* are the problem's function; the distance is to the nearer one; at w* any bonus covers."""
+    function = F1() if problem == "f1" else TwoBumps()
+    x = np.linspace(*function.bounds[:, 0], 7)[:, None]
+    model = FAMILIES["network" if problem == "f1" else "two_bumps"]
+    for w in (true, mirrored):
+        predicted = model.predict(np.array(w, dtype=float)[:, None], x)[:, 0]
+        np.testing.assert_allclose(predicted, function.evaluate_true(x), rtol=1e-12)
+    far = np.add(mirrored, [0, 0, 0, 3.0])
+    w = np.array([[true, true, mirrored, far], [mirrored, far, far, true]], dtype=float)
+    distance, covered, by_x = paper.estimate_errors(
+        _estimating_runs(w, problem, algorithm), problem, algorithm
+    )
+    np.testing.assert_allclose(distance[1, [0, 3]], 0, atol=1e-12)
+    nearer = min(np.linalg.norm(far - true), np.linalg.norm(far - mirrored))
+    np.testing.assert_allclose(distance[0, 3], nearer)
+    assert covered[0, :3].all() and by_x[0, :3].all()
+    assert not by_x[0, 3]
+
+
+def test_the_bonus_covers_the_error_up_to_its_size():
+    """On f1 with only b2 wrong the error is the same at all x; the bonus is smallest at an end."""
+    t = np.arange(3, 7)
+    x = np.linspace(-2 * np.pi, 2 * np.pi, 2001)
+    s = 1 / (1 + np.exp(-(x + 1)))
+    norm = np.sqrt((s * (1 - s) * x) ** 2 + (s * (1 - s)) ** 2 + s**2 + 1).min()
+    smallest = 0.05 * norm * np.sqrt(10 / t)
+    error = np.array([0.99, 1.01, 0.99, 1.01]) * np.add(smallest, [0, 0, 10 / 5, 10 / 6])
+    w = np.stack([np.ones(4), np.ones(4), np.ones(4), 1 + error], axis=1)[None]
+    _, covered, by_x = paper.estimate_errors(_estimating_runs(w, "f1", "go_ucb"), "f1", "go_ucb")
+    assert by_x[0].tolist() == [True, False, False, False]
+    assert covered[0].tolist() == [True, True, True, False]
+
+
+def test_the_table_of_estimates():
+    rng = np.random.default_rng(0)
+    w = 1 + 0.1 * rng.standard_normal((9, 4, 4))
+    runs = _estimating_runs(w, "f1", "go_ucb")
+    (row,) = records(paper.estimates(runs, FIGURE.model_copy(update={"algorithms": ["go_ucb"]})))
+    distance = np.linalg.norm(w - 1, axis=2)
+    assert row["median ‖ŵ − w*‖, t = T"] == pytest.approx(np.median(distance[:, -1]))
+    assert row["90 % of √t ‖ŵ − w*‖, t = n + 1"] == pytest.approx(
+        np.sqrt(3) * np.quantile(distance[:, 0], 0.9)
+    )
+    covered = paper.estimate_errors(runs, "f1", "go_ucb")[1]
+    assert row["covered, %"] == pytest.approx(100 * covered.mean())
 
 
 def test_the_bonus_is_tested_against_none_at_the_same_learning_rate():

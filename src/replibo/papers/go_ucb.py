@@ -174,8 +174,8 @@ def final_regret(runs: Runs, entry: FigureEntry) -> Table:
 P_NO_BONUS = "p against no bonus (paired)"
 
 STUCK_ROUNDS, STUCK_REGRET = 5, 0.2
-"""A run is stuck if the regret of each of its last five queries is above 0.2: on `two_bumps` all of them are
-away from the higher bump, as the lower one's top has regret 0.3."""
+"""A run is stuck if the regret of each of its last five queries is above 0.2: on `two_bumps` all of them
+are away from the higher bump, as the lower one's top has regret 0.3."""
 
 
 def returned_regret(runs: Runs, problem: str, algorithm: str) -> Array:
@@ -205,8 +205,7 @@ def p_against_no_bonus(runs: Runs, problem: str, algorithm: str) -> float | None
     plain = [
         name
         for name in runs.algorithms(problem)
-        if runs.entry.algorithms[name].type == "go_greedy.GoGreedy"
-        and fit(name) == fit(algorithm)
+        if runs.entry.algorithms[name].type == "go_greedy.GoGreedy" and fit(name) == fit(algorithm)
     ]
     if not plain or algorithm in plain:
         return None
@@ -237,8 +236,8 @@ def returned(runs: Runs, entry: FigureEntry) -> Table:
             rows.append(row)
     names = [name for what in ("regret of x̂", "average regret") for name in (what, f"± ({what})")]
     caption = (
-        f"{entry.caption} ±: half of the 98 % Wald interval. A run is stuck if the regret of each of its last "
-        f"{STUCK_ROUNDS} queries is above {STUCK_REGRET:g}."
+        f"{entry.caption} ±: half of the 98 % Wald interval. A run is stuck if the regret of each of its "
+        f"last {STUCK_ROUNDS} queries is above {STUCK_REGRET:g}."
     )
     note = runs.note(problems, entry.algorithms)
     formats: dict[str, Format] = {**dict.fromkeys(names, ".4f"), P_NO_BONUS: p_value}
@@ -249,24 +248,30 @@ TRUE_PARAMETERS = {
     "network": [(1.0, 1.0, 1.0, 1.0), (-1.0, -1.0, -1.0, 2.0)],
     "two_bumps": [(0.7, -0.5, 1.0, 0.45), (1.0, 0.45, 0.7, -0.5)],
 }
-"""w* of f1 and of the two bumps. Each has two, which are the same function: 1 - sigmoid(z) is sigmoid(-z), and
-the bumps can be exchanged."""
+"""w* of f1 and of the two bumps. Each has two, which are the same function: 1 - sigmoid(z) is
+sigmoid(-z), and the bumps can be exchanged."""
 
 
 def estimate_errors(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Array, Array]:
     """How far ŵ_t is from the truth in Phase II; three arrays, ``seeds x rounds``.
 
-    ‖ŵ_t - w*‖, to the nearer w* (`TRUE_PARAMETERS`); whether section 4's bonus σ ‖∇f̂(x)‖ √(U/t) + U/t is at
-    least |f̂(x; ŵ_t) - f(x)| at all x of the grid (Theorem 10); whether it is so without U/t, which does not
-    depend on x.
+    ‖ŵ_t - w*‖, to the nearer w* (`TRUE_PARAMETERS`); whether section 4's bonus σ ‖∇f̂(x)‖ √(U/t) + U/t is
+    at least |f̂(x; ŵ_t) - f(x)| at all x of the grid (Theorem 10); whether it is so without U/t, which
+    does not depend on x.
     """
     require(runs, problem, algorithm)
     rounds = runs.rounds(problem, algorithm)
     phase_two = slice(runs.initial_points(problem), None)
     settings = runs.entry.algorithms[algorithm].parameters
-    family, noise_std = settings.get("family", "network"), runs.metadata["problems"][problem]["noise_std"]
+    family, noise_std = (
+        settings.get("family", "network"),
+        runs.metadata["problems"][problem]["noise_std"],
+    )
     w = np.stack(
-        [runs.diagnostic(problem, algorithm, name)[:, phase_two] for name in ("w1", "b1", "w2", "b2")]
+        [
+            runs.diagnostic(problem, algorithm, name)[:, phase_two]
+            for name in ("w1", "b1", "w2", "b2")
+        ]
     )
     truths = np.array(TRUE_PARAMETERS[family])
     distance = np.min(np.linalg.norm(w - truths[:, :, None, None], axis=1), axis=0)
@@ -284,7 +289,7 @@ def estimate_errors(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Ar
 
 
 def estimates(runs: Runs, entry: FigureEntry) -> Table:
-    """Theorems 8 and 10: ‖ŵ_t - w*‖ at both ends of Phase II, and how often the bonus covers the error."""
+    """Theorems 8 and 10: ‖ŵ_t - w*‖ at both ends of Phase II; how often the bonus covers the error."""
     rows = []
     problems = runs.problems(entry.problems)
     for problem in problems:
@@ -482,8 +487,8 @@ def performs_similarly(
     """The final regret of ``baseline`` differs from that of ``algorithm`` by less than a margin.
 
     On each problem the two one-sided tests of equivalence (Schuirmann 1987), t-tests paired by seed at
-    1 %: supported where both show that the mean difference lies within the margin, contradicted where it is
-    shown to lie outside.
+    1 %: supported where both show that the mean difference lies within the margin, contradicted where it
+    is shown to lie outside.
 
     Args:
         ranges: max f - min f of each problem.
@@ -491,6 +496,7 @@ def performs_similarly(
     """
     tests = []
     for problem, width in ranges.items():
+        require(runs, problem, algorithm, baseline)
         own, other = paired_final_regret(runs, problem, [algorithm, baseline], regret)
         if len(own) < 2:
             raise MissingRunsError(f"{problem} has fewer than two seeds of both")
