@@ -35,7 +35,7 @@ def source(rows: int = 40, *, noise: bool = False) -> pa.Table:
             "f": rng.uniform(size=rows) if noise else np.full(rows, 1 / 3),
             "ask_seconds": np.zeros(rows, dtype=np.float32),
             "length_scale": np.full(rows, 0.5),
-            "w1": np.zeros(rows),
+            "bonus": np.zeros(rows),
         }
     )
     timing = {"runs": 1, "queries": rows}
