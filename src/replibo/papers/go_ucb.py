@@ -275,7 +275,8 @@ def estimate_errors(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Ar
     )
     truths = np.array(TRUE_PARAMETERS[family])
     distance = np.min(np.linalg.norm(w - truths[:, :, None, None], axis=1), axis=0)
-    x = np.linspace(*settings["model_domain"], settings["grid_points"])[:, None]
+    lower, upper = settings["model_domain"]
+    x = np.linspace(lower, upper, settings["grid_points"])[:, None]
     model = FAMILIES[family]
     f = model.predict(truths[:1].T, x)
     covered, covered_by_x = np.empty(distance.shape), np.empty(distance.shape)
