@@ -235,8 +235,13 @@ def test_every_problem_is_in_one_stage(root: Path) -> None:
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """`small_project`, once."""
+    return small_project(tmp_path_factory.mktemp("queue"))
+
+
+def small_project(path: Path) -> Project:
     """A copy of the project with a single small problem at smoke scale, and nothing published."""
-    made = make_project(tmp_path_factory.mktemp("queue"))
+    made = make_project(path)
     for path in (made.path / "published").rglob("*"):
         if path.is_file():
             path.unlink()
