@@ -70,6 +70,25 @@ def test_a_progress_bar_is_shown_where_it_is_wanted(capsys: pytest.CaptureFixtur
     assert "minimizing" in capsys.readouterr().out
 
 
+def test_the_package_lists_what_it_offers() -> None:
+    assert {"minimize", "Optimizer", "published"} <= set(dir(replibo))
+    assert all(hasattr(replibo, name) for name in replibo.__all__)
+
+
+def test_a_callback_sees_each_evaluation_and_may_stop_the_search() -> None:
+    seen: list[int] = []
+
+    def callback(optimizer: replibo.Optimizer) -> bool:
+        seen.append(len(optimizer.y))
+        return len(optimizer.y) == 4
+
+    found = replibo.minimize(bowl, BOX, "random_search", n_iter=9, n_initial=2, callback=callback)
+    assert seen == [1, 2, 3, 4] and len(found.Y) == 4
+    (values, best) = found.plot().axes[0].lines
+    assert np.array_equal(values.get_ydata(), found.Y)
+    assert np.asarray(best.get_ydata())[-1] == found.y
+
+
 def test_an_optimiser_goes_on_from_what_it_is_told() -> None:
     first = replibo.Optimizer(BOX, "gp_ts", seed=3)
     for _ in range(6):

@@ -29,6 +29,7 @@ from replibo.threads import one_thread
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 
 class Optimizer:
@@ -159,6 +160,18 @@ class Minimum:
     X: Array
     Y: Array
 
+    def plot(self) -> Figure:
+        """A figure of the values in their order, and of the smallest so far."""
+        from replibo.results import plotting
+
+        figure, axes = plotting.panels(1, 1)
+        ax, n = axes[0, 0], np.arange(1, len(self.Y) + 1)
+        ax.plot(n, self.Y, "o", color="0.6", label="value")
+        ax.plot(n, np.minimum.accumulate(self.Y), drawstyle="steps-post", label="smallest so far")
+        ax.set_xlabel("evaluation")
+        ax.set_ylabel("y")
+        return plotting.finish(figure, "Values in the order of their evaluation.")
+
 
 def minimize(
     function: Callable[[Array], float],
@@ -170,6 +183,7 @@ def minimize(
     seed: int = 0,
     noise_std: float = 0.0,
     progress: bool = False,
+    callback: Callable[[Optimizer], bool | None] | None = None,
     **settings: Any,
 ) -> Minimum:
     """Minimise a function over a box.
@@ -178,6 +192,7 @@ def minimize(
         function: takes a point, shape ``d``, and returns a number.
         n_iter: evaluations after the initial points.
         progress: show a progress bar.
+        callback: called with the optimizer after each evaluation; True stops the search.
         bounds, algorithm, n_initial, seed, noise_std, settings: as of `Optimizer`.
 
     Raises:
@@ -200,6 +215,8 @@ def minimize(
         except (TypeError, ValueError):
             raise RepliboError(f"function: must return a number, got {value!r}") from None
         optimizer.tell(x, number)
+        if callback is not None and callback(optimizer):
+            break
     best = int(np.argmin(optimizer.y))
     return Minimum(optimizer.X[best], float(optimizer.y[best]), optimizer.X, optimizer.y)
 

@@ -197,7 +197,8 @@ def test_odd_nodes_are_refused_in_one_line(
     path.parent.mkdir()
     make(path)
     assert fault_of(path, file) == fault
-    config, entry = SimpleNamespace(data_dir=tmp_path), SimpleNamespace(data_files=["barrel"])
+    config = SimpleNamespace(data_dir=tmp_path, data_mirror=None)
+    entry = SimpleNamespace(data_files=["barrel"])
     with pytest.raises(RepliboError) as caught:
         data_paths(config, entry)  # type: ignore[arg-type]
     assert str(caught.value) == (
@@ -215,9 +216,13 @@ def test_an_odd_record_is_refused(
     assert fault is not None and "must be a regular file, got a" in fault
 
 
-def test_a_missing_data_file_says_how_to_get_it(known: Known, tmp_path: Path) -> None:
+def test_a_missing_data_file_says_how_to_get_it(
+    known: Known, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("REPLIBO_DATA_MIRROR", raising=False)
     file = known("barrel", URL)
-    config, entry = SimpleNamespace(data_dir=tmp_path), SimpleNamespace(data_files=["barrel"])
+    config = SimpleNamespace(data_dir=tmp_path, data_mirror=None)
+    entry = SimpleNamespace(data_files=["barrel"])
     with pytest.raises(RepliboError) as caught:
         data_paths(config, entry)  # type: ignore[arg-type]
     assert str(caught.value) == (

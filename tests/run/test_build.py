@@ -18,13 +18,30 @@ def on_real_data(data_dir: Path) -> None:
 
 
 def test_a_missing_data_file_is_named_with_its_urls_digest_and_place(
-    root: Path, tmp_path: Path
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("REPLIBO_DATA_MIRROR", raising=False)
     with pytest.raises(
         RepliboError, match=r"materials/agnp\.csv: not found; 'replibo fetch agnp'"
     ) as e:
         on_real_data(tmp_path)
     assert "https://" in str(e.value) and "sha256 d25ec6fbb178" in str(e.value)
+
+
+def test_a_missing_data_file_comes_from_the_mirror(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REPLIBO_DATA_MIRROR", str(tmp_path / "mirror"))
+    asked: list[tuple[str, Path]] = []
+
+    def fetch(name: str, *, data_dir: Path, mirror: str | None) -> Path:
+        asked.append((name, data_dir))
+        raise RepliboError("nothing there")
+
+    monkeypatch.setattr(build, "fetch", fetch)
+    with pytest.raises(RepliboError, match="nothing there"):
+        on_real_data(tmp_path)
+    assert asked == [("agnp", tmp_path)]
 
 
 def test_a_data_file_with_the_wrong_digest_is_not_used(root: Path, tmp_path: Path) -> None:

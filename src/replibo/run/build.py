@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import importlib
 import io
+import os
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from replibo.algorithms.base import Algorithm, Space
 from replibo.config import registry
 from replibo.config.load import run_settings
 from replibo.config.models import Config, ProblemEntry
+from replibo.data.fetch import MIRROR_VARIABLE, fetch
 from replibo.data.manifest import data_file, destination
 from replibo.data.verify import fault_of
 from replibo.errors import RepliboError
@@ -27,8 +29,14 @@ from replibo.streams import RunStreams
 from replibo.threads import one_thread
 
 
+def mirrored(config: Config) -> bool:
+    """Whether a mirror of the data files is named, by the config or the environment."""
+    return bool(config.data_mirror or os.environ.get(MIRROR_VARIABLE))
+
+
 def data_paths(config: Config, entry: ProblemEntry) -> dict[str, Path]:
-    """The data files of a problem by name, each verified.
+    """The data files of a problem by name, each verified; what is missing comes from the mirror if one is
+    named.
 
     Raises:
         RepliboError: the manifest has no such file; it is missing, cannot be read, or is not the right
@@ -41,6 +49,9 @@ def data_paths(config: Config, entry: ProblemEntry) -> dict[str, Path]:
         try:
             fault = fault_of(path, file)
         except FileNotFoundError:
+            if mirrored(config):
+                fetch(name, data_dir=Path(config.data_dir), mirror=config.data_mirror)
+                continue
             raise RepliboError(
                 f"{path}: not found; 'replibo fetch {name}' gets it, or put it there by hand from "
                 f"{' or '.join(file.urls)} ({file.digest})"

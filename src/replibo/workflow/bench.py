@@ -10,7 +10,6 @@ import base64
 import html
 import inspect
 import io
-import os
 import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -223,7 +222,9 @@ def _start(timing: Mapping[str, Any]) -> float:
 
 def _missing_data(config: Config, names: Sequence[str]) -> str:
     """The first data file that is not there, and that no mirror is named for."""
-    if config.data_mirror or os.environ.get("REPLIBO_DATA_MIRROR"):
+    from replibo.run.build import mirrored
+
+    if mirrored(config):
         return ""
     folder = Path(config.data_dir)
     return next((name for name in names if not destination(name, folder).exists()), "")

@@ -164,7 +164,8 @@ class LogHandler(LogHandlerBase):
         self.stopping.set()
         with self.lock_of_line:
             if self.shown:
-                self._say()
+                self.stream.write("\n")
+                self.shown = ""
         super().close()
 
     def _take(self, record: logging.LogRecord) -> None:
@@ -202,13 +203,14 @@ class LogHandler(LogHandlerBase):
         )
 
     def _say(self, *lines: str) -> None:
-        """Write lines above the line of progress."""
-        if self.terminal and self.shown:
-            self.stream.write("\r\033[K")
-        if not lines and self.shown:  # the end: the line stays
-            lines = (self._line(),)
+        """Write lines above the line of progress, or below it once all has ended."""
+        goes_on = bool(self.shown) and len(PROGRESS.ended) < PROGRESS.total
+        if self.shown:
+            self.stream.write("\r\033[K" if goes_on else "\n")
         self.shown = ""
         self.stream.write("".join(f"{line}\n" for line in lines))
+        if goes_on:
+            self._show()
         self.stream.flush()
 
     def _line(self) -> str:
