@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import re
 import subprocess
 import sys
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +158,13 @@ def test_a_wrong_super_is_one_line(cls: type[Algorithm]) -> None:
         ({"function": lambda x: None}, "function: must return a number, got None"),
         ({"n_initial": 0}, "n_initial: must be a whole number of at least 1, got 0"),
         ({"step": 1}, "RandomSearch: step is unknown; must be nothing"),
+        ({"bounds": [("0", "1")]}, "bounds: must be one pair"),
+        ({"bounds": [(-1e308, 1e308)]}, "bounds: must be finite"),
+        ({"bounds": [(0, 10**400)]}, "bounds: must be one pair"),
+        ({"noise_std": -1}, "noise_std: must be finite and at least 0, got -1.0"),
+        ({"noise_std": "x"}, "noise_std: must be a number, got 'x'"),
+        ({"function": lambda x: "1"}, "function: must return a number, got '1'"),
+        ({"function": lambda x: float("nan")}, "function: must return a number, got NaN 56 times"),
         ({"n_iter": -1}, "n_iter: must be a whole number of at least 0, got -1"),
     ],
 )
@@ -167,8 +178,14 @@ def test_bad_arguments_are_one_line(arguments: dict[str, Any], line: str) -> Non
 
 def test_bad_answers_are_one_line() -> None:
     optimizer = replibo.Optimizer(BOX, "random_search")
-    with pytest.raises(RepliboError, match="y: must be finite, got nan"):
-        optimizer.tell([0, 0], float("nan"))
+    with pytest.raises(RepliboError, match="y: must be finite, or NaN if the evaluation failed"):
+        optimizer.tell([0, 0], float("inf"))
+    for value in (None, "1.0", True, [], [1.0, 2.0], 1j, 10**400, 10**5000, object(), [None]):
+        with pytest.raises(RepliboError, match="y: must be a number, got "):
+            optimizer.tell([0, 0], value)  # type: ignore[arg-type]
+    for point in (None, ["0", "1"], "01", [0], [0, None], [0, float("nan")], [[0, 0], [1, 1]]):
+        with pytest.raises(RepliboError, match="x: must be a point between"):
+            optimizer.tell(point, 1.0)  # type: ignore[arg-type]
     with pytest.raises(RepliboError, match="x: must be a point between"):
         optimizer.tell([0, 99], 1.0)
     with pytest.raises(RepliboError, match="nothing is published"):
@@ -210,3 +227,81 @@ def test_a_function_may_overwrite_its_argument() -> None:
     )
     np.testing.assert_array_equal(plain.X, overwritten.X)
     np.testing.assert_array_equal(plain.Y, overwritten.Y)
+
+
+def test_what_has_one_meaning_is_taken() -> None:
+    optimizer = replibo.Optimizer(BOX, "random_search")
+    for value in (1, np.float32(1), np.array([1.0]), np.array(1), Fraction(1), Decimal(1), [1]):
+        optimizer.tell([0, 0], value)  # type: ignore[arg-type]
+    optimizer.tell(np.array([[0, 0]]), 1.0)
+    assert (optimizer.y == 1).all()
+    thirds = replibo.Optimizer([(1 / 3, 0.7)], "random_search")
+    for x in (np.nextafter(1 / 3, 0), np.nextafter(0.7, 1), np.float32(0.7), 1 / 3):
+        thirds.tell([x], 0.0)
+    assert (thirds.X >= 1 / 3).all() and (thirds.X <= 0.7).all()
+
+
+class Counted:
+    """A bowl that does something else at one evaluation."""
+
+    def __init__(self, at: int, what: Any) -> None:
+        self.at, self.what, self.n = at, what, 0
+
+    def __call__(self, x: Any) -> float:
+        self.n += 1
+        if self.n - 1 != self.at:
+            return bowl(x)
+        if isinstance(self.what, BaseException):
+            raise self.what
+        return float(self.what)
+
+
+def test_a_failed_evaluation_ends_nothing() -> None:
+    found = replibo.minimize(Counted(14, float("nan")), BOX, n_iter=14)
+    assert np.isnan(found.Y).nonzero()[0].tolist() == [14] and len(found.Y) == 20
+    assert found.finished and found.y == np.nanmin(found.Y) < 0.2
+
+
+def test_an_exception_carries_what_was_evaluated() -> None:
+    for what in (ZeroDivisionError("x"), RepliboError("x")):
+        with pytest.raises(type(what)) as caught:
+            replibo.minimize(Counted(14, what), BOX, "random_search", n_iter=30)
+        result = caught.value.result  # type: ignore[attr-defined]
+        assert len(result.Y) == 14 and result.y == result.Y.min() and not result.finished
+    with pytest.raises(RepliboError) as infinite:
+        replibo.minimize(Counted(9, float("inf")), BOX, "random_search", n_iter=30)
+    assert len(infinite.value.result.Y) == 9  # type: ignore[attr-defined]
+
+
+def test_ctrl_c_returns_the_result_so_far() -> None:
+    found = replibo.minimize(Counted(14, KeyboardInterrupt()), BOX, "random_search", n_iter=30)
+    assert len(found.Y) == 14 and not found.finished
+    with pytest.raises(KeyboardInterrupt):
+        replibo.minimize(Counted(0, KeyboardInterrupt()), BOX, "random_search")
+
+
+ALGORITHMS = sorted(path.stem for path in (ROOT / "src/replibo/algorithms").glob("*.py"))
+NEEDS = {
+    "go_ucb": {}, "go_greedy": {}, "go_ucb_hessian": {}, "exploration_first": {},
+    "oracle": {"length_scale": 0.2}, "scikit_optimize": {"acquisition": "EI"},
+    "gp_ucb_mcmc": {"warmup": 10, "samples": 10}, "neural_bo_released": {"candidates": 64},
+    "neural_greedy_released": {"candidates": 64},
+}  # fmt: skip
+CLASSES = {"gp_botorch": "gp_botorch.GpEiBotorch", "bbo_gp": "bbo_gp.GpEiFixed"}
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in ALGORITHMS if n not in ("__init__", "base", "bbo_ucb")]
+)
+def test_every_optimiser_can_be_pickled_and_copied(name: str) -> None:
+    settings: dict[str, Any] = dict(NEEDS.get(name, {}))
+    if name == "bbo_gp":
+        settings = {"length_scale": 0.2, "noise_variance": 1e-2}
+    one_d = name.startswith("go_") or name == "exploration_first"
+    optimizer = replibo.Optimizer(BOX[:1] if one_d else BOX, CLASSES.get(name, name), **settings)
+    for step in range(8):
+        x = optimizer.ask()
+        optimizer.tell(x, float("nan") if step == 2 else float(np.sin(x.sum())))
+    other = pickle.loads(pickle.dumps(optimizer))
+    np.testing.assert_array_equal(other.ask(), optimizer.ask())
+    np.testing.assert_array_equal(copy.deepcopy(optimizer).X, optimizer.X)

@@ -11,9 +11,13 @@ print(found.x, found.y)
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
+import reprlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +27,7 @@ from replibo import paths
 from replibo.algorithms.base import Algorithm, History, Space
 from replibo.config import registry
 from replibo.errors import RepliboError
+from replibo.outliers import without_outliers
 from replibo.problems.base import Array
 from replibo.streams import RunStreams
 from replibo.threads import one_thread
@@ -31,12 +36,16 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+ROUNDING = 1e-7
+"""Of a bound, by which a point may lie outside of it: float32's."""
+
 
 class Optimizer:
     """Ask and tell in your own coordinates: what is told is to be made small.
 
     The first ``n_initial`` points are uniform in the box, the others the algorithm's. Equal seeds and
-    equal answers give equal points.
+    equal answers give equal points. What the algorithm sees has no outliers and no failed evaluations
+    (`replibo.outliers`). An optimiser can be pickled and copied.
 
     Args:
         bounds: one pair (lower, upper) a dimension, ``d x 2``.
@@ -47,6 +56,10 @@ class Optimizer:
         seed: of all that is drawn.
         noise_std: the standard deviation of the noise, in units of what is told, where it is known.
         settings: the algorithm's own, by name.
+
+    Attributes:
+        X: the points told, ``n x d``.
+        y: their values, shape ``n``; NaN where the evaluation failed.
 
     Raises:
         RepliboError: bounds, the algorithm's name or a setting are wrong.
@@ -62,48 +75,53 @@ class Optimizer:
         noise_std: float = 0.0,
         **settings: Any,
     ) -> None:
-        try:
-            box = np.asarray(bounds, dtype=float)
-        except (TypeError, ValueError):
-            box = np.empty(0)
-        if box.ndim != 2 or box.shape[1] != 2 or not len(box):
+        box = _numbers(bounds)
+        if box is None or box.ndim != 2 or box.shape[1] != 2 or not len(box):
             raise RepliboError(
-                f"bounds: must be one pair (lower, upper) a dimension, got {bounds!r}"
+                f"bounds: must be one pair (lower, upper) a dimension, got {_shown(bounds)}"
             )
-        if not (np.isfinite(box).all() and (box[:, 0] < box[:, 1]).all()):
+        with np.errstate(over="ignore"):
+            finite = np.isfinite(box).all() and np.isfinite(box[:, 1] - box[:, 0]).all()
+        if not (finite and (box[:, 0] < box[:, 1]).all()):
             raise RepliboError(f"bounds: must be finite and lower < upper, got {box.tolist()}")
         self._lower, self._upper = box.T
         dim = len(box)
         self.n_initial = 2 * (dim + 1) if n_initial is None else _whole("n_initial", n_initial, 1)
         _whole("seed", seed, 0)
+        noise = _number("noise_std: must be a number", noise_std)
+        if not 0 <= noise < math.inf:
+            raise RepliboError(f"noise_std: must be finite and at least 0, got {noise}")
         cls = registry.only("algorithms", algorithm) if isinstance(algorithm, str) else algorithm
         if not (isinstance(cls, type) and issubclass(cls, Algorithm)):
             raise RepliboError(
-                f"algorithm: must be a name or a subclass of Algorithm, got {algorithm!r}"
+                f"algorithm: must be a name or a subclass of Algorithm, got {_shown(algorithm)}"
             )
-        self._streams = RunStreams("library", "function", cls.__name__, seed)
-        self._initial = self._streams.initial().uniform(size=(self.n_initial, dim))
-        self._history = History(dim, self.n_initial)
-        self._algorithm: Algorithm = cls(Space(dim, noise_std), self._streams, **settings)
+        streams = RunStreams("library", "function", cls.__name__, int(seed))
+        self._initial = streams.initial().uniform(size=(self.n_initial, dim))
+        self._make = functools.partial(cls, Space(dim, noise), streams, **settings)
+        self.X, self.y = np.empty((0, dim)), np.empty(0)
+        self._start()
 
-    @property
-    def X(self) -> Array:
-        """The points told, ``n x d``."""
-        return self._lower + (self._upper - self._lower) * self._history.X
+    def _start(self) -> None:
+        self._algorithm: Algorithm = self._make()
+        self._history = History(len(self._lower), self.n_initial)
 
-    @property
-    def y(self) -> Array:
-        """Their values, shape ``n``."""
-        return -self._history.y
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the algorithm, which is a function of the history and is made anew."""
+        return {k: v for k, v in vars(self).items() if k not in ("_algorithm", "_history")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._start()
 
     @one_thread()
     def ask(self) -> Array:
         """The next point to evaluate, shape ``d``. Asked again before anything is told, the same."""
-        n = len(self._history)
+        n = len(self.y)
         if n < self.n_initial:
             unit = self._initial[n]
         else:
-            unit = np.asarray(self._algorithm.ask(self._history, n - self.n_initial + 1).x)
+            unit = np.asarray(self._algorithm.ask(self._seen(), n - self.n_initial + 1).x)
             if unit.shape != self._lower.shape or not ((unit >= 0) & (unit <= 1)).all():
                 raise RepliboError(
                     f"{type(self._algorithm).__name__}: its proposal must be a point of the "
@@ -118,47 +136,112 @@ class Optimizer:
     def tell(self, x: Sequence[float] | Array, y: float) -> None:
         """The value ``y`` of the function at ``x``, which need not be a point that was asked.
 
+        NaN says that the evaluation failed. A point that lies outside of the bounds by rounding (to
+        float32 at most) counts as on them.
+
         Raises:
-            RepliboError: x lies outside the bounds, or y is not finite.
+            RepliboError: x lies outside the bounds, or y is infinite or no number.
         """
-        point = np.asarray(x, dtype=float)
-        if (
-            point.shape != self._lower.shape
-            or not ((point >= self._lower) & (point <= self._upper)).all()
-        ):
-            raise RepliboError(
-                f"x: must be a point between {self._lower.tolist()} and {self._upper.tolist()}, "
-                f"got {point.tolist()}"
+        point, value = self._inside(x), _number("y: must be a number", y)
+        if math.isinf(value):
+            raise RepliboError(f"y: must be finite, or NaN if the evaluation failed, got {value}")
+        self.X, self.y = np.vstack([self.X, point]), np.append(self.y, value)
+        self._algorithm.tell(self._seen())
+
+    def _inside(self, x: Sequence[float] | Array) -> Array:
+        """``x`` as a point of the box, ``d``."""
+        point, dim = _numbers(x), len(self._lower)
+        if point is not None and point.size == dim and point.ndim <= 2 and dim in (*point.shape, 1):
+            point = point.reshape(dim)
+            margin = ROUNDING * np.maximum(np.abs(self._lower), np.abs(self._upper))
+            if ((point >= self._lower - margin) & (point <= self._upper + margin)).all():
+                return np.clip(point, self._lower, self._upper)
+        raise RepliboError(
+            f"x: must be a point between {self._lower.tolist()} and {self._upper.tolist()}, "
+            f"got {_shown(x if point is None else point.tolist())}"
+        )
+
+    def _seen(self) -> History:
+        """What was told, as the algorithm sees it: in the unit cube, to be made large, no outliers."""
+        values = -without_outliers(self.y)
+        n = len(self._history)
+        if n > len(values) or not np.array_equal(self._history.y, values[:n]):
+            self._history, n = History(len(self._lower), self.n_initial), 0
+        for x, value in zip(self.X[n:], values[n:], strict=True):
+            self._history.append((x - self._lower) / (self._upper - self._lower), value)
+        return self._history
+
+
+def _shown(value: object) -> str:
+    """``value`` for a message, shortened."""
+    try:
+        return reprlib.repr(value)
+    except Exception:  # of a type that cannot be shown, or a number of too many digits
+        return f"a value of type {type(value).__name__}"
+
+
+def _numbers(values: Any) -> Array | None:
+    """An array of numbers; None where they are none (a text or a truth value is no number)."""
+    try:
+        array = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+        if array.dtype.kind == "O":
+            number = all(
+                isinstance(v, (Real, Decimal)) and not isinstance(v, bool) for v in array.flat
             )
-        if not math.isfinite(y):
-            raise RepliboError(f"y: must be finite, got {y}")
-        unit = (point - self._lower) / (self._upper - self._lower)
-        self._history.append(unit, -float(y))
-        self._algorithm.tell(self._history)
+        else:
+            number = array.dtype.kind in "fiu"
+        return array.astype(float) if number else None
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _number(must: str, value: object) -> float:
+    """``value``, or the one number in an array.
+
+    Raises:
+        RepliboError: it is none; the message begins with ``must``.
+    """
+    array = _numbers(value)
+    if array is None or array.size != 1:
+        raise RepliboError(f"{must}, got {_shown(value)}")
+    return float(array.flat[0])
 
 
 def _whole(name: str, value: object, least: int) -> int:
     """``value``, or a `RepliboError` where it is not a whole number from ``least`` on."""
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-        raise RepliboError(f"{name}: must be a whole number of at least {least}, got {value!r}")
+        raise RepliboError(
+            f"{name}: must be a whole number of at least {least}, got {_shown(value)}"
+        )
     return int(value)
 
 
 @dataclass(frozen=True)
 class Minimum:
-    """What `minimize` found.
+    """The result of `minimize`.
 
     Attributes:
-        x: the point of the smallest value observed, shape ``d``.
+        x: the point of the smallest value observed, shape ``d``; NaN if every evaluation failed.
         y: that value.
         X: all points in their order, ``n x d``.
-        Y: their values, shape ``n``.
+        Y: their values, shape ``n``; NaN where the evaluation failed.
+        finished: whether all evaluations were made; False after Ctrl-C.
     """
 
     x: Array
     y: float
     X: Array
     Y: Array
+    finished: bool = True
+
+    @classmethod
+    def of(cls, optimizer: Optimizer, *, finished: bool) -> Minimum:
+        """The best point of all that ``optimizer`` was told."""
+        x, y = np.full(optimizer.X.shape[1], math.nan), math.nan
+        if not np.isnan(optimizer.y).all():
+            best = int(np.nanargmin(optimizer.y))
+            x, y = optimizer.X[best], float(optimizer.y[best])
+        return cls(x, y, optimizer.X, optimizer.y, finished)
 
     def plot(self) -> Figure:
         """A figure of the values in their order, and of the smallest so far."""
@@ -167,7 +250,7 @@ class Minimum:
         figure, axes = plotting.panels(1, 1)
         ax, n = axes[0, 0], np.arange(1, len(self.Y) + 1)
         ax.plot(n, self.Y, "o", color="0.6", label="value")
-        ax.plot(n, np.minimum.accumulate(self.Y), drawstyle="steps-post", label="smallest so far")
+        ax.plot(n, np.fmin.accumulate(self.Y), drawstyle="steps-post", label="smallest so far")
         ax.set_xlabel("evaluation")
         ax.set_ylabel("y")
         return plotting.finish(figure, "Values in the order of their evaluation.")
@@ -188,15 +271,18 @@ def minimize(
 ) -> Minimum:
     """Minimise a function over a box.
 
+    Nothing that was evaluated is lost. Ctrl-C ends the search, and the result so far is returned. An
+    exception of ``function`` or of the algorithm carries it as its attribute ``result``.
+
     Args:
-        function: takes a point, shape ``d``, and returns a number.
+        function: takes a point, shape ``d``, and returns a number; NaN says that the evaluation failed.
         n_iter: evaluations after the initial points.
         progress: show a progress bar.
         callback: called with the optimizer after each evaluation; True stops the search.
         bounds, algorithm, n_initial, seed, noise_std, settings: as of `Optimizer`.
 
     Raises:
-        RepliboError: a bad argument, or a value that is not finite.
+        RepliboError: a bad argument, an infinite value or no number, or every evaluation failed.
     """
     _whole("n_iter", n_iter, 0)
     optimizer = Optimizer(
@@ -207,18 +293,24 @@ def minimize(
         from rich.progress import track
 
         steps = track(steps, "minimizing")
-    for _ in steps:
-        x = optimizer.ask()
-        value = function(x.copy())
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            raise RepliboError(f"function: must return a number, got {value!r}") from None
-        optimizer.tell(x, number)
-        if callback is not None and callback(optimizer):
-            break
-    best = int(np.argmin(optimizer.y))
-    return Minimum(optimizer.X[best], float(optimizer.y[best]), optimizer.X, optimizer.y)
+    try:
+        for _ in steps:
+            x = optimizer.ask()
+            value = function(x.copy())
+            optimizer.tell(x, _number("function: must return a number", value))
+            if callback is not None and callback(optimizer):
+                break
+        if np.isnan(optimizer.y).all():
+            raise RepliboError(f"function: must return a number, got NaN {len(optimizer.y)} times")
+    except KeyboardInterrupt:
+        if not len(optimizer.y):
+            raise
+        return Minimum.of(optimizer, finished=False)
+    except Exception as error:
+        with contextlib.suppress(AttributeError, TypeError):  # of a class with slots
+            error.result = Minimum.of(optimizer, finished=False)  # type: ignore[attr-defined]
+        raise
+    return Minimum.of(optimizer, finished=True)
 
 
 def published(paper: str) -> pd.DataFrame:

@@ -60,6 +60,29 @@ class _Piece:
     references: frozenset[str]
 
 
+_SCALED = frozenset({"numpy.mean", "replibo.problems.base.Array"})
+_BOUNDED = _SCALED | {"replibo.surrogates.standardise.SMALLEST_SD"}
+REWRITTEN = {
+    # Without the bound 1e-8 of the standard deviation, which no published run comes near.
+    "bdc0fe116c26b696eb277023e42c1e13b2d05098c97d50d91e18607f8e2c0df5": _Piece(
+        "4b07c54d80bb88c516b77190dcdeca5503567475d9380151604a2f5e1fbac8b9", _BOUNDED | {"numpy.std"}
+    ),
+    "6f6930960addd7b413db313f27ff479d52677ad79320ea1857f3ea888d807dfb": _Piece(
+        "72cc51f14d00db82f21f93ffe84c4c37a411376e7175f11189aed552a12d2671",
+        _BOUNDED
+        | {
+            "numpy.abs",
+            *(f"replibo.surrogates.standardise.{n}" for n in ("YScaling", "standardise")),
+        },
+    ),
+    "75434d9de67d6857da604cc253e5df1d6c0b29cec145f350c5071ae1a970db8e": _Piece(
+        "337a48fa94cbdcdb9d984a9b83890a24efba93daa80833a8bf6575a96513abe4", _SCALED | {"math.sqrt"}
+    ),
+}
+"""Definitions, by the digest of their source, that make the bits of an earlier source in every published
+run. The earlier source counts, so that its runs stay runs of today's code. A test compares the bits."""
+
+
 class Package:
     """The source of a package in the folder ``root``, which has the package's name."""
 
@@ -156,6 +179,7 @@ class Package:
             else:
                 code = module.effects if what == EFFECTS else module.definitions[what]
                 piece = _read(code, name, module)
+                piece = REWRITTEN.get(piece.digest, piece)
             self._pieces[node] = piece
         return self._pieces[node]
 

@@ -36,16 +36,15 @@ SMALLEST_PIVOT = 1e-12
 
 
 def standardise(y: Array) -> Array:
-    """``y`` (``n``) less its mean, over its standard deviation (divisor n - 1).
-
-    As BoTorch's ``Standardize``: where the standard deviation is below 1e-8 or there is one value
-    only, the divisor is 1.
-    """
-    centred = y - np.mean(y)
-    if len(y) < 2:
-        return centred
-    sd = math.sqrt(float(centred @ centred) / (len(y) - 1))
-    return centred / sd if sd >= 1e-8 else centred
+    """``y`` (``n``) less its mean, over its standard deviation (divisor n - 1); one value, or equal
+    ones, over 1. The values are those of `replibo.surrogates.standardise`, up to rounding."""
+    if np.all(y == y[:1]):
+        return y - np.mean(y)
+    values = np.ldexp(
+        y, -np.frexp(np.max(np.abs(y)))[1]
+    )  # exact; no square overflows or underflows
+    centred = values - np.mean(values)
+    return centred / math.sqrt(float(centred @ centred) / (len(y) - 1))
 
 
 class _FactorisedGP:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import numpy as np
 
 from replibo.problems.base import Array
 
-# A standard deviation below it is no signal; BoTorch's `Standardize` uses the same bound.
+# A column of inputs whose standard deviation is below it is constant (`replibo.surrogates.tanh_network`).
 SMALLEST_SD = 1e-8
 
 YScaling = Literal["none", "divide", "standardise"]
@@ -17,17 +18,19 @@ YScaling = Literal["none", "divide", "standardise"]
 def standardise(y: Array) -> tuple[Array, float, float]:
     """``y`` (``n``) minus its mean, divided by its sample standard deviation (``n − 1``).
 
-    One observation, or observations whose deviation is below `SMALLEST_SD`, are divided by 1: the
-    rule of BoTorch's ``Standardize``.
+    One observation, or equal ones, are divided by 1. BoTorch's ``Standardize`` does the same wherever
+    the deviation is below 1e-8, an absolute bound that depends on the unit of ``y``.
 
     Returns:
         The standardised values (``n``), the mean and the divisor, both in units of ``y``.
     """
-    mean = float(np.mean(y))
-    sd = float(np.std(y, ddof=1)) if len(y) > 1 else 0.0
-    if not sd >= SMALLEST_SD:
-        sd = 1.0
-    return (y - mean) / sd, mean, sd
+    if np.all(y == y[:1]):
+        mean = float(np.mean(y))
+        return y - mean, mean, 1.0
+    exponent = int(np.frexp(np.max(np.abs(y)))[1])
+    values = np.ldexp(y, -exponent)  # exact; no square overflows or underflows
+    mean, sd = float(np.mean(values)), float(np.std(values, ddof=1))
+    return (values - mean) / sd, math.ldexp(mean, exponent), math.ldexp(sd, exponent)
 
 
 def scaled(y: Array, how: YScaling) -> tuple[Array, float, float]:
@@ -35,15 +38,17 @@ def scaled(y: Array, how: YScaling) -> tuple[Array, float, float]:
 
     Args:
         y: the observations.
-        how: ``none``, y itself; ``divide``, by the mean modulus, which keeps the sign (by 1 where it is
-            below `SMALLEST_SD`); ``standardise``, see `standardise`.
+        how: ``none``, y itself; ``divide``, by the mean modulus, which keeps the sign (by 1 if all are
+            0); ``standardise``, see `standardise`.
 
     Returns:
         The scaled values (``n``), centre and scale, both in units of ``y``.
     """
     if how == "standardise":
         return standardise(y)
-    scale = float(np.mean(np.abs(y))) if how == "divide" else 1.0
-    if not scale >= SMALLEST_SD:
-        scale = 1.0
-    return y / scale, 0.0, scale
+    if how == "none" or not y.any():
+        return y / 1.0, 0.0, 1.0
+    exponent = int(np.frexp(np.max(np.abs(y)))[1])
+    values = np.ldexp(y, -exponent)
+    modulus = float(np.mean(np.abs(values)))
+    return values / modulus, 0.0, math.ldexp(modulus, exponent)
