@@ -40,6 +40,7 @@ RELEASED: dict[str, Any] = {
     "width": 1.0,
     "width_sd": "raw_x",
     "xi_sign": "proof",
+    "elimination_scale": "round_start",
 }
 """Each row of the table "printed versus released": the released side."""
 
@@ -177,6 +178,9 @@ class Naive:
         self.width[t] = beta * (math.sqrt(1.0001) if self.released else sd[row])
         if all(c in self.S for c in self.alive):
             y = standardise(self.f[self.rows])
+            if self.released:
+                before = self.f[self.rows[:-1]]
+                y = (self.f[self.rows] - before.mean()) / before.std(ddof=1)
             noise = 1e-4 if self.released else 0.01
             xi = (
                 2
@@ -483,6 +487,7 @@ def test_each_single_deviation_can_be_switched(setting: str) -> None:
             "width": a.width,
             "σ": a._width_sd(u, history, 8),
             "sign": a.xi_sign,
+            "y": a._standardised(history.y, 8).tolist(),
         }
 
     one, two = facts(printed), facts(other)
@@ -498,6 +503,7 @@ def test_each_single_deviation_can_be_switched(setting: str) -> None:
         "width_sd": {"σ"},
         "sigma": {"σ"},
         "xi_sign": {"sign"},
+        "elimination_scale": {"y"},
     }
     assert changed == expected[setting]
 
@@ -554,6 +560,12 @@ def test_raw_x_makes_no_difference_on_the_unit_interval() -> None:
     one = run_on_cube(LbGpUcb(Space(1), STREAMS, width=0.5), 1, 10)[0]
     two = run_on_cube(LbGpUcb(Space(1), STREAMS, width=0.5, width_sd="raw_x"), 1, 10)[0]
     assert_array_equal(one.X, two.X)
+
+
+@pytest.mark.parametrize("cls", [LbGpUcb, LbGpUcbReleased, LnbGpUcb])
+def test_a_given_theta0_is_not_fitted(cls: type[LbGpUcb]) -> None:
+    algorithm = at_start(cls, 4, theta0=0.2)
+    assert algorithm.theta0 == algorithm.candidates[0].length_scale == 0.2
 
 
 def test_theta0_by_several_starts() -> None:

@@ -51,6 +51,7 @@ class AGpUcb(Algorithm):
         growth_exponent: a.
         t0: "released", e^(5/(d+5)), as the released code has it; "printed", e^(5/d), the value that
             gives five candidates with the ratio of Definition 3.1.
+        theta0: θ0, where it is not fitted, in units of the cube.
         length_scale_start, length_scale_lower_bound: the fit of θ0
             (`replibo.surrogates.length_scale_fit.fit_length_scale`).
     """
@@ -76,6 +77,7 @@ class AGpUcb(Algorithm):
         norm_growth_exponent: NonNegative = 0.0,
         growth_exponent: NonNegative = 0.5,
         t0: CandidateRatio = "released",
+        theta0: Positive | None = None,
         length_scale_start: Literal["single", "multi"] = "single",
         length_scale_lower_bound: LowerBound = LOWER_BOUND,
     ) -> None:
@@ -88,6 +90,7 @@ class AGpUcb(Algorithm):
         self.growth = Growth.for_candidates(t0, space.dim, growth_exponent)
         self.length_scale_start: Literal["single", "multi"] = length_scale_start
         self.length_scale_lower_bound = length_scale_lower_bound
+        self.theta0 = theta0
         self._maximiser = UcbMaximiser(space, noise_variance, sigma=sigma, kernel=kernel)
         self._theta0: tuple[bytes, LengthScaleFit] | None = None  # a cache
 
@@ -135,6 +138,7 @@ class AGpUcb(Algorithm):
                 self.length_scale_start,
                 self.length_scale_lower_bound,
                 self.kernel,
+                self.theta0,
             )
             self._theta0 = data, fit
         return self._theta0[1]

@@ -115,6 +115,9 @@ class LbGpUcb(Algorithm):
             one dimension, where the paper's problem lives on [0, 1].
         xi_sign: "printed", L_t(θ) - √(ξ_t/|S|) on both sides of line 12; "proof", plus on the
             left, as in the proof of Lemma B.2.
+        elimination_scale: the mean and deviation that standardise y in line 12: "now", of all y so
+            far; "round_start", of those before the round, as the released code has it.
+        theta0: θ0, where it is not fitted, in units of the cube.
         length_scale_start, length_scale_lower_bound: the fit of θ0
             (`replibo.surrogates.length_scale_fit.fit_length_scale`).
     """
@@ -154,6 +157,8 @@ class LbGpUcb(Algorithm):
         width: NonNegative = 2.0,
         width_sd: Literal["posterior", "raw_x"] = "posterior",
         xi_sign: Literal["printed", "proof"] = "printed",
+        elimination_scale: Literal["now", "round_start"] = "now",
+        theta0: Positive | None = None,
         length_scale_start: Literal["single", "multi"] = "single",
         length_scale_lower_bound: LowerBound = LOWER_BOUND,
     ) -> None:
@@ -179,6 +184,8 @@ class LbGpUcb(Algorithm):
         self.information_gain = information_gain
         self.width, self.width_sd = width, width_sd
         self.xi_sign = -1.0 if xi_sign == "printed" else 1.0
+        self.elimination_scale = elimination_scale
+        self.given_theta0 = theta0
         self.length_scale_start: Literal["single", "multi"] = length_scale_start
         self.length_scale_lower_bound = length_scale_lower_bound
         # Caches, both rebuilt from the history.
@@ -266,7 +273,7 @@ class LbGpUcb(Algorithm):
         ):  # the query asked when n observations were there
             u = balancing.created[balancing.select()]
             confidence = self._beta(u, theta0, history, n) * self._width_sd(u, history, n)
-            balancing.observe(confidence, standardise(history.y[: n + 1])[n_initial:])
+            balancing.observe(confidence, self._standardised(history.y, n)[n_initial:])
         if len(state.y) < len(history):
             state.X, state.y = history.X.copy(), history.y.copy()
         self._state = state
@@ -279,6 +286,7 @@ class LbGpUcb(Algorithm):
             self.length_scale_start,
             self.length_scale_lower_bound,
             self.kernel,
+            self.given_theta0,
         )
         theta0, n = fit.length_scale, history.n_initial
         balancing = HyperparameterBalancing(
@@ -289,6 +297,13 @@ class LbGpUcb(Algorithm):
             xi_sign=self.xi_sign,
         )
         return _State(fit, balancing, n, history.X[:n].copy(), history.y[:n].copy())
+
+    def _standardised(self, y: Array, n: int) -> Array:
+        """The first ``n + 1`` of y for line 12, the last of them of this round: shape ``n + 1``."""
+        if self.elimination_scale == "now":
+            return standardise(y[: n + 1])
+        sd = float(np.std(y[:n], ddof=1)) if n > 1 else 0.0
+        return np.asarray((y[: n + 1] - np.mean(y[:n])) / (sd or 1.0))
 
     def _propose(
         self, t: int, created: Sequence[Hyperparameter], theta0: float

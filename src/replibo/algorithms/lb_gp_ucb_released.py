@@ -18,8 +18,9 @@ class LbGpUcbReleased(LbGpUcb):
 
     Other than in Algorithm 1: the candidates lie closer, R^θ takes the RBF kernel's γ and no norm,
     β = 1.000355 (Theorem 4.1 with σ_N = 1e-4 and no information gain) multiplies the predictive σ,
-    eliminations are decided on once the mean β σ, with σ at un-normalised coordinates. The factor
-    0.01 of its R^θ makes no difference.
+    eliminations are decided on once the mean β σ, with σ at un-normalised coordinates, and y is
+    standardised there by the observations before the round. The factor 0.01 of its R^θ makes no
+    difference.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class LbGpUcbReleased(LbGpUcb):
         width: NonNegative = 1.0,
         width_sd: Literal["posterior", "raw_x"] = "raw_x",
         xi_sign: Literal["printed", "proof"] = "proof",
+        elimination_scale: Literal["now", "round_start"] = "round_start",
         **settings: Any,
     ) -> None:
         super().__init__(
@@ -52,5 +54,6 @@ class LbGpUcbReleased(LbGpUcb):
             width=width,
             width_sd=width_sd,
             xi_sign=xi_sign,
+            elimination_scale=elimination_scale,
             **settings,
         )

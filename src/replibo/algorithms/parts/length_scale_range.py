@@ -65,9 +65,12 @@ def fit_theta0(
     starts: Literal["single", "multi"],
     lower_bound: float,
     kernel: KernelName,
+    given: float | None = None,
 ) -> LengthScaleFit:
     """θ0, the upper bound of the length scales: maximum likelihood on the initial points only
-    (section 5)."""
+    (section 5), or the number ``given``."""
+    if given is not None:
+        return LengthScaleFit(given, math.nan, True, 0, False, False, False, 0.0, given)
     n = history.n_initial
     if n == 0:
         raise RepliboError("initial_points: must be at least 1, got 0 (θ0 is fitted to them)")
@@ -94,7 +97,7 @@ def checked_length_scale(length_scale: float, theta0: float) -> float:
 
 
 THETA0_DIAGNOSTICS = {
-    "theta0": "θ0, the maximum-likelihood length scale of the initial points, in units of the cube",
+    "theta0": "θ0, in units of the cube; by default the maximum-likelihood one of the initial points",
     "theta0_collapsed": "1 where θ0 reads the initial points as white noise, else 0",
     "theta0_exploded": "1 where θ0 reads the initial points as one constant, else 0",
 }
