@@ -215,6 +215,17 @@ def test_a_claim_that_could_hardly_fail_is_no_success(root: Path) -> None:
     assert "weak: the rule lets everything pass" in found.summary
 
 
+def test_a_reading_that_names_an_algorithm_no_more_does_not_need_its_runs(root: Path) -> None:
+    own = claims.load(load.load(), "lb_gp_ucb")["lb_gp_ucb_3_crossed_barrel_best"]
+    printed, seeds = own.readings["printed"], own.readings["more_seeds"]
+    assert ("crossed_barrel", "mcmc") in own.needed(printed)
+    assert set(own.needed(seeds)) == {
+        ("crossed_barrel_70", "lb_gp_ucb"),
+        ("crossed_barrel_70", "mle"),
+    }
+    assert "mcmc" not in own.under(seeds).algorithms
+
+
 def test_a_claim_that_no_setting_prints_is_judged_in_its_readings_alone(root: Path) -> None:
     fields = claim("go_ucb_1_f1").model_dump() | {
         "unprinted": "the paper names no model",

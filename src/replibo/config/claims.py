@@ -129,8 +129,12 @@ class Claim(Model):
         return self.model_copy(update={"readings": readings, "controls": controls})
 
     def under(self, variation: Variation) -> Claim:
-        """The claim with the options of a reading or control."""
-        return self.model_copy(update={"options": self.options | variation.options})
+        """The claim with the options of a reading or control, and without the algorithms that they name
+        no more."""
+        options = self.options | variation.options
+        dropped = set(_words(self.options)) - set(_words(options))
+        algorithms = [name for name in self.algorithms if name not in dropped]
+        return self.model_copy(update={"options": options, "algorithms": algorithms})
 
     def reads(self, entry: PaperEntry) -> tuple[set[str], set[str]]:
         """The problems and the algorithms whose runs the measure reads: those that the claim or its
@@ -161,7 +165,7 @@ class Claim(Model):
         """The problems and algorithms without whose runs the claim is not judged: its own, or what stands
         in for them; where nothing does, all that stands in for others (whose comparisons are open
         otherwise)."""
-        algorithms = list(self.algorithms)
+        algorithms = list(self.under(variation).algorithms)
         if not set(algorithms) & variation.algorithms.keys():
             algorithms += variation.algorithms
         return [variation.stands_in((p, a)) for p in self.problems for a in algorithms]
