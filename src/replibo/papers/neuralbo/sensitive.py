@@ -239,7 +239,10 @@ def classifiers(runs: Runs, entry: FigureEntry) -> Table:
             if len(values) > 1
         }
         for what in ("mean", "low", "high"):
-            ends = {key: float(getattr(interval, what)) for key, interval in intervals.items()}
+            ends = {  # all columns are shares
+                key: min(max(float(getattr(interval, what)), 0.0), 1.0)
+                for key, interval in intervals.items()
+            }
             rows.append({"problem": f"{label}: {what} over {len(of_objective)} classifiers"} | ends)
     caption = (
         f"{entry.caption} Detection rates with {n} samples, by the best images of {n} runs (mean over "
@@ -411,7 +414,7 @@ def _over_classifiers(
             "classifiers; an interval needs two"
         )
     interval = student_interval(list(levels.values()), CONFIDENCE)
-    low, high = float(interval.low), float(interval.high)
+    low, high = max(float(interval.low), 0.0), min(float(interval.high), 1.0)
     comparisons: list[Undecided | Comparison] = [
         Comparison(
             outcome(float(interval.mean) >= least, high < least),
