@@ -160,7 +160,7 @@ FAULTS = {
     "go_ucb: {defaults: {seeds: -1}}": "must be a number or FIRST-LAST.*got '?-1'?",
     "go_ucb: {defaults: {seeds: true}}": "must be a number or FIRST-LAST.*got True",
     "go_ucb: {defaults: {algorithms: [nope]}}": "no algorithm is called 'nope'; allowed: bumps_explor",
-    "go_ucb: {scales: {quick: {left_out: [figure_9]}}}": r"scales\.quick\.left_out: no figure or table is called 'figure_9'; allowed: figure_1",
+    "go_ucb: {scales: {quick: {left_out: [figure_9]}}}": r"scales\.quick\.left_out: no figure or table is called 'figure_9'; allowed: estimates",
     "go_ucb: {scales: {huge: {}}}": r"scales\.huge: must be .*smoke.*got \"huge\"",
     "go_ucb: {scales: {quick: {only: [f9]}}}": r"scales\.quick\.only: no problem is called 'f9'",
     "go_ucb: {scales: {quick: {data: fake}}}": r"scales\.quick\.data: must be 'real' or 'stand_in', got \"fake\"",
