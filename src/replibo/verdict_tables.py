@@ -91,8 +91,10 @@ def whole(verdict: Verdict, costs: Costs) -> Iterator[str]:
     yield from wrapped("", f"{claim.where}: {claim.statement}")
     yield from wrapped("", f"The paper's value: {claim.paper_value}.")
     yield from wrapped("", f"Rule: {claim.rule}")
-    yield from wrapped("", f"As printed, at scale {verdict.scale}: {verdict.headline}.")
-    yield from wrapped("", f"All readings: {verdict.summary}.")
+    if any(own.name == PRINTED for own in verdict.readings):
+        yield from wrapped("", f"As printed, at scale {verdict.scale}: {verdict.headline}.")
+    if len(verdict.readings) > 1:
+        yield from wrapped("", f"All readings: {verdict.summary}.")
     for own in verdict.readings:
         yield ""
         yield from _one(

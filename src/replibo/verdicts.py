@@ -134,7 +134,7 @@ class Verdict:
     @property
     def headline(self) -> Overall:
         """The label as printed; undecided if that reading was not run."""
-        word = self.printed.word
+        word = self.printed.word if self.readings else "not run"
         return self._unless_weak("undecided" if word == "not run" else word)
 
     @property
@@ -165,7 +165,7 @@ class Verdict:
     def deciding(self) -> tuple[Judgement, ...]:
         """The readings with another label than as printed. Each differs from the printed one by one
         choice."""
-        if self.printed.word == "not run":
+        if not self.judged or self.printed.word == "not run":
             return ()
         return tuple(own for own in self.judged if own.word != self.printed.word)
 

@@ -91,6 +91,14 @@ def test_a_failing_run_is_told_in_three_lines(tmp_path: Path) -> None:
     assert done.stderr.rstrip().endswith("snakemake failed: see above; the same command goes on")
 
 
+def test_a_reading_and_a_control_are_judged_alone(project: Project) -> None:
+    for name in ("high_noise", "no_bonus"):
+        said = project.replibo("claims", "go_ucb_1_f1", "--reading", name).stdout
+        assert name in said and "as printed" not in said.lower() and "supported: " in said
+    refused = project.replibo("claims", "go_ucb_1_f1", "--reading", "x", check=False)
+    assert refused.returncode == 2 and refused.stderr.count("\n") == 1
+
+
 def test_estimates_and_targets_of_claims(project: Project) -> None:
     config = load.load(ROOT / "config")
     said = project.replibo("estimate", "go_ucb_1_f1").stdout

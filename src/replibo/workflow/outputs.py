@@ -145,6 +145,8 @@ def claims(
                 f"claims: must be a paper ({allowed(config.papers)}) or a claim ('replibo claims' lists "
                 f"them), got {name!r}{meant(name, [*paper_of, *config.papers])}"
             )
+    if reading != paths.ALL and not (names and set(names) <= paper_of.keys()):
+        raise RepliboError("--reading: must be given with claims, got none or a paper")
     wanted = {name if name in config.papers else paper_of[name] for name in names}
     papers = [paper for paper in config.papers if not names or paper in wanted]
     if judged:
