@@ -15,6 +15,7 @@ from replibo.results.intervals import student_interval
 from replibo.results.runs import Runs
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 CONFIDENCE = 0.95
@@ -81,24 +82,38 @@ def best_so_far(
     figure, axes = plotting.panels(rows, columns)
     for ax, (title, curves) in zip(axes.flat, panels.items(), strict=False):
         optimum = optima[title]
-        for curve in curves:
+        smallest, largest = np.inf, 0.0
+        for number, curve in enumerate(curves):
             best = np.maximum.accumulate(curve.f, axis=1)
             values = best if optimum is None else regret.best_regret(curve.f, optimum)
             shown = student_interval(values, CONFIDENCE)
             ends = (shown.low, shown.high)
             if optimum is not None:
                 ends = (np.maximum(shown.low, 0.0), shown.high)
+            smallest = min(smallest, float(shown.mean.min()))
+            largest = max(largest, float(shown.mean.max()))
             plotting.curve(ax, curve.t, shown.mean, curve.look, ends if curve.band else None)
             if curve.bold:
                 ax.lines[-1].set(linewidth=2.2, zorder=5)
             if not curve.band and np.isfinite(shown.low[-1]):
-                color = COLORS[curve.look.color]
-                ax.vlines(curve.t[-1], ends[0][-1], ends[1][-1], color=color, lw=1.2)
+                # Side by side, not over each other.
+                place = curve.t[-1] + 0.008 * (number + 1) * np.ptp(curve.t)
+                ax.vlines(place, ends[0][-1], ends[1][-1], color=COLORS[curve.look.color], lw=1.2)
         ax.set_title(title)
         ax.set_xlabel("round t")
         ax.set_ylabel("best value so far" if optimum is None else "simple regret")
         if optimum is not None:
-            plotting.logarithmic_from_zero(ax)
+            _logarithmic(ax, smallest, largest)
     for ax in list(axes.flat)[len(panels) :]:
         ax.set_axis_off()
     return plotting.finish(figure, caption)
+
+
+def _logarithmic(ax: Axes, smallest: float, largest: float) -> None:
+    """A logarithmic axis that holds the means; linear near 0 if they come near it."""
+    if smallest <= plotting.LINEAR_BELOW:
+        plotting.logarithmic_from_zero(ax)
+        return
+    ax.set_yscale("log")
+    ax.set_ylim(smallest / 1.5, 1.3 * largest)
+    plotting.plain_numbers(ax)

@@ -457,16 +457,13 @@ def _section(config: Config, bench: Bench, results: Results, figure: Any) -> str
     def label(name: str) -> str:
         return bench.label if name == bench.name else entry.algorithms[name].label
 
-    columns = dict.fromkeys(name for own in results.ranks.values() for name in own)
     ranked = pd.DataFrame(
-        {
-            label(name): {
-                entry.problems[problem].label: f"{own[name]:.1f}" if name in own else "–"
-                for problem, own in results.ranks.items()
-            }
-            for name in columns
-        }
-    )
+        [
+            {"problem": entry.problems[problem].label}
+            | {label(name): f"{rank:.1f}" for name, rank in own.items()}
+            for problem, own in results.ranks.items()
+        ]
+    ).fillna("–")
     won = pd.DataFrame(_counted(config, results), columns=["against", "win", "tie", "loss"])
     return (
         f"<h2>{html.escape(entry.title)}</h2>\n"
@@ -474,7 +471,7 @@ def _section(config: Config, bench: Bench, results: Results, figure: Any) -> str
         "<h3>Wins and losses</h3>\n<p>Of each comparison over the paper's problems: significant at 5 % "
         f"after Holm's correction.</p>\n{won.to_html(index=False, border=0)}\n"
         "<h3>Ranks</h3>\n<p>The mean rank over the seeds that all algorithms have, at the end of the "
-        f"shortest runs; 1 is the best.</p>\n{ranked.to_html(border=0)}\n"
+        f"shortest runs; 1 is the best.</p>\n{ranked.to_html(index=False, border=0)}\n"
     )
 
 

@@ -1,0 +1,41 @@
+"""Curves from several sources in one figure."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import t as student
+
+from replibo.config.models import AlgorithmEntry
+from replibo.results import curves
+
+LOOK = AlgorithmEntry(type="random_search.RandomSearch", label="Random search", color="grey")
+T = np.arange(1.0, 4.0)
+F = np.array([[0.0, 0.5, 0.2], [0.4, 0.1, 0.7]])
+
+
+@pytest.mark.parametrize(
+    ("optimum", "values", "scale"),
+    [
+        (1.0, [[1.0, 0.5, 0.5], [0.6, 0.6, 0.3]], "log"),
+        (0.6, [[0.6, 0.1, 0.1], [0.2, 0.2, -0.1]], "symlog"),  # it comes to 0
+        (None, [[0.0, 0.5, 0.5], [0.4, 0.4, 0.7]], "linear"),
+    ],
+)
+def test_means_with_intervals_at_the_end(
+    optimum: float | None, values: list[list[float]], scale: str
+) -> None:
+    shown = [curves.Curve(LOOK, T, F, band=False), curves.Curve(LOOK, T, F, bold=True)]
+    figure = curves.best_so_far({"f": shown}, {"f": optimum}, "Two curves.")
+    (ax,) = figure.axes
+    thin, thick = ax.lines
+    np.testing.assert_allclose(thin.get_ydata(), np.mean(values, axis=0), atol=1e-12)
+    assert thick.get_linewidth() > thin.get_linewidth()
+    assert ax.get_yscale() == scale
+    bar, band = ax.collections
+    low, high = bar.get_segments()[0][:, 1]
+    end = np.array(values)[:, -1]
+    half = student.ppf(0.975, 1) * end.std(ddof=1) / np.sqrt(2)
+    floor = -np.inf if optimum is None else 0.0
+    assert (low, high) == pytest.approx((max(end.mean() - half, floor), end.mean() + half))
+    assert band.get_paths()
