@@ -1,10 +1,11 @@
-"""The centre first, then uniform points."""
+"""The centre first, then uniform points; and the upper end always."""
 
 import numpy as np
 from scipy import stats
 
 from replibo.algorithms.base import History, Space
 from replibo.algorithms.centre_then_random import CentreThenRandom
+from replibo.algorithms.upper_end import UpperEnd
 from replibo.streams import RunStreams
 
 STREAMS = RunStreams("neuralbo", "ackley_3", "centre_then_random", 0)
@@ -30,3 +31,10 @@ def test_the_pool_s_point_nearest_to_the_centre():
     past.append(pool[1], 0.0, 1)
     later = algorithm.ask(past, 2)
     np.testing.assert_array_equal(later.x, pool[later.candidate])
+
+
+def test_the_upper_end():
+    past = History(2, 0)
+    np.testing.assert_array_equal(UpperEnd(Space(2), STREAMS).ask(past, 1).x, [1.0, 1.0])
+    pool = np.array([[1.0, 0.0], [0.9, 0.9], [0.0, 1.0]])
+    assert UpperEnd(Space(2, candidates=pool), STREAMS).ask(past, 1).candidate == 1

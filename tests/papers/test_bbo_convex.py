@@ -22,7 +22,7 @@ ENTRY = load.load(Path(__file__).parents[2] / "config").paper("bbo")
 HORIZONS = {
     name: entry.horizon or 0
     for name, entry in ENTRY.problems.items()
-    if entry.type == convex.CONVEX
+    if entry.type == convex.CONVEX and "largest_rate" not in entry.parameters
 }
 
 
