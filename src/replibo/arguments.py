@@ -90,7 +90,10 @@ def parser() -> argparse.ArgumentParser:
     )
     sub.add_argument("paper", help="see 'replibo list papers'")
     sub.add_argument(
-        "runs", nargs="*", metavar="PROBLEM[/ALGORITHM]", help="all where none is named: hours"
+        "runs",
+        nargs="*",
+        metavar="PROBLEM[/ALGORITHM]",
+        help="names or patterns in quotes; all where none is named: hours",
     )
     sub.add_argument("--seed", type=int, help="the smallest published one where none is given")
     sub.add_argument(
@@ -105,6 +108,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="SECONDS",
         help="skip what took more CPU seconds a run",
     )
+    cores(sub, "the runs")
 
     sub = command(
         "fetch",

@@ -137,7 +137,9 @@ def _run(options: argparse.Namespace) -> None:
 
 def _recompute(options: argparse.Namespace) -> None:
     from replibo.results import recompute
+    from replibo.workflow.estimate.plan import check_cores
 
+    check_cores(options.cores)
     lines = recompute.recompute(
         _load(options),
         options.paper,
@@ -145,6 +147,7 @@ def _recompute(options: argparse.Namespace) -> None:
         options.seed,
         adopt=options.adopt,
         longest=options.longest,
+        cores=options.cores,
     )
     for line in lines:
         _print(line)

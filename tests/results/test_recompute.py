@@ -119,7 +119,8 @@ def test_equal_runs_of_other_code_are_adopted(config: Config) -> None:
     assert "seed 3: 8 of 8 values of f equal, adopted" in lines[1]
     assert lines[-1] == "go_ucb: 1 of 1 published pairs count as of today's code."
     today = run_identity(config.paper("go_ucb"), "paper", "f1", "random_search")
-    assert (own.code, own.adopted[:7]) == (today["code"], "seed 3 ")
+    assert (own.code, own.adopted[:8]) == (today["code"], "seed 3, ")
+    assert block.machine() in own.adopted
     assert own.identity == identity_digest({**today, "horizon": 8})
     assert publish.read("go_ucb", [("f1", "random_search")])["f"].equals(table["f"])
     assert not any("values" in line for line in adoption(config)[0])  # nothing is left to adopt
@@ -134,6 +135,11 @@ def test_one_changed_bit_is_not_adopted(config: Config) -> None:
     lines, own = adoption(config)
     assert "5 of 8 values of f equal" in lines[1] and "0 of 1" in lines[-1]
     assert (own.code, own.adopted) == ("older", "")
+
+
+def test_several_cores_and_patterns(config: Config) -> None:
+    lines = list(recompute.recompute(config, "go_ucb", ["f[13]/random*"], cores=2))
+    assert "8 of 8 values of f equal" in lines[0]
 
 
 def test_other_settings_and_long_runs_are_not_tried(config: Config) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import fnmatch
 import math
 import time
 from collections.abc import Iterator, Sequence
@@ -28,68 +29,80 @@ def recompute(
     *,
     adopt: bool = False,
     longest: float = math.inf,
+    cores: int = 1,
 ) -> Iterator[str]:
-    """Run one seed of each published problem and algorithm again, with the whole of its horizon; a line
-    for each says whether f, which is published whole, is the same to the last bit at every query, and if
-    not, by how much the first other value differs, and whether other code made it.
+    """Run one seed of each published problem and algorithm again, with its whole horizon.
+
+    Each pair gets a line. It says whether f, which is published whole, is the same to the last bit at
+    every query. If not, it says by how much the first other value differs, and whether older code made
+    the published run.
 
     Args:
-        wanted: problems (``f1``) or pairs (``f1/go_ucb``); all where it is empty.
-        seed: the smallest published one where it is None.
-        adopt: run only pairs that other code made with today's settings. Where every value is equal,
-            the metadata say at once that today's code makes these runs, too: it counts as theirs from
-            then on, and further seeds may join.
+        wanted: problems (``f1``), pairs (``f1/go_ucb``) or patterns (``f1*/gp_*``); empty for all.
+        seed: None for the smallest published one.
+        adopt: run only pairs that other code made with today's settings, the shortest first. Where every
+            value is equal, the metadata say at once that today's code makes these runs, too: they count
+            as made by it from then on, and further seeds may join.
         longest: skip pairs of which a run took more CPU seconds when it was published.
+        cores: runs at the same time.
 
     Raises:
         RepliboError: nothing of the kind is published, a file is damaged, data are missing.
     """
+    from joblib import Parallel, delayed
+
     config.paper(paper)  # its name may be wrong
     metadata = pairs.published_metadata(paper)
-    known, scale = pairs_of(metadata), metadata["scale"]
-    problems = {key.partition("/")[0] for key in known}
+    published, scale = pairs_of(metadata), metadata["scale"]
     for name in wanted:
-        if name not in problems | known.keys():
+        if not any(_matches(key, name) for key in published):
+            problems = {key.partition("/")[0] for key in published}
             raise RepliboError(
                 f"{paper}: {name!r} is not published; must be one of {allowed(problems)}, or one of "
                 "these, / and an algorithm"
             )
-    equal = total = 0
-    machines: set[str] = set()
+    seconds = {
+        key: metadata["timings"][key].get("cpu_seconds", 0.0) / runs.runs
+        for key, runs in published.items()
+    }
+    keys = [
+        key
+        for key in published
+        if seconds[key] <= longest and (not wanted or any(_matches(key, name) for name in wanted))
+    ]
+    identities: dict[str, dict[str, Any]] = {}
     if adopt:
+        for key in keys:
+            if identity := _adoptable(config, paper, scale, key, published[key]):
+                identities[key] = identity
+        keys = sorted(identities, key=seconds.__getitem__)
         yield _count(config, paper)
-    for key, own in known.items():
-        problem, _, algorithm = key.partition("/")
-        if wanted and not {key, problem} & set(wanted):
-            continue
-        identity = _adoptable(config, paper, scale, key, own) if adopt else None
-        seconds = metadata["timings"][key].get("cpu_seconds", 0.0) / own.runs
-        if (adopt and identity is None) or seconds > longest:
-            continue
-        number, before = _published(paper, (problem, algorithm), metadata, seed)
-        started = time.process_time()
-        job = build.experiment(config, paper, scale, problem, algorithm)
-        job = dataclasses.replace(job, horizon=own.horizon)
-        after = np.array(loop.run_block(job, [number])[0].f)
+    evidence = f"{commit.of_package()[:12]}, {block.machine()}"
+    equal = 0
+    machines: set[str] = set()
+    repeats = Parallel(n_jobs=cores, return_as="generator_unordered", pre_dispatch=cores)(
+        delayed(_repeat)(config, paper, metadata, key, published[key].horizon, seed) for key in keys
+    )
+    for key, number, before, after, spent in repeats:
         same = _first_equal(before, after)
         whole = same == len(before) == len(after)
-        equal, total = equal + whole, total + 1
+        equal += whole
         parted = ""
-        if identity and whole:
-            _adopt(paper, key, identity, f"seed {number} at {commit.of_package()}")
+        if adopt and whole:
+            _adopt(paper, key, identities[key], f"seed {number}, {evidence}")
             parted = ", adopted"
         if same < min(len(before), len(after)):
             parted = f", the next differs by {abs(after[same] - before[same]):.1g}"
-            today = run_identity(config.paper(paper), scale, problem, algorithm)["code"]
-            if own.code == today:
-                machines |= set(own.machine)
+            today = _identity(config, paper, scale, key)
+            if today and published[key].code == today["code"]:
+                machines |= set(published[key].machine)
             else:
                 parted += " (older code made it)"
         yield (
             f"{key}, seed {number}: {same} of {len(before)} values of f equal{parted}, "
-            f"{time.process_time() - started:.1f} CPU s"
+            f"{spent:.1f} CPU s"
         )
-    yield f"{equal} of {total} runs are equal to the last bit."
+    yield f"{equal} of {len(keys)} runs are equal to the last bit."
     if adopt:
         yield _count(config, paper)
     if machines:
@@ -98,6 +111,28 @@ def recompute(
             f"{block.machine()}. On another processor, be it of the same name, the last bits of sums may "
             "differ, and an algorithm goes its own way from there."
         )
+
+
+def _matches(key: str, pattern: str) -> bool:
+    """Whether a pattern names a pair or its problem."""
+    return any(fnmatch.fnmatchcase(name, pattern) for name in (key, key.partition("/")[0]))
+
+
+def _repeat(
+    config: Config,
+    paper: str,
+    metadata: dict[str, Any],
+    key: str,
+    horizon: int,
+    seed: int | None,
+) -> tuple[str, int, Array, Array, float]:
+    """The pair, the seed, its published f, f of the same run made now, and the CPU seconds of the run."""
+    problem, _, algorithm = key.partition("/")
+    number, before = _published(paper, (problem, algorithm), metadata, seed)
+    started = time.process_time()
+    job = build.experiment(config, paper, metadata["scale"], problem, algorithm)
+    run = loop.run_block(dataclasses.replace(job, horizon=horizon), [number])[0]
+    return key, number, before, np.array(run.f), time.process_time() - started
 
 
 def _count(config: Config, paper: str) -> str:

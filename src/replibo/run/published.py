@@ -23,8 +23,8 @@ class PublishedRuns:
         best_at: x is kept for the best queries up to each of these rounds.
         changed_config: whether the settings are others than the config's.
         versions, machine, commit: of libraries, machines and code; all that there were.
-        adopted: the seed that ``code`` made again to the last bit, and its commit, if other code made
-            the runs; else empty.
+        adopted: the seed that ``code`` made again to the last bit, with the commit and the machine, if
+            other code made the runs; else empty.
     """
 
     runs: int

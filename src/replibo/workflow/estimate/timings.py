@@ -139,8 +139,7 @@ def timings(metadata: Mapping[str, Any], origin: str, here: bool) -> dict[str, T
             start_seconds=entry["import_seconds"] / jobs,
             peak_mb=entry["peak_mb"],
             profile=profile,
-            # adopted runs are today's, but their times are those of the code that made them
-            code="" if pair.get("adopted") else pair.get("code", ""),
+            code=pair.get("code", ""),
         )
     return found
 
