@@ -23,8 +23,8 @@ $(VENV)/installed: envs/requirements.txt pyproject.toml setup.py $(wildcard src/
 
 install: $(VENV)/installed ## .venv with the pinned packages, and nothing else
 
-quick: $(VENV)/installed ## run the whole workflow at quick scale (no network, stand-in data)
-	$(BIN)/snakemake --cores $(CORES) quick
+quick: $(VENV)/installed ## run the whole workflow at quick scale (no network, stand-in data; OPTIONS=-p: show all messages)
+	$(BIN)/snakemake --cores $(CORES) quick $(OPTIONS)
 	@echo && $(BIN)/python -m replibo.workflow.summary quick
 
 test: $(VENV)/installed ## style, types, lint, tests, the whole workflow at smoke scale

@@ -36,7 +36,8 @@ def text(scale: str) -> str:
     if scale != paths.PUBLISHED:
         lines += [
             "",
-            "Runs this small decide nothing. Next: 'make page' shows the published runs,",
+            "Runs this small decide nothing. Next: 'replibo check go_ucb_1_f1' runs one claim at the",
+            "paper's size in about a minute, 'make page' shows the published runs,",
             "'replibo estimate all' says what the papers' own sizes cost.",
         ]
     return "\n".join(lines)
