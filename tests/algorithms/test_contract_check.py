@@ -69,6 +69,16 @@ class Outside(Algorithm):
         return Proposal(np.full(self.space.dim, 1.5))
 
 
+class Bare(Algorithm):
+    def ask(self, history: History, t: int) -> np.ndarray:  # type: ignore[override]
+        return np.full(self.space.dim, 0.5)
+
+
+class Failing(Algorithm):
+    def ask(self, history: History, t: int) -> Proposal:
+        return Proposal(history.no_such_thing)  # type: ignore[attr-defined]
+
+
 class Changing(Algorithm):
     def ask(self, history: History, t: int) -> Proposal:
         history.y[0] += 1.0
@@ -87,6 +97,12 @@ class Changing(Algorithm):
         (Counter, r"^Counter: a run that is resumed after 6 queries goes another way; "),
         (Shared, r"^Shared: two runs of one seed differ"),
         (Outside, r"must be a point of the 2-D unit cube"),
+        (Bare, r"^Bare: ask must return a Proposal, got ndarray$"),
+        (
+            Failing,
+            r"^Failing: AttributeError: 'History' object has no attribute 'no_such_thing' "
+            r"\(test_contract_check\.py, line \d+\)$",
+        ),
         (Changing, r"^Changing: ask must not change the history$"),
     ],
 )

@@ -9,12 +9,14 @@ from __future__ import annotations
 import contextlib
 import random
 import sys
+import traceback
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from replibo.algorithms.base import Algorithm, History, Space
+from replibo.algorithms.base import Algorithm, History, Proposal, Space
 from replibo.errors import RepliboError
 from replibo.problems.base import Problem
 from replibo.problems.materials import CrossedBarrel
@@ -39,22 +41,43 @@ def check(cls: type[Algorithm], parameters: Mapping[str, Any], *, finite: bool =
         finite: take a finite problem, whose queries must be rows of its candidates.
 
     Raises:
-        RepliboError: it leaves the domain; it draws random numbers of its own; its runs differ when they
-            are repeated, resumed or run in another block; or it changes the history.
+        RepliboError: it fails; it leaves the domain; it draws random numbers of its own; its runs differ
+            when they are repeated, resumed or run in another block; or it changes the history.
     """
     settings = checked(cls, dict(parameters))
+    try:
+        _check(cls, settings, finite)
+    except RepliboError:
+        raise
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        raise RepliboError(
+            f"{cls.__name__}: {type(error).__name__}: {error} ({Path(place.filename).name}, line "
+            f"{place.lineno})"
+        ) from error
+
+
+def _check(cls: type[Algorithm], settings: dict[str, Any], finite: bool) -> None:
     problem: Problem = CrossedBarrel() if finite else Synthetic(function="Ackley", dim=2)
 
     told: dict[int, History] = {}
 
     def make(space: Space, streams: RunStreams) -> Algorithm:
         made = cls(space, streams, **settings)
-        tell = made.tell
+        ask, tell = made.ask, made.tell
+
+        def typed(history: History, t: int) -> Proposal:
+            proposal = ask(history, t)
+            if not isinstance(proposal, Proposal):
+                kind = type(proposal).__name__
+                raise RepliboError(f"{cls.__name__}: ask must return a Proposal, got {kind}")
+            return proposal
 
         def keep(history: History) -> None:
             told[streams.seed] = history
             tell(history)
 
+        made.ask = typed  # type: ignore[method-assign]
         made.tell = keep  # type: ignore[method-assign]
         return made
 
