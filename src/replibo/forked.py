@@ -36,6 +36,7 @@ STARTED = b"started"
 
 # What jobs import, with what functions import when they are called.
 PLOTTING = (
+    "replibo.clean_matplotlib",
     *("replibo.workflow.outputs", "replibo.run.collect", "replibo.verdict_map"),
     *("replibo.verdict_tables", "replibo.results.runs", "replibo.results.tables"),
     *("matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf", "fontTools.subset"),

@@ -245,15 +245,17 @@ class Minimum:
 
     def plot(self) -> Figure:
         """A figure of the values in their order, and of the smallest so far."""
+        from replibo.clean_matplotlib import matplotlib as mpl
         from replibo.results import plotting
 
-        figure, axes = plotting.panels(1, 1)
-        ax, n = axes[0, 0], np.arange(1, len(self.Y) + 1)
-        ax.plot(n, self.Y, "o", color="0.6", label="value")
-        ax.plot(n, np.fmin.accumulate(self.Y), drawstyle="steps-post", label="smallest so far")
-        ax.set_xlabel("evaluation")
-        ax.set_ylabel("y")
-        return plotting.finish(figure, "Values in the order of their evaluation.")
+        with mpl.rc_context():
+            figure, axes = plotting.panels(1, 1)
+            ax, n = axes[0, 0], np.arange(1, len(self.Y) + 1)
+            ax.plot(n, self.Y, "o", color="0.6", label="value")
+            ax.plot(n, np.fmin.accumulate(self.Y), drawstyle="steps-post", label="smallest so far")
+            ax.set_xlabel("evaluation")
+            ax.set_ylabel("y")
+            return plotting.finish(figure, "Values in the order of their evaluation.")
 
 
 def minimize(

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ import pytest
 from replibo.config import load
 from replibo.config.models import COLORS, AlgorithmEntry
 from replibo.results import plotting
+from replibo.results.tables import Table
 
 from .conftest import misfits
 
@@ -152,3 +156,77 @@ def test_the_caption_lies_beside_the_figure(tmp_path: Path) -> None:
     plotting.save(figure, [tmp_path / "a.png", tmp_path / "a.txt"])
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "Regret Rₜ of 10 seeds.\n"
     assert plt.imread(tmp_path / "a.png").shape[1] == round(300 * figure.get_figwidth())
+
+
+DRAW = """
+import hashlib, io
+{before}
+from replibo.results import plotting
+figure, axes = plotting.panels(1, 2)
+axes[0, 0].plot([1, 2], [3, 5], label="a line")
+axes[0, 1].set_title("a title, β")
+content = io.BytesIO()
+plotting.finish(figure, "").savefig(content, format="png")
+print(hashlib.sha256(content.getvalue()).hexdigest())
+"""
+USERS_RC = "text.usetex: True\nfont.family: serif\nsavefig.bbox: tight\nlines.marker: o\n"
+
+
+def _drawn(folder: Path, before: str = "", **variables: str) -> str:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("MPL", "MATPLOTLIB"))}
+    code = DRAW.format(before=before)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True, text=True, check=True, cwd=folder, env=environment | variables,
+    )  # fmt: skip
+    return done.stdout
+
+
+def test_surroundings_change_no_byte_of_a_figure(tmp_path: Path) -> None:
+    (tmp_path / "plain").mkdir()
+    expected = _drawn(tmp_path / "plain")
+    for name, content in {"user": USERS_RC.encode(), "broken": b"\xff\xfe\0bad"}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "matplotlibrc").write_bytes(content)
+        assert _drawn(tmp_path / name) == expected
+        assert _drawn(tmp_path / "plain", MATPLOTLIBRC=str(tmp_path / name)) == expected
+    for backend in ("module://matplotlib_inline.backend_inline", "nonsense", "svg", ""):
+        assert _drawn(tmp_path / "plain", MPLBACKEND=backend) == expected
+    settings = "{'text.usetex': True, 'figure.dpi': 50, 'axes.grid': False}"
+    before = f"import matplotlib; matplotlib.rcParams.update({settings})"
+    assert _drawn(tmp_path / "plain", before) == expected
+    assert _drawn(tmp_path / "plain", "import matplotlib; matplotlib.use('pdf')") == expected
+
+
+@pytest.mark.parametrize(
+    "label",
+    ["x" * 300, "word " * 80, "中文标签" * 10, "🚀 and $", "$5 and \\bad $6", "ا" * 200, "a\n" * 9],
+)
+@pytest.mark.parametrize("columns", [1, 3])
+@pytest.mark.filterwarnings("error")
+def test_any_label_stays_inside(label: str, columns: int) -> None:
+    from matplotlib.text import Text
+
+    figure, axes = plotting.panels(2, columns)
+    for ax in axes.flat:
+        ax.plot([1, 2], [1, 2], label=label)
+        ax.plot([1, 2], [2, 1], label=f"{label} too")
+        ax.set_title(label)
+        ax.set_ylabel(label)
+        ax.set_xticks([1, 2], [label, "b"])
+    plotting.finish(figure, label)
+    figure.draw_without_rendering()
+    assert len(figure.legends[0].get_texts()) == 2
+    numbers = {tick.get_text() for ax in axes.flat for tick in ax.get_yticklabels()}
+    for text in figure.findobj(Text):
+        if text.get_text() and text.get_text() not in numbers:
+            extent = text.get_window_extent()
+            assert extent.x0 >= -1 and extent.x1 <= figure.bbox.x1 + 1, text
+            assert extent.y0 >= -1 and extent.y1 <= figure.bbox.y1 + 1, text
+
+
+def test_a_cell_of_a_markdown_table_stays_one_cell() -> None:
+    table = Table.of([{"a|b": "c | d\ne", "f": "g"}])
+    rows = table.md().splitlines()[:3]
+    assert [row.replace(r"\|", "").count("|") for row in rows] == [3, 3, 3]
+    assert r"c \| d e" in rows[2]

@@ -3,8 +3,11 @@ looks the same wherever it appears. A figure's caption stands beside it, not ins
 
 from __future__ import annotations
 
+import functools
 import io
+import math
 import textwrap
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -26,6 +29,10 @@ PANEL = (3.6, 2.2)
 """The largest panel's width, with its labels, and every panel's height, in inches."""
 LEAST = 3.2 / 2.54
 """Of an axes box of a plot, in inches, either way: labels and legend make the figure larger."""
+CHARACTERS = 12
+"""Of a tick's label, to an inch."""
+LONGEST, LINES = 70, 3
+"""The most characters in a line of a legend's label, and the most lines of any label."""
 BANDS = 4
 """The most curves of a panel that have bands; more of them blend to mud."""
 
@@ -50,10 +57,14 @@ MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "cross
 
 
 def empty(size: tuple[float, float], **options: Any) -> Figure:
-    """A figure without axes, of ``size`` in inches, with the look of all figures."""
-    import matplotlib as mpl
+    """A figure without axes, of ``size`` in inches, with the look of all figures.
 
-    mpl.rcParams.update(STYLE)  # type: ignore[arg-type]
+    The look is Matplotlib's own defaults and `STYLE`, whatever was set before.
+    """
+    from replibo.clean_matplotlib import matplotlib as mpl
+
+    defaults = {key: value for key, value in mpl.rcParamsDefault.items() if key != "backend"}
+    mpl.rcParams.update({**defaults, **STYLE})
     from matplotlib.figure import Figure
 
     return Figure(figsize=size, **options)  # without pyplot, whose import takes time
@@ -169,15 +180,74 @@ def finish(figure: Figure, caption: str) -> Figure:
     A label that a whole row or column of panels shares is said once.
     """
     figure.set_label(caption)
+    _make_drawable(figure)
     _say_labels_once(figure)
     entries: dict[str, Any] = {}
     for ax in figure.axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
     if entries:
-        _legend(figure, entries)
+        _legend(figure, [*entries.values()], [drawable(label, LONGEST) for label in entries])
     _make_room(figure)
     return figure
+
+
+def drawable(text: str, longest: float, most: int = LINES) -> str:
+    """``text`` as it can be drawn: at most ``most`` lines of ``longest`` characters.
+
+    The font has no Chinese, Japanese or Korean characters and no emoji; such a character becomes its code
+    point, ``[4E2D]``. Dollar signs that enclose no formula are signs.
+    """
+    from matplotlib import cbook
+    from matplotlib.mathtext import MathTextParser
+
+    if cbook.is_math_text(text):
+        try:
+            MathTextParser("path").parse(text)
+            return text
+        except ValueError:
+            text = text.replace("$", r"\$")
+    known = _characters()
+    text = "".join(c if c == "\n" or ord(c) in known else f"[{ord(c):04X}]" for c in text)
+    lines = text.split("\n")
+    if max(map(len, lines)) > longest:
+        lines = [part for line in lines for part in textwrap.wrap(line, max(int(longest), 2))]
+    if len(lines) > most:
+        lines[most - 1 :] = [lines[most - 1][:-1] + "…"]
+    return "\n".join(lines)
+
+
+@functools.cache
+def _characters() -> frozenset[int]:
+    """The code points of the characters that the figures' font has."""
+    from matplotlib import font_manager, ft2font
+
+    return frozenset(ft2font.FT2Font(font_manager.findfont("DejaVu Sans")).get_charmap())
+
+
+def _make_drawable(figure: Figure) -> None:
+    """Wrap and shorten titles, axis labels, tick labels and notes to the room of a panel."""
+    from matplotlib.ticker import FixedLocator
+
+    for ax in figure.axes:
+        spec = ax.get_subplotspec()
+        rows, columns = (1, 1) if spec is None else spec.get_gridspec().get_geometry()
+        wide, high = figure.get_size_inches() / (columns, rows)
+        for text in (ax.title, ax.xaxis.label, ax.yaxis.label, *ax.texts):
+            room = 0.85 * (high if text.get_rotation() == 90 else wide)
+            most = 20 if text in ax.texts else LINES
+            text.set_text(drawable(text.get_text(), math.inf, most))
+            extent = text.get_window_extent()
+            needed = max(extent.width, extent.height) / figure.dpi
+            if needed > room:
+                longest = max(len(line) for line in text.get_text().split("\n"))
+                text.set_text(drawable(text.get_text(), 0.95 * longest * room / needed, most))
+        for axis in (ax.xaxis, ax.yaxis):
+            if isinstance(axis.get_major_locator(), FixedLocator):
+                labels = [label.get_text() for label in axis.get_ticklabels()]
+                shown = [drawable(label, CHARACTERS * wide / 2) for label in labels]
+                if shown != labels:
+                    axis.set_ticklabels(shown)
 
 
 def caption_of(figure: Figure) -> str:
@@ -202,21 +272,21 @@ def _say_labels_once(figure: Figure) -> None:
             ax.set_xlabel("")
 
 
-def _legend(figure: Figure, entries: Mapping[str, Any]) -> None:
+def _legend(figure: Figure, handles: list[Any], labels: list[str]) -> None:
     """One legend above the panels, of as few rows as fit into the width, evenly filled."""
 
     def drawn(columns: int) -> Legend:
         return figure.legend(
-            *(entries.values(), entries.keys()),
+            *(handles, labels),
             loc="outside upper center",
             ncols=columns,
             columnspacing=1.2,
         )
 
-    for rows in range(1, len(entries) + 1):
-        legend = drawn(-(-len(entries) // rows))
+    for rows in range(1, len(labels) + 1):
+        legend = drawn(-(-len(labels) // rows))
         width = legend.get_window_extent().width / figure.dpi
-        if width <= figure.get_figwidth() - 0.1 or rows == len(entries):
+        if width <= figure.get_figwidth() - 0.1 or rows == len(labels):
             break
         legend.remove()
     figure.set_figwidth(max(figure.get_figwidth(), width + 0.1))
@@ -226,7 +296,13 @@ def _make_room(figure: Figure) -> None:
     """Lay the figure out, and enlarge it until no panel is smaller than `LEAST`."""
     plots = [ax for ax in figure.axes if ax.axison and ax.get_aspect() == "auto"]
     layout = cast("LayoutEngine", figure.get_layout_engine())
-    layout.execute(figure)
+    for _ in range(20):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            layout.execute(figure)
+        if not any("collapsed" in str(warning.message) for warning in said):
+            break
+        figure.set_size_inches(1.2 * figure.get_size_inches())  # labels leave no room at all
     for _ in range(4 if plots else 0):
         size = np.array(
             [[ax.get_window_extent().width, ax.get_window_extent().height] for ax in plots]
@@ -237,6 +313,13 @@ def _make_room(figure: Figure) -> None:
         grid = plots[0].get_gridspec()
         room = (lacking + 0.02) * (lacking > 0) * (grid.ncols, grid.nrows)  # type: ignore[union-attr]
         figure.set_size_inches(figure.get_size_inches() + room)
+        layout.execute(figure)
+    for _ in range(4):
+        titles = [ax.title.get_window_extent() for ax in figure.axes if ax.get_title()]
+        lacking_width = max((max(-box.x0, box.x1 - figure.bbox.x1) for box in titles), default=0.0)
+        if lacking_width <= 1:
+            break
+        figure.set_figwidth(figure.get_figwidth() + 2 * len(titles) * lacking_width / figure.dpi)
         layout.execute(figure)
     figure.set_layout_engine(None)  # laid out once, the same in every format
 

@@ -88,7 +88,8 @@ class Table:
         return self.frame.to_csv(index=False, lineterminator="\n")
 
     def md(self) -> str:
-        body = self.shown().to_markdown(index=False, tablefmt="github", disable_numparse=True)
+        shown = self.shown().rename(columns=_cell).map(_cell)
+        body = shown.to_markdown(index=False, tablefmt="github", disable_numparse=True)
         return f"{body}\n\n{self.caption}\n"
 
     def tex(self) -> str:
@@ -111,6 +112,11 @@ class Table:
 
         body = self.shown().to_html(index=False, border=0)
         return PAGE.format(caption=escape(self.caption), body=body)
+
+
+def _cell(text: str) -> str:
+    """``text`` as one cell of a Markdown table."""
+    return " ".join(str(text).split("\n")).replace("|", r"\|")
 
 
 def save(table: Table, paths: Sequence[Path]) -> None:
