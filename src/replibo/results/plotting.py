@@ -63,8 +63,9 @@ def empty(size: tuple[float, float], **options: Any) -> Figure:
     """
     from replibo.clean_matplotlib import matplotlib as mpl
 
-    defaults = {key: value for key, value in mpl.rcParamsDefault.items() if key != "backend"}
-    mpl.rcParams.update({**defaults, **STYLE})
+    look: Any = {**mpl.rcParamsDefault, **STYLE}
+    look.pop("backend")
+    mpl.rcParams.update(look)
     from matplotlib.figure import Figure
 
     return Figure(figsize=size, **options)  # without pyplot, whose import takes time
@@ -234,14 +235,14 @@ def _make_drawable(figure: Figure) -> None:
         rows, columns = (1, 1) if spec is None else spec.get_gridspec().get_geometry()
         wide, high = figure.get_size_inches() / (columns, rows)
         for text in (ax.title, ax.xaxis.label, ax.yaxis.label, *ax.texts):
-            room = 0.85 * (high if text.get_rotation() == 90 else wide)
+            room = high if text.get_rotation() == 90 else wide
             most = 20 if text in ax.texts else LINES
             text.set_text(drawable(text.get_text(), math.inf, most))
             extent = text.get_window_extent()
             needed = max(extent.width, extent.height) / figure.dpi
             if needed > room:
                 longest = max(len(line) for line in text.get_text().split("\n"))
-                text.set_text(drawable(text.get_text(), 0.95 * longest * room / needed, most))
+                text.set_text(drawable(text.get_text(), 0.8 * longest * room / needed, most))
         for axis in (ax.xaxis, ax.yaxis):
             if isinstance(axis.get_major_locator(), FixedLocator):
                 labels = [label.get_text() for label in axis.get_ticklabels()]
@@ -302,7 +303,7 @@ def _make_room(figure: Figure) -> None:
             layout.execute(figure)
         if not any("collapsed" in str(warning.message) for warning in said):
             break
-        figure.set_size_inches(1.2 * figure.get_size_inches())  # labels leave no room at all
+        figure.set_size_inches(*(1.2 * figure.get_size_inches()))  # labels leave no room at all
     for _ in range(4 if plots else 0):
         size = np.array(
             [[ax.get_window_extent().width, ax.get_window_extent().height] for ax in plots]
