@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from replibo.config.claims import PRINTED, SOURCES
+from replibo.config.claims import SOURCES, place
 from replibo.config.models import COLORS
 from replibo.results import plotting
 from replibo.results.comparisons import Word
@@ -68,12 +68,9 @@ def verdict_map(found: Sequence[Verdict], scale: str) -> Figure:
 
 
 def _columns(found: Sequence[Verdict]) -> tuple[list[str], list[str]]:
-    """The readings by their source, and the controls."""
-    order = list(SOURCES)
+    """The readings, the leading ones first and the others by their source, and the controls."""
     sources = {own.name: own.source for verdict in found for own in verdict.readings}
-    readings = sorted(
-        sources, key=lambda name: (name != PRINTED, order.index(sources[name] or "print"))
-    )
+    readings = sorted(sources, key=lambda name: place(name, sources[name] or "print"))
     return readings, list(dict.fromkeys(own.name for v in found for own in v.controls))
 
 

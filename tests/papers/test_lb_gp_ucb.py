@@ -24,6 +24,7 @@ from replibo.papers.lb_gp_ucb import extra_figures, extra_tables, figures
 from replibo.papers.lb_gp_ucb import tables as printed_tables
 from replibo.papers.lb_gp_ucb.optimal_length_scale import estimate_optimal_length_scale
 from replibo.papers.lb_gp_ucb.traces import (
+    METRICS,
     best_regret,
     compare,
     cpu_time,
@@ -748,6 +749,24 @@ def test_claim_1_counts_the_seeds_that_find_the_optimum_early(early: int, expect
         measures.finds_within(found, problem="berkenkamp", algorithms=["lb_gp_ucb"], within=3)
 
 
+@pytest.mark.parametrize(
+    ("scale", "count", "expected"),
+    [(0.4, 8, "supported"), (0.04, 8, "contradicted"), (0.4, 0, "open"), (0.4, 20, "open")],
+)
+def test_claim_1_compares_length_scales_where_stuck_and_elsewhere(
+    scale: float, count: int, expected: str
+) -> None:
+    def chosen(problem: str, name: str, seed: int) -> dict[str, float]:
+        return {"length_scale": (scale if seed < count else 0.1) * 1.001**seed}
+
+    found = made_runs({"berkenkamp": {"mle": stuck(count)}}, chosen)
+    (comparison,) = measures.longer_where_stuck(
+        found, problem="berkenkamp", algorithms=["mle"], threshold=0.1
+    )
+    assert comparison.outcome == expected
+    assert f"({count} of 20 seeds stuck)" in comparison.ours
+
+
 def test_claim_1_needs_its_runs() -> None:
     with pytest.raises(MissingRunsError, match="mle was not run on berkenkamp"):
         measures.escapes_local_optimum(
@@ -872,6 +891,40 @@ def test_claim_3_in_all_outcomes(metric: Any) -> None:
         measures.lowest_regret(found, **options, others=["oracle"])
 
 
+@pytest.mark.parametrize("metric", ["best", "cumulative"])
+def test_claim_3_with_a_factor(metric: Any) -> None:
+    """Against a multiple of the other's regret: SciPy's test of own minus that."""
+    regrets = {
+        name: falling(final, key=i)
+        for i, (name, final) in enumerate({"mle": 0.2, "lb_gp_ucb": 0.3}.items())
+    }
+    found = made_runs({"agnp": regrets})
+    for factor, expected in ((1.0, "contradicted"), (2.0, "supported")):
+        (comparison,) = measures.lowest_regret(
+            found,
+            problem="agnp",
+            metric=metric,
+            algorithm="lb_gp_ucb",
+            others=["mle"],
+            factor=factor,
+        )
+        assert comparison.outcome == expected
+        own, theirs = (METRICS[metric](found, "agnp", n)[1][:, -1] for n in ("lb_gp_ucb", "mle"))
+        ends = ("less", "greater")
+        ps = [float(stats.ttest_rel(own, factor * theirs, alternative=end).pvalue) for end in ends]
+        assert compare(found, "agnp", "lb_gp_ucb", "mle", metric, factor) == pytest.approx(ps)
+
+
+def test_claim_3_by_the_signs_of_the_differences() -> None:
+    found = made_runs({"berkenkamp": {"mle": stuck(8), "lb_gp_ucb": stuck(1)}})
+    options = {"problem": "berkenkamp", "metric": "best", "algorithm": "lb_gp_ucb"}
+    (comparison,) = measures.lowest_regret(found, **options, others=["mle"], test="sign_flip")
+    # McNemar's exact p: seven differences of one size, all of one sign
+    assert comparison.ours.endswith(f"p {tables.p_value(0.5**7)}")
+    with pytest.raises(RepliboError, match=r"options\.test: must be .*, got 'sign'"):
+        measures.lowest_regret(found, **options, others=["mle"], test="sign")  # type: ignore[arg-type]
+
+
 FAMILIES = {
     "variants": ["lb_gp_ucb_a025", "lb_gp_ucb", "lb_gp_ucb_a075"],
     "other_variants": ["a_gp_ucb_a025", "a_gp_ucb", "a_gp_ucb_a075"],
@@ -986,9 +1039,9 @@ def test_the_claims_of_the_config(root: Path) -> None:
         name: claim.model_copy(update={"horizon": 10})  # the runs made here are short
         for name, claim in claims.load(load.load(), "lb_gp_ucb").items()
     }
-    # 1 by who finds the optimum and how fast, 2 by distance and side, 3 by problem and metric as the text
-    # has them, 4 for regret and length scales (how similar, where), 5 for both
-    assert len(found) == 2 + 2 + (3 + 2 + 5 + 5) + 3 + 2
+    # 1 by who finds the optimum, how fast and at which θ, 2 by distance and side, 3 by problem and metric as
+    # the text has them, 4 for regret and length scales (how similar, where), 5 for both
+    assert len(found) == 3 + 2 + (3 + 2 + 6 + 6) + 3 + 2
 
     def words(made: Runs) -> dict[str, str]:
         judged = (
@@ -1022,6 +1075,8 @@ def test_the_claims_of_the_config(root: Path) -> None:
         if name in FAMILIES["other_variants"]:
             place = FAMILIES["other_variants"].index(name)
             return {"length_scale": 0.01 / 2**place * 1.001**seed}
+        if problem == "berkenkamp" and seed < {"mle": 15, "mcmc": 12}.get(name, 0):  # stuck
+            return {"length_scale": 0.9 * 1.001**seed}
         return scales(problem, name, seed)
 
     assert words(made_runs(liked, near, TIMES)) == dict.fromkeys(found, "holds")
@@ -1040,7 +1095,7 @@ def test_the_claims_of_the_config(root: Path) -> None:
     }
     for problem in PROBLEMS:
         against[problem]["lb_gp_ucb"] = liked[problem]["mle"] + rng.uniform(1, 2, size=(20, 1))
-    against["berkenkamp"]["a_gp_ucb"] = stuck(15)
+    against["berkenkamp"] |= {"a_gp_ucb": stuck(15), "mle": stuck(5), "mcmc": stuck(5)}
     against["agnp"]["a_gp_ucb"] = against["agnp"]["lb_gp_ucb"] / 2
     for name in FAMILIES["other_variants"]:
         against["michalewicz5"][name] = falling(0.01, 20)
@@ -1052,9 +1107,11 @@ def test_the_claims_of_the_config(root: Path) -> None:
     }
 
     def far(problem: str, name: str, seed: int) -> dict[str, float]:
-        """LB-GP-UCB's far from θ̂* and apart, MLE's below it and A-GP-UCB's above."""
+        """LB-GP-UCB's far from θ̂* and apart, MLE's below it, shorter where stuck, and A-GP-UCB's above."""
         if name in FAMILIES["variants"]:
             return {"length_scale": (0.005 if name == "lb_gp_ucb_a025" else 9.0) * 1.001**seed}
+        if problem == "berkenkamp" and seed < 5:
+            return {"length_scale": 0.01 * 1.001**seed}
         return {"length_scale": (0.03 if name == "mle" else 0.04) * 1.001**seed}
 
     assert words(made_runs(against, far, times)) == dict.fromkeys(found, "fails")

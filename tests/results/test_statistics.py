@@ -581,3 +581,25 @@ def test_bad_input_is_one_line(call: object, message: str) -> None:
     with pytest.raises(RepliboError, match=message) as caught:
         call()  # type: ignore[operator]
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("n", [5, 12, 40])
+def test_sign_flips_against_scipy(n: int) -> None:
+    differences = np.random.default_rng(n).normal(-0.3, 1.0, n)
+    differences[0] = 0.0
+    for sign in (1, -1):
+        expected = scipy.stats.permutation_test(
+            (sign * differences,),
+            np.mean,
+            permutation_type="samples",
+            alternative="less",
+            n_resamples=np.inf if n < 20 else 19_999,
+            rng=1,
+        ).pvalue
+        found = statistics.sign_flip_less(sign * differences)
+        assert found == pytest.approx(expected, abs=1e-12 if n < 20 else 0.01)
+
+
+def test_sign_flips_of_too_few_differences() -> None:
+    assert np.isnan(statistics.sign_flip_less(np.array([-1.0])))
+    assert statistics.sign_flip_less(np.zeros(5)) == 1.0

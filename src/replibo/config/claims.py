@@ -24,6 +24,16 @@ SOURCES: dict[Source, str] = {
 PRINTED = "printed"
 """The reading that every claim has, and that comes first."""
 
+LEADING = (PRINTED, "paper", "code")
+"""The readings that come first, where a claim has them: settings that belong together, all as the paper
+says or all as the authors' code has them."""
+
+
+def place(name: str, source: Source) -> tuple[int, int]:
+    """Where a reading stands among the others: the leading ones first, then by source."""
+    leading = LEADING.index(name) if name in LEADING else len(LEADING)
+    return leading, list(SOURCES).index(source)
+
 
 class Variation(Model):
     """What stands in for what in a claim; its measure stays the same."""
@@ -102,9 +112,8 @@ class Claim(Model):
                     raise ValueError(f"{kind}.{name}: must replace something, got nothing")
         if PRINTED in self.controls or self.readings.keys() & self.controls.keys():
             raise ValueError("controls: must have other names than the readings")
-        order = list(SOURCES)
         rest = [(name, own) for name, own in self.readings.items() if name != PRINTED]
-        rest.sort(key=lambda item: order.index(item[1].source))
+        rest.sort(key=lambda item: place(item[0], item[1].source))
         return self.model_copy(update={"readings": {PRINTED: printed} | dict(rest)})
 
     def variation(self, name: str) -> Variation:

@@ -10,6 +10,7 @@ import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +76,34 @@ def escapes_local_optimum(
         )
         shares = [_share(label_of(runs, own), s) for own, s in ((name, first), (other, second))]
         tests.append(Undecided(f"stuck: {' and '.join(shares)}", p, reverse))
+    return decided(tests)
+
+
+def longer_where_stuck(
+    runs: Runs, *, problem: str, algorithms: Sequence[str], threshold: float
+) -> list[Comparison]:
+    """The length scales of each method are longer in the seeds in which it ends in the local optimum.
+
+    A seed is stuck where the best regret at t = T is above ``threshold``. Mann and Whitney's exact test
+    of the seeds' median length scales over the rounds; open where all seeds are stuck, or none.
+    """
+    from scipy.stats import mannwhitneyu
+
+    require(runs, problem, *algorithms)
+    tests = []
+    for name in algorithms:
+        medians = np.median(diagnostic(runs, problem, name, "length_scale"), axis=1)
+        stuck = final_regret_of(runs, problem, name, "best") > threshold
+        groups = medians[stuck], medians[~stuck]
+        p = reverse = math.nan
+        if all(map(len, groups)):
+            p, reverse = (
+                float(mannwhitneyu(*groups, alternative=end, method="exact").pvalue)
+                for end in ("greater", "less")
+            )
+        ranges = [f"{min(g):.2g} to {max(g):.2g}" if len(g) else "none" for g in groups]
+        text = f"median θ of {label_of(runs, name)} where stuck {ranges[0]}, elsewhere {ranges[1]}"
+        tests.append(Undecided(f"{text} ({stuck.sum()} of {len(stuck)} seeds stuck)", p, reverse))
     return decided(tests)
 
 
@@ -248,12 +277,17 @@ def lowest_regret(
     algorithm: str,
     others: Sequence[str],
     rounds: int | None = None,
+    factor: float = 1.0,
+    test: Literal["t", "sign_flip"] = "t",
 ) -> list[Comparison]:
-    """``algorithm`` has a lower mean regret at t = T than each of ``others``: paired t-tests.
+    """``algorithm`` has a lower mean regret at t = T than each of ``others``: paired tests.
 
     Where both have no regret at all in any seed, nothing can be lower, and the claim is supported.
 
     Args:
+        factor: lower than this many times the others' regret.
+        test: "t", or "sign_flip", the exact test of the signs of the differences, for differences of
+            two values.
         rounds: T, where it is not that of the runs: their first rounds are the runs to it.
     """
     require(runs, problem, algorithm, *others)
@@ -261,7 +295,9 @@ def lowest_regret(
     found: list[Undecided | Comparison] = []
     for i, other in enumerate(others):
         own, theirs = (final_regret_of(runs, problem, name, metric) for name in (algorithm, other))
-        text = f"{label_of(runs, other)} {_mean(theirs)}"
+        text = (
+            f"{'' if factor == 1 else f'{factor:g} times '}{label_of(runs, other)} {_mean(theirs)}"
+        )
         pairs = len(np.intersect1d(runs.seeds(problem, algorithm), runs.seeds(problem, other)))
         if pairs < len(own):
             text += f" (of {pairs} common seeds)"
@@ -270,7 +306,9 @@ def lowest_regret(
         if not own.any() and not theirs.any():
             found.append(Comparison("supported", f"{text}, neither has any regret"))
         else:
-            found.append(Undecided(text, *compare(runs, problem, algorithm, other, metric)))
+            found.append(
+                Undecided(text, *compare(runs, problem, algorithm, other, metric, factor, test))
+            )
     return decided(found)
 
 

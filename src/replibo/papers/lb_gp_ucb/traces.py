@@ -47,6 +47,9 @@ def best_regret(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Array]
 METRICS = {"cumulative": cumulative_regret, "best": best_regret}
 
 
+TESTS = ("t", "sign_flip")
+
+
 def check_metric(metric: str) -> None:
     """Raise a `RepliboError` where there is no such metric."""
     if metric not in METRICS:
@@ -83,11 +86,25 @@ def final_losses(
 
 
 def compare(
-    runs: Runs, problem: str, algorithm: str, other: str, metric: Metric
+    runs: Runs,
+    problem: str,
+    algorithm: str,
+    other: str,
+    metric: Metric,
+    factor: float = 1.0,
+    test: Literal["t", "sign_flip"] = "t",
 ) -> tuple[float, float]:
-    """p-values of paired one-sided t-tests over the common seeds: ``algorithm``'s mean regret at
-    t = T is lower than that of ``other``, and it is higher; NaN where a single seed is common."""
+    """p-values of paired one-sided tests over the common seeds: ``algorithm``'s mean regret at
+    t = T is lower than ``factor`` times that of ``other``, and it is higher; NaN where a single seed is
+    common. ``test`` is the t-test, or that of `statistics.sign_flip_less`."""
+    if test not in TESTS:
+        raise RepliboError(f"options.test: must be {allowed(TESTS)}, got {test!r}")
     own, others = final_losses(runs, problem, (algorithm, other), metric)
+    if factor != 1:  # of the regrets; losses differ from them by a constant
+        rounds = runs.horizon(problem) if metric == "cumulative" else 1
+        others = factor * others + (factor - 1) * rounds * runs.optimal_value(problem)
+    if test == "sign_flip":
+        return statistics.sign_flip_less(own - others), statistics.sign_flip_less(others - own)
     return statistics.t_tests(own, others, paired=True)
 
 
