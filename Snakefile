@@ -62,7 +62,7 @@ onstart:
     jobs = [
         job.rule.name
         for job in planned
-        if job.rule.name != "run" or not job.wildcards.scale.startswith("paper")
+        if job.rule.name != "run" or not forked.is_measured(job.wildcards.scale)
     ]
     local = workflow.is_main_process and workflow.local_exec and not workflow.touch
     if local and len(jobs) > 3:

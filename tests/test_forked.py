@@ -209,6 +209,8 @@ def test_a_run_whose_memory_is_published_is_a_plain_process() -> None:
     assert forked._is_measured(["run", "go_ucb", "f1", "gp_ucb", "--scale", "paper"])
     assert forked._is_measured(["run", "go_ucb", "f1", "gp_ucb", "--scale", "paper@mine"])
     assert forked._is_measured(["run", "go_ucb", "f1", "gp_ucb"])
+    for name in ("paper@check", "paper@mine_check", "paper@bench_mine"):  # nobody publishes these
+        assert not forked._is_measured(["run", "go_ucb", "f1", "gp_ucb", "--scale", name])
     assert not forked._is_measured(list(LONG))
     assert not forked._is_measured(["figure", "go_ucb", "figure_1", "--scale", "paper"])
 

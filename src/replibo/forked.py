@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import struct
@@ -104,7 +105,14 @@ def _is_measured(arguments: list[str]) -> bool:
         return False
     if "--scale" not in arguments:  # the paper's is the default
         return True
-    return any(name.startswith("paper") for name in arguments[arguments.index("--scale") + 1 :][:1])
+    return any(map(is_measured, arguments[arguments.index("--scale") + 1 :][:1]))
+
+
+def is_measured(scale: str) -> bool:
+    """Whether the memory of a scale's runs may be published: those of `replibo check` and `replibo bench`
+    are not."""
+    base, _, variant = scale.partition("@")
+    return base == "paper" and not re.search(r"(^|_)(check$|bench_)", variant)
 
 
 def _surroundings(arguments: list[str]) -> dict[str, Any]:
