@@ -32,7 +32,6 @@ SHOWN = (
     "go_ucb/two_bumps.png",
     "neuralbo/figure_1.png",
     "neuralbo/figure_1_centre.png",
-    "neuralbo/figure_1_readings_standardised.png",
     "neuralbo/figure_2.png",
     "neuralbo/figure_3.png",
     "neuralbo/figure_5.png",

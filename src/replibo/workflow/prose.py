@@ -34,7 +34,7 @@ class Numbers:
 
     def _runs(self, problem: str, algorithm: str) -> Runs:
         pair = problem, algorithm
-        if not pairs.among(self.config, self.paper, paths.PUBLISHED, [pair]):
+        if not self.has(*pair):
             raise RepliboError(f"{algorithm} on {problem}: nothing is published")
         return read(self.config, self.paper, paths.PUBLISHED, [pair], "")
 
@@ -45,6 +45,10 @@ class Numbers:
             )
             self._tables[name] = table.shown()
         return self._tables[name]
+
+    def has(self, problem: str, algorithm: str) -> bool:
+        """Whether anything is published of the pair."""
+        return bool(pairs.among(self.config, self.paper, paths.PUBLISHED, [(problem, algorithm)]))
 
     def best(self, problem: str, algorithm: str, T: int | None = None) -> str:
         """The smallest value that the runs reached, mean ± standard deviation: ``0.11 ± 0.01``.

@@ -208,7 +208,8 @@ def detection(runs: Runs, entry: FigureEntry) -> Table:
 def classifiers(runs: Runs, entry: FigureEntry) -> Table:
     """Detection rates of the same task with several classifiers, a row for each classifier.
 
-    Two last rows of each objective are the mean over its classifiers and the ends of Student's interval.
+    The last four rows of each objective are the mean over its classifiers, the ends of Student's
+    interval, and the number of classifiers.
     """
     n = PRINTED[0]
     rows: list[dict[str, Any]] = []
@@ -243,7 +244,9 @@ def classifiers(runs: Runs, entry: FigureEntry) -> Table:
                 key: min(max(float(getattr(interval, what)), 0.0), 1.0)
                 for key, interval in intervals.items()
             }
-            rows.append({"problem": f"{label}: {what} over {len(of_objective)} classifiers"} | ends)
+            rows.append({"problem": f"{label}: {what}"} | ends)
+        counts = {key: len(values) for key, values in samples.items()}
+        rows.append({"problem": f"{label}: classifiers"} | counts)
     caption = (
         f"{entry.caption} Detection rates with {n} samples, by the best images of {n} runs (mean over "
         f"all choices) and by {n} images drawn uniformly from the box. Each classifier has the same "
@@ -251,7 +254,12 @@ def classifiers(runs: Runs, entry: FigureEntry) -> Table:
         f"Student's, over the classifiers. {runs.note(list(problems), entry.algorithms)}"
     )
     columns = list(dict.fromkeys(key for row in rows for key in row))
-    return Table.of(rows, caption, dict.fromkeys(columns[1:], ".3f"), columns)
+    return Table.of(rows, caption, dict.fromkeys(columns[1:], _share_or_count), columns)
+
+
+def _share_or_count(value: Any) -> str:
+    """``0.123`` of a share, ``10`` of a number of classifiers, of which there are two at least."""
+    return f"{value:.0f}" if value > 1 else f"{value:.3f}"
 
 
 def objective(runs: Runs, entry: FigureEntry, *, algorithm: str) -> Table:
