@@ -844,7 +844,7 @@ def test_claim_2_on_which_side_of_the_optimal_length_scale() -> None:
 
 
 def test_the_readings_of_the_optimal_length_scale_are_the_recipe_s_own() -> None:
-    """Twenty estimates by section 5's recipe: median, smallest and largest, in the claims about θ̂*."""
+    """Twenty estimates by the released code's sampler: median, smallest and largest, in the claims about θ̂*."""
     found = [estimate_optimal_length_scale(Michalewicz5(), seed=seed) for seed in range(20)]
     expected = {"median": np.median(found), "smallest": min(found), "largest": max(found)}
     known = claims.load(load.load(), "lb_gp_ucb")
