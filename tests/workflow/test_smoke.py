@@ -140,10 +140,11 @@ def test_the_last_words_of_make_quick_fit_on_a_screen(smoke: Project) -> None:
     lines = said.splitlines()
     assert len(lines) <= 25 and max(map(len, lines)) <= 100
     assert all(paper in said for paper in config().papers) and "make page" in said
-    # every claim is counted: none stands in a column that is cut off
-    table = lines[3 : lines.index("")]
-    counted = sum(int(word) for line in table for word in line.split() if word.isdigit())
-    assert counted == sum(len(claims.load(config(), paper)) for paper in config().papers)
+    # every claim is counted, as printed and over all readings: none stands in a column that is cut off
+    table = "\n".join(lines[3 : lines.index("")])
+    count = sum(len(claims.load(config(), paper)) for paper in config().papers)
+    for numbers in zip(*re.findall(r"(\d+) / (\d+)", table), strict=True):
+        assert sum(map(int, numbers)) == count
 
 
 def test_cores_order_and_blocks_do_not_change_a_trace(smoke: Project, tmp_path: Path) -> None:
