@@ -15,7 +15,7 @@ from scipy.special import log_softmax
 from replibo.data.mnist import CLASSES
 from replibo.problems.base import Array, Observation, Problem
 from replibo.problems.mnist_cnn import LOG10_LEARNING_RATE, MnistCnn
-from replibo.settings import Count, Positive
+from replibo.settings import Count
 from replibo.streams import RunStreams, generator
 
 Floats = NDArray[np.float32]
@@ -35,7 +35,6 @@ class MnistSoftmax(Problem):
 
     Args:
         iterations: N, steps of stochastic gradient descent.
-        largest_rate: the upper end of η, in place of N^-1/2; Theorem 1 does not cover what lies above.
         data: where the files of MNIST lie, by their names in the manifest; None takes scikit-learn's
             small digits as a stand-in.
     """
@@ -43,16 +42,9 @@ class MnistSoftmax(Problem):
     optimal_value = None
     dim = 1
 
-    def __init__(
-        self,
-        *,
-        iterations: Count,
-        largest_rate: Positive | None = None,
-        data: Mapping[str, Path] | None = None,
-    ) -> None:
+    def __init__(self, *, iterations: Count, data: Mapping[str, Path] | None = None) -> None:
         self.iterations = iterations
-        upper = -0.5 * math.log10(iterations) if largest_rate is None else math.log10(largest_rate)
-        self.bounds = np.array([[LOG10_LEARNING_RATE[0]], [upper]])
+        self.bounds = np.array([[LOG10_LEARNING_RATE[0]], [-0.5 * math.log10(iterations)]])
         images = MnistCnn(data=data)
         self.sets, self.stand_in = images.sets, images.stand_in
 
