@@ -10,6 +10,7 @@ import torch
 from sklearn.metrics import log_loss
 
 from replibo.problems.mnist_cnn_large import MnistCnnLarge
+from replibo.problems.mnist_noisy_labels import MnistNoisyLabels, noisy_loss
 from replibo.problems.mnist_softmax import NORM, MnistSoftmax, descend, inputs, losses
 from replibo.streams import RunStreams
 
@@ -75,3 +76,27 @@ def test_the_larger_network_learns_and_diverges() -> None:
     ]
     X = large.pixels(large.train)
     assert abs(float(X.mean())) < 1e-4 and float(X.std()) == pytest.approx(1, abs=1e-3)
+
+
+def test_noisy_labels_are_the_mean_over_draws(problem: MnistSoftmax) -> None:
+    images, labels = problem.sets.test
+    X, labels = inputs(images[:20]), labels[:20]
+    rng = np.random.default_rng(0)
+    theta = (0.3 * rng.normal(size=(10, X.shape[1]))).astype(np.float32)
+    draws = [
+        losses(theta, X, np.where(rng.random(20) < 0.3, rng.integers(10, size=20), labels))[0]
+        for _ in range(4000)
+    ]
+    error = np.std(draws) / math.sqrt(len(draws))
+    assert noisy_loss(theta, X, labels, 0.3) == pytest.approx(np.mean(draws), abs=4 * error)
+
+
+def test_noisy_labels_make_large_steps_worse_than_none() -> None:
+    """Of 100 examples nine labels in ten are random: little is to be learnt, and a large η learns the noise."""
+    noisy = MnistNoisyLabels(iterations=100, noise=0.9)
+    assert noisy.bounds[1, 0] == pytest.approx(-1.0)
+    large, none = (
+        np.mean([noisy.observe(np.array([x]), STREAMS, q).y for q in range(10)])
+        for x in (-1.0, -4.0)
+    )
+    assert none == pytest.approx(-math.log(10), abs=0.01) and large < none - 0.05

@@ -1,5 +1,5 @@
-"""UCB with a fixed kernel (Fu et al. 2024, section 3.2.2) and the balancing coefficients that section 4.2.2
-compares: Theorem 4's, and those of Chowdhury and Gopalan (2017). `GpUcbFixed` has Srinivas et al.'s."""
+"""UCB with a fixed kernel (Fu et al. 2024, section 3.2.2) and two of section 4.2.2's coefficients:
+Theorem 4's and Chowdhury and Gopalan's (2017). `GpUcbFixed` has Srinivas et al.'s."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The convex inner problem of `replibo.problems.mnist_softmax` with random labels in part: its best learning
-rate lies inside the search box, so that Bayesian optimisation can matter."""
+"""The convex problem of `replibo.problems.mnist_softmax` with labels that are random in part: its best
+learning rate lies inside the search box, so that Bayesian optimisation can matter."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class MnistNoisyLabels(MnistSoftmax):
     """Softmax regression where a share of the labels is drawn uniformly from the ten digits.
 
     The noise of the labels makes the largest learning rate that Theorem 1 allows, η = N^-1/2, too large.
-    The problem stays convex, and the loss's bounds are those of `MnistSoftmax`. The validation loss is the
-    mean over the labels' noise, in closed form; the examples of SGD draw their noise after their rows.
+    The problem stays convex, and the loss's bounds are those of `MnistSoftmax`. The validation loss is
+    the mean over the labels' noise, in closed form; SGD draws its labels' noise after its rows.
 
     Args:
         iterations: N, steps of stochastic gradient descent.
@@ -57,9 +57,7 @@ class MnistNoisyLabels(MnistSoftmax):
         )
 
 
-def noisy_loss(
-    weights: Floats, examples: Floats, labels: NDArray[np.uint8], noise: float
-) -> float:
+def noisy_loss(weights: Floats, examples: Floats, labels: NDArray[np.uint8], noise: float) -> float:
     """Mean cross-entropy (nats) on ``n`` examples, over labels of which a share ``noise`` is uniform."""
     logarithms = log_softmax((examples @ weights.T).astype(np.float64), axis=1)
     right = logarithms[np.arange(len(labels)), labels]
