@@ -1,4 +1,4 @@
-"""UCB's balancing coefficients that the BBO paper compares, by hand, and the control that learns nothing."""
+"""UCB's balancing coefficients that the BBO paper compares, by hand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 from replibo.algorithms.base import History, Space
 from replibo.algorithms.bbo_beta import BboUcbFixed, ChowdhuryUcbFixed
 from replibo.algorithms.bbo_gp import GpUcbFixed
-from replibo.algorithms.fixed_point import FixedPoint
 from replibo.streams import RunStreams
 from replibo.surrogates.gp_given import GpFixed
 
@@ -62,11 +61,3 @@ def test_the_query_has_the_largest_bound() -> None:
 
     X, _ = ucb.candidates.draw(past)
     assert bound(proposal.x[None])[0] == pytest.approx(bound(X).max())
-
-
-def test_a_fixed_point_never_moves() -> None:
-    control = FixedPoint(Space(2), STREAMS, point=1.0)
-    past = History(2, 0)
-    np.testing.assert_array_equal(control.ask(past, 1).x, [1.0, 1.0])
-    past.append(np.zeros(2), 5.0)
-    np.testing.assert_array_equal(control.ask(past, 2).x, [1.0, 1.0])

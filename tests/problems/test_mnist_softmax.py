@@ -54,13 +54,6 @@ def test_the_conditions_of_theorem_1(problem: MnistSoftmax) -> None:
     assert curvature <= 0.5 and 2 / (0.5 * (NORM**2 + 1)) >= 20**-0.5
 
 
-def test_with_larger_rates_the_best_lies_inside_the_box() -> None:
-    wide = MnistSoftmax(iterations=80, largest_rate=3.0)
-    assert 10 ** wide.bounds[1, 0] == pytest.approx(3.0)
-    f = wide.evaluate_true(np.linspace(*wide.bounds[:, 0], 15)[:, None])
-    assert 0 < np.argmax(f) < 14
-
-
 def test_a_training_is_a_function_of_seed_query_and_learning_rate(problem: MnistSoftmax) -> None:
     first, second = (problem.observe(np.array([-2.0]), STREAMS, q).y for q in (0, 1))
     assert first == problem.observe(np.array([-2.0]), STREAMS, 0).y != second

@@ -4,16 +4,20 @@ regret against its bound, and N against T at equal cost. The paper has no such e
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from replibo.config.models import COLORS, FigureEntry
 from replibo.errors import RepliboError
 from replibo.papers.bbo.printed import ACQUISITIONS
+from replibo.papers.bbo.traces import largest_mean, process_of
 from replibo.papers.common import label_of
 from replibo.problems.base import Array
+from replibo.problems.mnist_cnn import LOG10_LEARNING_RATE
 from replibo.results import intervals, plotting, regret, statistics
 from replibo.results.comparisons import Comparison, MissingRunsError, Undecided, decided
 from replibo.results.runs import Runs
@@ -22,10 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-CONVEX = "mnist_softmax.MnistSoftmax"
-
-MARGIN = 0.1
-"""Of a regret that "remains unchanged"; the paper has no number."""
+CONVEX = "softmax_{}"
+"""The name of the convex problem with N iterations; another one can stand for it in a reading."""
 
 FIXED = ("orange", "brown", "sky_blue")
 SHADES = ("blue", "green", "purple")
@@ -77,24 +79,50 @@ def theorem(
     return plotting.finish(figure, caption)
 
 
-def regrets(runs: Runs, algorithm: str, smallest_loss: float) -> dict[int, Array]:
+def regrets(
+    runs: Runs, algorithm: str, smallest_loss: float, *, incumbents: bool = False
+) -> dict[int, Array]:
     """For each N that was run, ascending, the regret of every query, ``seeds x T``, of the seeds that all
-    these N have; nothing where there is none."""
-    own = {
+    these N have; nothing where there is none.
+
+    Args:
+        incumbents: for EI, the regret of λ_t⁺ in place of λ_t (`incumbents_of`).
+    """
+    problems = {
         int(entry.parameters["iterations"]): problem
         for problem, entry in runs.entry.problems.items()
-        if entry.type == CONVEX and runs.has(problem, algorithm)
+        if problem == CONVEX.format(entry.parameters.get("iterations"))
+        and runs.has(problem, algorithm)
     }
-    seeds = {n: runs.seeds(own[n], algorithm) for n in sorted(own)}
+    seeds = {n: runs.seeds(problems[n], algorithm) for n in sorted(problems)}
     common = functools.reduce(np.intersect1d, seeds.values()) if seeds else ()
     if not len(common):
         return {}
     return {
-        n: regret.instantaneous_regret(
-            runs.f(own[n], algorithm)[np.isin(ran, common)], -smallest_loss
-        )
+        n: _regret(runs, problems[n], algorithm, smallest_loss, incumbents=incumbents)[
+            np.isin(ran, common)
+        ]
         for n, ran in seeds.items()
     }
+
+
+def incumbents_of(runs: Runs, problem: str, algorithm: str) -> NDArray[np.int64]:
+    """Which query is λ_t⁺ of Theorem 3, ``seeds x T``: of the first t the one of the best posterior mean
+    (ties go to the first). Its regret is that of its own training, as no other was made of it."""
+    lower = LOG10_LEARNING_RATE[0]
+    upper = -0.5 * math.log10(runs.entry.problems[problem].parameters["iterations"])
+    rates = runs.diagnostic(problem, algorithm, "log10_learning_rate").astype(np.float32)
+    points = (rates.astype(float) - lower) / (upper - lower)
+    process = process_of(runs.entry.algorithms[algorithm])
+    return np.array(
+        [
+            [
+                largest_mean(x[:t].tobytes(), 1, y[:t].tobytes(), process)
+                for t in range(1, len(x) + 1)
+            ]
+            for x, y in zip(points, runs.f(problem, algorithm), strict=True)
+        ]
+    )
 
 
 def root(T: Array) -> Array:
@@ -131,20 +159,46 @@ def totals_at_equal(values: dict[int, Array]) -> tuple[Array, Array]:
 # Measures of the claims
 
 
-def order_of_the_bound(runs: Runs, *, smallest_loss: float) -> list[Comparison]:
-    """With N = T the regret R_T grows no faster than √(T γ_T): Student's test of its exponent in that
-    against 1, for each algorithm."""
+def order_of_the_bound(
+    runs: Runs,
+    *,
+    smallest_loss: float,
+    cells: Sequence[Sequence[int]],
+    algorithms: Sequence[str] = tuple(ACQUISITIONS),
+    claimed: Literal["at most", "above"] = "at most",
+    incumbents: bool = False,
+) -> list[Comparison]:
+    """Along some (T, N) the regret R_T grows no faster than √(T γ_T), or faster: Student's test, over the
+    seeds, of its exponent in that against 1, for each algorithm.
+
+    Args:
+        cells: (T, N), at least three.
+        claimed: whether the exponent is at most 1, or above.
+        incumbents: as of `regrets`.
+
+    Raises:
+        MissingRunsError: a cell was not run.
+    """
     tests = []
-    for name in ACQUISITIONS:
-        T, totals = totals_at_equal(regrets(runs, name, smallest_loss))
-        if len(T) < 3:
-            raise MissingRunsError(f"not run: {label_of(runs, name)} with N = T at three T")
+    T = np.array([t for t, _ in cells], dtype=float)
+    for name in algorithms:
+        values = regrets(runs, name, smallest_loss, incumbents=incumbents)
+        found = [_first(values, t, n) for t, n in cells]
+        totals = np.array([own.sum(axis=1) for own in found if own is not None]).T
+        if any(own is None for own in found):
+            raise MissingRunsError(f"not run: {label_of(runs, name)} at each of {_cells(cells)}")
         text = (
-            f"{label_of(runs, name)}, N = T = {', '.join(f'{t:g}' for t in T)}: R_T grows as √(T γ_T) "
-            f"to the {_shown(exponent(T, totals))} ({len(totals)})"
+            f"{label_of(runs, name)}, {_cells(cells)}: R_T grows as √(T γ_T) to the "
+            f"{_shown(exponent(T, totals))} ({len(totals)})"
         )
+        even = [_first(values, t, t) for t, n in cells if n != t]
+        if even and all(own is not None for own in even):
+            logs = np.log(totals / np.array([own.sum(axis=1) for own in even if own is not None]).T)
+            ratio, interval = _ratio(logs.mean(axis=1))
+            text += f"; R_T is {ratio} times that with N = T {interval}"
         own = slopes(T, totals)
-        tests.append(Undecided(text, *statistics.t_tests(own, np.ones_like(own), paired=True)))
+        below, above = statistics.t_tests(own, np.ones_like(own), paired=True)
+        tests.append(Undecided(text, *((below, above) if claimed == "at most" else (above, below))))
     return decided(tests)
 
 
@@ -154,6 +208,7 @@ def balance(
     smallest_loss: float,
     more_steps: Sequence[int],
     more_queries: Sequence[int],
+    incumbents: bool = False,
 ) -> list[Comparison]:
     """At equal cost T·N the average regret R_T/T is smaller with N = T than with N = 4 T, and than with
     T = 4 N: Student's test, over the seeds, of the mean over the budgets of ln(with N = T / with the
@@ -162,13 +217,15 @@ def balance(
     Args:
         more_steps: the budgets T·N of N = T against N = 4 T.
         more_queries: those of N = T against T = 4 N.
+        incumbents: as of `regrets`.
 
     Raises:
         MissingRunsError: nothing can be compared.
     """
     tests, missing = [], []
     for name in ACQUISITIONS:
-        values, label = regrets(runs, name, smallest_loss), label_of(runs, name)
+        values = regrets(runs, name, smallest_loss, incumbents=incumbents)
+        label = label_of(runs, name)
         for word, times, budgets in (("N = 4 T", 2.0, more_steps), ("T = 4 N", 0.5, more_queries)):
             logs = []
             for budget in budgets:
@@ -191,75 +248,75 @@ def balance(
     return _with_missing(tests, missing)
 
 
-def futile_steps(
+def smaller_regret(
     runs: Runs,
     *,
     smallest_loss: float,
     cells: Sequence[Sequence[int]],
+    algorithm: str,
+    rivals: Sequence[str],
+    incumbents: bool = False,
 ) -> list[Comparison]:
-    """At the same T a larger N leaves the regret R_T as it is with N = T: two one-sided Student's tests,
-    over the seeds, of ln(with the larger N / with N = T) between ±ln(1 + `MARGIN`); contradicted where
-    it is shown to lie outside.
+    """The regret R_T of an algorithm is smaller than that of each rival: Student's test, over the seeds,
+    of the mean over the cells of ln(its own / the rival's).
 
     Args:
-        cells: (T, N), N larger than T.
+        cells: (T, N).
+        incumbents: as of `regrets`.
 
     Raises:
-        MissingRunsError: nothing can be compared.
+        MissingRunsError: a cell was not run, or with no seed in common.
     """
-    tests, missing = [], []
-    for name in ACQUISITIONS:
-        values, label = regrets(runs, name, smallest_loss), label_of(runs, name)
+    tests = []
+    for rival in rivals:
+        logs: list[dict[int, float]] = []
         for t, n in cells:
-            even, other = _first(values, t, t), _first(values, t, n)
-            if even is None or other is None:
-                missing.append(f"{label}, T = {t}, N = {t} against {n}")
-                continue
-            logs = np.log(other.sum(axis=1) / even.sum(axis=1))
-            ratio, interval = _ratio(logs)
-            text = (
-                f"{label}, T = {t}: R_T with N = {n} is {ratio} times that with N = {t} {interval}"
-            )
-            bound = np.full_like(logs, np.log1p(MARGIN))
-            below, above = (statistics.t_tests(logs, end, paired=True) for end in (-bound, bound))
-            # NaN of a single seed is the largest, and the smallest, to NumPy
-            inside = np.max([below[1], above[0]])
-            outside = 2 * np.min([below[0], above[1]])  # each of the two directions
-            tests.append(Undecided(text, float(inside), float(np.minimum(outside, 1.0))))
-    return _with_missing(tests, missing)
+            totals = [
+                _totals(runs, name, n, t, smallest_loss, incumbents=incumbents)
+                for name in (algorithm, rival)
+            ]
+            common = totals[0].keys() & totals[1].keys()
+            logs.append({seed: math.log(totals[0][seed] / totals[1][seed]) for seed in common})
+        seeds = sorted(set.intersection(*(set(own) for own in logs)))
+        if not seeds:
+            raise MissingRunsError(f"not run: {algorithm} and {rival} at each of {_cells(cells)}")
+        means = np.array([np.mean([own[seed] for own in logs]) for seed in seeds])
+        ratio, interval = _ratio(means)
+        text = (
+            f"{label_of(runs, algorithm)}, {_cells(cells)}: R_T is {ratio} times that of "
+            f"{label_of(runs, rival)} {interval}"
+        )
+        tests.append(Undecided(text, *statistics.t_tests(means, np.zeros_like(means), paired=True)))
+    return decided(tests)
 
 
-def resilience(
-    runs: Runs,
-    *,
-    smallest_loss: float,
-    problem: str,
-    steps: int,
-) -> list[Comparison]:
-    """With an N far below T the regret R_T of UCB is smaller than that of EI: Student's test, over the
-    seeds, of ln(of UCB / of EI).
+def _totals(
+    runs: Runs, algorithm: str, n: int, t: int, smallest_loss: float, *, incumbents: bool
+) -> dict[int, float]:
+    """R_T of each seed at T = ``t``, N = ``n``; empty where it was not run."""
+    problem = CONVEX.format(n)
+    if not runs.has(problem, algorithm) or runs.horizon(problem) < t:
+        return {}
+    losses = _regret(runs, problem, algorithm, smallest_loss, incumbents=incumbents)[:, :t]
+    seeds = runs.seeds(problem, algorithm).tolist()
+    return dict(zip(seeds, losses.sum(axis=1).tolist(), strict=True))
 
-    Args:
-        problem: its N is the number of SGD steps.
-        steps: T.
 
-    Raises:
-        MissingRunsError: the runs are shorter than T, or have no seed in common.
-    """
-    own, theirs = (
-        regret.instantaneous_regret(f[:, :steps], -smallest_loss).sum(axis=1)
-        for f in runs.f_of_common_seeds(problem, ("gp_ucb", "gp_ei"))
-    )
-    if runs.horizon(problem) < steps or not len(own):
-        raise MissingRunsError(f"not run: {problem} to T = {steps} with a seed in common")
-    logs = np.log(own / theirs)
-    ratio, interval = _ratio(logs)
-    text = (
-        f"T = {steps}, {runs.entry.problems[problem].label}: R_T of {label_of(runs, 'gp_ucb')} "
-        f"({own.mean():.1f}) is {ratio} times that of {label_of(runs, 'gp_ei')} ({theirs.mean():.1f}) "
-        f"{interval}"
-    )
-    return decided([Undecided(text, *statistics.t_tests(logs, np.zeros_like(logs), paired=True))])
+def _regret(
+    runs: Runs, problem: str, algorithm: str, smallest_loss: float, *, incumbents: bool
+) -> Array:
+    """The regret of every query, ``seeds x T``; of EI's incumbents, where these are asked for."""
+    losses = regret.instantaneous_regret(runs.f(problem, algorithm), -smallest_loss)
+    if incumbents and algorithm == "gp_ei":
+        return np.take_along_axis(losses, incumbents_of(runs, problem, algorithm), axis=1)
+    return losses
+
+
+def _cells(cells: Sequence[Sequence[int]]) -> str:
+    """``N = T = 20, 40``, or ``(T, N) = (25, 5), (81, 9)``."""
+    if all(t == n for t, n in cells):
+        return f"N = T = {', '.join(str(t) for t, _ in cells)}"
+    return f"(T, N) = {', '.join(f'({t}, {n})' for t, n in cells)}"
 
 
 def _first(values: dict[int, Array], t: int, n: int) -> Array | None:

@@ -215,7 +215,7 @@ def returned_queries(
     process = process_of(runs.entry.algorithms[algorithm])
     return np.array(
         [
-            _largest_mean(x.tobytes(), x.shape[1], y.tobytes(), process)
+            largest_mean(x.tobytes(), x.shape[1], y.tobytes(), process)
             for x, y in zip(points, f, strict=True)
         ]
     )
@@ -271,7 +271,7 @@ def process_of(algorithm: AlgorithmEntry) -> Process:
 
 
 @functools.cache
-def _largest_mean(points: bytes, dim: int, values: bytes, process: Process) -> int:
+def largest_mean(points: bytes, dim: int, values: bytes, process: Process) -> int:
     """The row of ``points`` (``n x dim``, unit cube) with the largest posterior mean of ``values``.
 
     Remembered, because an output asks for the same cells again and again: `sensitivity` of all the
