@@ -34,8 +34,8 @@ import numpy as np
 
 from replibo.config import load
 from replibo.config.models import Config
-from replibo.workflow.estimate import timings
-from replibo.workflow.estimate.profile import Profile
+from replibo.workflow import costs
+from replibo.workflow.costs import Profile
 
 ESTIMATE = """
 import json, sys
@@ -51,7 +51,7 @@ print(json.dumps({"cpu": found.cpu, "wall": found.wall_seconds, "jobs": found.jo
 """
 
 
-def first_part(timing: timings.Timing, queries: int) -> timings.Timing:
+def first_part(timing: costs.Timing, queries: int) -> costs.Timing:
     """What is known of a run after its first ``queries``."""
     profile = timing.profile
     assert profile is not None
@@ -67,8 +67,8 @@ def cut(config: Config, papers: list[str], share: float, longest: int) -> None:
     ratios: dict[str, list[tuple[float, float]]] = {}
     for paper in papers:
         entry = config.paper(paper)
-        published = timings.at_one_speed(entry, timings.published(paper))
-        for key, (whole,) in published.items():
+        published = costs.at_one_speed(entry, costs.published(paper))
+        for key, whole in published.items():
             problem, algorithm = key.split("/")
             T = whole.queries
             if whole.profile is None or longest > T or algorithm == "random_search":
@@ -78,17 +78,17 @@ def cut(config: Config, papers: list[str], share: float, longest: int) -> None:
             if share:
                 part = int(share * T)
                 nowhere = {
-                    name: [first_part(known[0], part)]
+                    name: first_part(known, part)
                     for name, known in published.items()
-                    if name.endswith(f"/{algorithm}") and part < known[0].queries
+                    if name.endswith(f"/{algorithm}") and part < known.queries
                 }
                 ways = {
-                    "run in part": published | {key: [first_part(whole, part)]},
+                    "run in part": published | {key: first_part(whole, part)},
                     "nowhere longer": published | nowhere,
                 }
             for way, known in ways.items():
-                if cost := timings.cost_of_job(known, problem, algorithm, T, 1):
-                    real = whole.run(T).expected + whole.start_seconds + timings.PROCESS_SECONDS
+                if cost := costs.cost_of_job(known, problem, algorithm, T, 1):
+                    real = whole.run(T).expected + whole.start_seconds + costs.PROCESS_SECONDS
                     ratios.setdefault(way, []).append((cost.seconds.expected, real))
     for way, pairs in ratios.items():
         predicted, measured = np.array(pairs).T

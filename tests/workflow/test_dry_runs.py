@@ -123,7 +123,7 @@ def test_every_output_plans_the_runs_of_its_own_problems_and_algorithms(
             plan = Plan(config)
             plan.add(files(scale, paper, name)[0])
             planned = {
-                paths.block(scale, paper, *job.names) for job in plan.needs if job.kind == "run"
+                paths.block(scale, paper, *job.names) for job in plan.jobs if job.kind == "run"
             }
             assert planned == own_blocks(config, kind, paper, name, scale), name
 

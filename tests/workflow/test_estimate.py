@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import json
 import math
 import os
@@ -23,12 +22,11 @@ from replibo.config import load
 from replibo.errors import RepliboError
 from replibo.run import collect, identity, traces
 from replibo.run.metadata import checksum
-from replibo.workflow import targets
+from replibo.workflow import costs, targets
+from replibo.workflow.costs import Profile, Seconds
 from replibo.workflow.estimate import plan as plans
 from replibo.workflow.estimate import report
-from replibo.workflow.estimate import timings as measurements
-from replibo.workflow.estimate.plan import Job, makespan
-from replibo.workflow.estimate.profile import Profile, Seconds
+from replibo.workflow.estimate.plan import Job, wall_seconds
 
 from .conftest import run_files
 
@@ -74,10 +72,10 @@ def entry(
     return timings
 
 
-def timing(found: dict[str, Any], origin: str = "x", here: bool = True) -> measurements.Timing:
+def timing(found: dict[str, Any], origin: str = "x") -> costs.Timing:
     # as it comes back from a file
     metadata = json.loads(json.dumps({"timings": {"p/a": found}}))
-    return measurements.timings(metadata, origin, here)["p/a"]
+    return costs.timings(metadata, origin)["p/a"]
 
 
 def constant(n: np.ndarray) -> np.ndarray:
@@ -186,56 +184,35 @@ def test_memory_of_a_longer_run() -> None:
     assert found.memory(2000) == pytest.approx(102 + 256, abs=1)
 
 
-def test_which_timing_is_used() -> None:
-    def of(queries: int, profile: bool, here: bool, name: str) -> measurements.Timing:
-        found = entry(constant, queries=queries)
-        if not profile:
-            del found["profile"]
-        return timing(found, name, here)
+def test_which_timing_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The longer runs, then those of today's code, then the published ones. Runs here, four times as slow,
+    change what is expected of nothing that was published, and of the rest by their own cost alone."""
+    today = identity.code_digest(load.load().paper("go_ucb"), "f1", "gp_ei")
 
-    published = of(250, False, False, "published")
-    quick, paper = of(60, True, True, "quick"), of(250, True, True, "paper")
-
-    def best(queries: int, *entries: measurements.Timing) -> str:
-        found = measurements._best(entries, queries)
-        return found.origin if found else ""
-
-    assert best(60, published, quick, paper) == "quick"  # the same length
-    assert best(250, published, quick) == "published"  # rather the mean than a long way out
-    assert best(250, published, quick, paper) == "published"  # rather than this machine's
-    assert best(100, published, paper) == "paper"  # a profile
-    assert best(1000, quick, paper) == "paper"  # the shortest way out
-    assert best(1) == ""
-
-
-def test_of_this_machine_one_factor_of_speed_is_learnt() -> None:
-    """Runs here, four times as slow, change what is expected of nothing that was published, and of the
-    rest by their own cost alone."""
+    def of(queries: int, scale: float, origin: str, *, current: bool = True) -> costs.Timing:
+        found = timing(entry(constant, queries=queries, scale=scale), origin)
+        return dataclasses.replace(found, code=today if current else "older", current=current)
 
     there = {
-        f"p/{name}": [timing(entry(constant, queries=200), "there", here=False)] for name in "ab"
+        "f1/gp_ei": of(200, 1.0, "published"),
+        "f2/gp_ei": of(60, 1.0, "short"),
+        "f3/gp_ei": of(60, 1.0, "older", current=False),
     }
-    slow = timing(entry(constant, queries=60, scale=4.0), "here")
-    odd = timing(entry(constant, queries=60, scale=4000.0), "here")  # one that was changed since
-    both = {key: [*entries] for key, entries in there.items()} | {"p/c": [slow]}
-    for key, more in (("p/a", slow), ("p/b", slow)):
-        both[key].append(more)
-    other = {"q/a": [timing(entry(constant, queries=200), "there", here=False), odd]}
-    factor = measurements.slowness({"one": both, "two": other})
-    assert factor == pytest.approx(4.0, rel=1e-3)
-    assert measurements.slowness({"one": there}) is None
-    after = measurements.at_published_speed(both, factor)
-    for queries in (30, 60, 100, 200, 500):
-        costs = [measurements.cost_of_job(known, "p", "a", queries, 3) for known in (there, after)]
-        assert costs[0] == costs[1]
-    only_here = measurements.cost_of_job(after, "p", "c", 60, 1)
-    published = measurements.cost_of_job(there, "p", "a", 60, 1)
-    assert only_here and published and only_here.how == "here"
-    overhead = measurements.PROCESS_SECONDS + 1.5
-    assert (
-        only_here.seconds.expected - measurements.PROCESS_SECONDS - 1.5 / factor
-        == pytest.approx(published.seconds.expected - overhead, rel=1e-3)
-    )
+    here = {
+        **{"f1/gp_ei": of(60, 4.0, "here"), "f2/gp_ei": of(200, 4.0, "here")},
+        **{"f3/gp_ei": of(60, 4.0, "here"), "f1/gp_pi": of(60, 4.0, "here")},
+    }
+    monkeypatch.setattr(costs, "published", lambda paper: there)
+    monkeypatch.setattr(costs, "of_this_machine", lambda config, paper: here)
+    found, slower = costs.measured(load.load(), ["go_ucb"])
+    assert slower == pytest.approx(4.0, rel=1e-3)
+    assert {key: one.origin for key, one in found["go_ucb"].items()} == {
+        **{"f1/gp_ei": "published", "f2/gp_ei": "here"},
+        **{"f3/gp_ei": "here", "f1/gp_pi": "here"},
+    }
+    for one in found["go_ucb"].values():
+        assert one.run(60).expected == pytest.approx(55 * 0.5, rel=1e-3)
+    assert costs.slowness([({}, there)]) is None
 
 
 def test_published_timings_are_those_of_the_fastest_machine_by_the_start_of_their_jobs() -> None:
@@ -248,53 +225,50 @@ def test_published_timings_are_those_of_the_fastest_machine_by_the_start_of_thei
         "robot_pushing/neural_bo": 2.0,
         "levy_20/neural_bo": 0.0,
     }
-    known = {
-        key: [dataclasses.replace(own, here=False, start_seconds=s)] for key, s in starts.items()
-    }
-    known["ackley_10/neural_bo"].append(own)
-    found = measurements.at_one_speed(load.load().paper("neuralbo"), known)
-    slow, here = found.pop("ackley_10/neural_bo")
-    assert here == own and slow.start_seconds == 1.0
+    known = {key: dataclasses.replace(own, start_seconds=s) for key, s in starts.items()}
+    found = costs.at_one_speed(load.load().paper("neuralbo"), known)
+    slow = found.pop("ackley_10/neural_bo")
+    assert slow.start_seconds == 1.0
     assert slow.run(25).expected == pytest.approx(own.run(25).expected / 4)
-    assert found == {key: [dataclasses.replace(known[key][0], current=False)] for key in found}
+    assert found == {key: dataclasses.replace(known[key], current=False) for key in found}
 
 
 def test_published_timings_say_whether_todays_code_made_them() -> None:
     entry_of_paper = load.load().paper("go_ucb")
     today = identity.code_digest(entry_of_paper, "f1", "gp_ei")
-    ours = dataclasses.replace(timing(entry(constant)), here=False, code=today)
-    known = {"f1/gp_ei": [ours, dataclasses.replace(ours, code="another")]}
-    found = measurements.at_one_speed(entry_of_paper, known)["f1/gp_ei"]
-    assert [one.current for one in found] == [True, False]
+    ours = dataclasses.replace(timing(entry(constant)), code=today)
+    known = {"f1/gp_ei": ours, "f2/gp_ei": dataclasses.replace(ours, code="another")}
+    found = costs.at_one_speed(entry_of_paper, known)
+    assert [one.current for one in found.values()] == [True, False]
 
 
 def test_published_timings_of_a_class_that_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "own.yaml").write_text("go_ucb: {algorithms: {gp_ei: {type: gp_ei.Gone}}}\n")
     changed = load.load(overlays=[tmp_path / "own.yaml"]).paper("go_ucb")
     with pytest.raises(RepliboError, match=r"^config: f1, gp_ei: type: there is no .*\.Gone$"):
-        measurements.at_one_speed(changed, {"f1/gp_ei": [timing(entry(constant))]})
+        costs.at_one_speed(changed, {"f1/gp_ei": timing(entry(constant))})
 
 
-def scaled(scale: float, name: str = "x", queries: int = 25) -> measurements.Timing:
+def scaled(scale: float, name: str = "x", queries: int = 25) -> costs.Timing:
     return timing(entry(constant, queries=queries, scale=scale), name)
 
 
 def test_a_job_and_what_was_measured_on_another_problem_only() -> None:
-    known = {"q/a": [scaled(1.0)], "r/a": [scaled(16.0)]}
-    own = measurements.cost_of_job(known, "q", "a", 25, 3)
+    known = {"q/a": scaled(1.0), "r/a": scaled(16.0)}
+    own = costs.cost_of_job(known, "q", "a", 25, 3)
     assert own and own.own and own.how == "x"
-    overhead = 1.5 + measurements.PROCESS_SECONDS
+    overhead = 1.5 + costs.PROCESS_SECONDS
     assert own.seconds.expected == pytest.approx(3 * 20 * 0.5 + overhead, rel=1e-4)
     assert own.memory_mb == 102.0
     # nothing else was run on p: the geometric mean of the others, which are the bounds
-    borrowed = measurements.cost_of_job(known, "p", "a", 25, 3)
+    borrowed = costs.cost_of_job(known, "p", "a", 25, 3)
     assert borrowed and not borrowed.own and borrowed.how == "as on 2 other problems: x"
     expected = [3 * 20 * 0.5 * factor + overhead for factor in (4, 1, 16)]
     assert borrowed.seconds == pytest.approx(expected, rel=1e-4)
-    assert measurements.cost_of_job(known, "p", "c", 25, 3) is None
+    assert costs.cost_of_job(known, "p", "c", 25, 3) is None
     # the runs that cover more of the queries
-    known["q/a"] = [scaled(1.0, "long", 60)]
-    borrowed = measurements.cost_of_job(known, "p", "a", 60, 1)
+    known["q/a"] = scaled(1.0, "long", 60)
+    borrowed = costs.cost_of_job(known, "p", "a", 60, 1)
     assert borrowed and borrowed.how == "as on q: long"
 
 
@@ -309,26 +283,26 @@ def test_a_job_and_what_was_measured_on_another_problem_only() -> None:
 def test_what_another_algorithm_took_on_both_problems_corrects(
     there: float, here: float, expected: float
 ) -> None:
-    known = {"q/a": [scaled(1.0)], "q/b": [scaled(there)], "p/b": [scaled(here)]}
+    known = {"q/a": scaled(1.0), "q/b": scaled(there), "p/b": scaled(here)}
     # farther in cost, so that it says nothing; and a problem on which nothing was run that p knows
-    known |= {"q/c": [scaled(1e3)], "p/c": [scaled(1e9)], "r/a": [scaled(1e9)]}
-    cost = measurements.cost_of_job(known, "p", "a", 25, 1)
+    known |= {"q/c": scaled(1e3), "p/c": scaled(1e9), "r/a": scaled(1e9)}
+    cost = costs.cost_of_job(known, "p", "a", 25, 1)
     assert cost and cost.how == "as on q: x"
-    overhead = 1.5 + measurements.PROCESS_SECONDS
+    overhead = 1.5 + costs.PROCESS_SECONDS
     assert cost.seconds.expected - overhead == pytest.approx(10 * expected, rel=1e-3)
 
 
 def test_timings_of_todays_code_are_preferred_to_others_as_long() -> None:
     older = dataclasses.replace(scaled(9.0), current=False)
-    known = {"q/a": [older], "r/a": [scaled(1.0, "today")]}
-    cost = measurements.cost_of_job(known, "p", "a", 25, 1)
+    known = {"q/a": older, "r/a": scaled(1.0, "today")}
+    cost = costs.cost_of_job(known, "p", "a", 25, 1)
     assert cost and cost.current and cost.how == "as on r: today"
-    known["r/a"] = [scaled(1.0, "short", 15)]
-    cost = measurements.cost_of_job(known, "p", "a", 25, 1)
+    known["r/a"] = scaled(1.0, "short", 15)
+    cost = costs.cost_of_job(known, "p", "a", 25, 1)
     assert cost and not cost.current and cost.how == "as on q: x"
     # the same for runs that are too short, and go on as others'
-    known = {"p/a": [scaled(9.0, "own", 15)], "q/a": [older], "r/a": [scaled(1.0, "today")]}
-    cost = measurements.cost_of_job(known, "p", "a", 25, 1)
+    known = {"p/a": scaled(9.0, "own", 15), "q/a": older, "r/a": scaled(1.0, "today")}
+    cost = costs.cost_of_job(known, "p", "a", 25, 1)
     assert cost and cost.current and cost.how == "after 15 queries as on r: today"
 
 
@@ -339,28 +313,28 @@ def test_an_extrapolation_goes_in_step_with_a_relatives_whole_runs_on_the_proble
         return np.where(n <= 255, 0.5, 5.0)  # a bin ends there
 
     short = timing(entry(constant, queries=127))
-    alone = measurements.cost_of_job({"p/gp_ucb": [short]}, "p", "gp_ucb", 800, 1)
+    alone = costs.cost_of_job({"p/gp_ucb": short}, "p", "gp_ucb", 800, 1)
     whole = timing(entry(late, queries=800, scale=2.0))
     growing = timing(entry(lambda n: n / 100, queries=800))
     known = {
-        "p/gp_ucb": [short],
-        "p/gp_ei": [whole],
-        "p/gp_ts": [growing],  # not so far in proportion
-        "p/gp_pi": [timing(entry(constant, queries=400))],  # not whole
-        "p/gp_far": [timing(entry(constant, queries=800, scale=0.01))],  # another kind of cost
-        "p/random_search": [timing(entry(constant, queries=800))],  # no relative
+        "p/gp_ucb": short,
+        "p/gp_ei": whole,
+        "p/gp_ts": growing,  # not so far in proportion
+        "p/gp_pi": timing(entry(constant, queries=400)),  # not whole
+        "p/gp_far": timing(entry(constant, queries=800, scale=0.01)),  # another kind of cost
+        "p/random_search": timing(entry(constant, queries=800)),  # no relative
     }
-    cost = measurements.cost_of_job(known, "p", "gp_ucb", 800, 1)
+    cost = costs.cost_of_job(known, "p", "gp_ucb", 800, 1)
     assert alone and cost and cost.own and cost.how.endswith("; as gp_ei here")
-    overhead = 1.5 + measurements.PROCESS_SECONDS
+    overhead = 1.5 + costs.PROCESS_SECONDS
     step = (255 - 5) * 0.5 + (800 - 255) * 5.0
     tail = alone.seconds.expected - overhead
     assert cost.seconds.expected - overhead == pytest.approx(math.sqrt(step * tail), rel=1e-2)
     assert cost.seconds.low == pytest.approx(alone.seconds.low)
     assert cost.seconds.high - overhead == pytest.approx(step, rel=1e-2)
     # no extrapolation, no need
-    known["q/gp_ucb"] = [timing(entry(constant, queries=800), "q's runs")]
-    cost = measurements.cost_of_job(known, "p", "gp_ucb", 800, 1)
+    known["q/gp_ucb"] = timing(entry(constant, queries=800), "q's runs")
+    cost = costs.cost_of_job(known, "p", "gp_ucb", 800, 1)
     assert cost and cost.how == "after 127 queries as on q: q's runs"
 
 
@@ -370,10 +344,10 @@ def test_what_was_never_run_is_taken_to_cost_what_others_of_its_type_do(root: Pa
         timing(entry(constant, queries=25)),
         timing(entry(constant, queries=25, scale=9.0)),
     )
-    known = {"agnp/mcmc": [here], "berkenkamp/mcmc_released": [there], "agnp/mle": [there]}
+    known = {"agnp/mcmc": here, "berkenkamp/mcmc_released": there, "agnp/mle": there}
 
-    def cost(problem: str, algorithm: str) -> measurements.Cost | None:
-        return measurements.cost_in_paper(entry_of_paper, known, problem, algorithm, 25, 1)
+    def cost(problem: str, algorithm: str) -> costs.Cost | None:
+        return costs.cost_in_paper(entry_of_paper, known, problem, algorithm, 25, 1)
 
     low_noise, plain = cost("agnp", "mcmc_low_noise"), cost("agnp", "mcmc")
     assert plain and plain.own and low_noise and not low_noise.own
@@ -391,73 +365,45 @@ def test_runs_that_are_too_short_go_on_as_those_of_the_longest_other_problem() -
         return np.where(n <= 63, 0.5, 5.0)  # a bin ends there
 
     short = timing(entry(late, queries=63, scale=3.0))
-    known = {"p/a": [short], "q/a": [timing(entry(late, queries=200), "q's runs")]}
-    cost = measurements.cost_of_job(known, "p", "a", 200, 1)
-    overhead = 1.5 + measurements.PROCESS_SECONDS
+    known = {"p/a": short, "q/a": timing(entry(late, queries=200), "q's runs")}
+    cost = costs.cost_of_job(known, "p", "a", 200, 1)
+    overhead = 1.5 + costs.PROCESS_SECONDS
     exact = 3 * (58 * 0.5 + 137 * 5.0)
     assert cost and cost.seconds.expected == pytest.approx(exact + overhead, rel=1e-3)
     assert cost.own and cost.how == "after 63 queries as on q: q's runs"
     # of two as long the one nearer in cost, and both are the bounds
-    known["r/a"] = [timing(entry(constant, queries=200, scale=2.5), "r's runs")]
-    cost = measurements.cost_of_job(known, "p", "a", 200, 1)
+    known["r/a"] = timing(entry(constant, queries=200, scale=2.5), "r's runs")
+    cost = costs.cost_of_job(known, "p", "a", 200, 1)
     assert cost and cost.how == "after 63 queries as on r: r's runs"
     assert cost.seconds.expected == pytest.approx(3 * 195 * 0.5 + overhead, rel=1e-3)
     assert cost.seconds.low == cost.seconds.expected
     assert cost.seconds.high == pytest.approx(exact + overhead, rel=1e-3)
     # a few initial points less are as long; a quarter less is not
     for queries, nearest in ((190, "r"), (150, "q")):
-        known["r/a"] = [timing(entry(constant, queries=queries, scale=2.5), "r's runs")]
-        cost = measurements.cost_of_job(known, "p", "a", 200, 1)
+        known["r/a"] = timing(entry(constant, queries=queries, scale=2.5), "r's runs")
+        cost = costs.cost_of_job(known, "p", "a", 200, 1)
         assert cost and cost.how.startswith(f"after 63 queries as on {nearest}: ")
     # no other is longer: its own extrapolation
-    known = {"p/a": [short], "q/a": [timing(entry(late, queries=63))]}
-    cost = measurements.cost_of_job(known, "p", "a", 200, 1)
+    known = {"p/a": short, "q/a": timing(entry(late, queries=63))}
+    cost = costs.cost_of_job(known, "p", "a", 200, 1)
     assert cost and cost.how == "extrapolated from 63 to 200 queries, x"
 
 
-def naive_makespan(needs: dict[Job, list[Job]], seconds: dict[Job, float], cores: int) -> float:
-    """The least over all orders of greedy schedules."""
-    best = math.inf
-    for order in itertools.permutations(needs):
-        free, end = [0.0] * cores, dict[Job, float]()
-        for job in order:
-            if any(need not in end for need in needs[job]):
-                break
-            core = min(range(cores), key=free.__getitem__)
-            start = max([free[core], *(end[need] for need in needs[job])])
-            free[core] = end[job] = start + seconds[job]
-        else:
-            best = min(best, max(end.values()))
-    return best
-
-
-@settings(max_examples=50, deadline=None)
-@given(data=st.data())
-def test_list_scheduling(data: st.DataObject) -> None:
-    jobs = [Job("run", "quick", "p", (str(i),)) for i in range(data.draw(st.integers(1, 5)))]
-    seconds = {job: float(data.draw(st.integers(1, 9))) for job in jobs}
-    needs = {
-        job: [other for other in jobs[:i] if data.draw(st.booleans())] for i, job in enumerate(jobs)
-    }
-    cores = data.draw(st.integers(1, 3))
-    got = makespan(needs, seconds, cores)
-    best = naive_makespan(needs, seconds, cores)
-    # Graham's bound of list scheduling
-    assert best - 1e-9 <= got <= (2 - 1 / cores) * best + 1e-9
-    if cores == 1:
-        assert got == sum(seconds.values())
-    chain: dict[Job, float] = {}
-    for job in jobs:
-        chain[job] = seconds[job] + max((chain[need] for need in needs[job]), default=0.0)
-    assert got >= max(chain.values())
-    assert makespan(needs, seconds, 100) == max(chain.values())
+@pytest.mark.parametrize(
+    ("seconds", "cores", "expected"),
+    [([3, 4, 5], 1, 12), ([3, 4, 5], 2, 6), ([3, 4, 5], 3, 5), ([], 2, 0)],
+)
+def test_jobs_share_the_cores_until_the_longest_ends(
+    seconds: list[float], cores: int, expected: float
+) -> None:
+    assert wall_seconds(seconds, cores) == expected
 
 
 def jobs_of(root: Path, *targets: str, scale: str = "paper") -> set[Job]:
     plan = plans.Plan(load.load(root / "config"))
     for target in targets:
         plan.add(target, scale)
-    return set(plan.needs)
+    return set(plan.jobs)
 
 
 @pytest.mark.parametrize("target", ["all", "quick", "smoke", "published"])
@@ -567,8 +513,8 @@ def publish(folder: Path, entries: dict[str, dict[str, Any]]) -> None:
     path = folder / "published/go_ucb/metadata.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(sealed({"scale": "paper", "timings": entries}))
-    measurements._published.cache_clear()
-    measurements._published_cost.cache_clear()
+    costs._published.cache_clear()
+    costs._published_cost.cache_clear()
 
 
 def test_sums(elsewhere: Path) -> None:
@@ -580,11 +526,11 @@ def test_sums(elsewhere: Path) -> None:
         "results/paper/go_ucb/f1/random_search/seeds_0-99.parquet",
     ]
     found = report.estimate(load.load(), targets, cores=2)
-    job = 25 * 15 * 0.5 + 1.5 + measurements.PROCESS_SECONDS
+    job = 25 * 15 * 0.5 + 1.5 + costs.PROCESS_SECONDS
     start, each = report.SNAKEMAKE_SECONDS, report.SNAKEMAKE_JOB_SECONDS
     assert found.cpu.expected == pytest.approx(2 * job + start + 3 * each, rel=1e-4)
     # two jobs side by side, and the third, of which nothing is known
-    assert found.wall_seconds == pytest.approx(start + job + 2 * each, rel=1e-4)
+    assert found.wall_seconds == pytest.approx(start + job + 1.5 * each, rel=1e-4)
     assert (found.jobs, found.unknown) == (3, 1)
     assert found.memory_mb == 2 * 175.0
     measured, unknown = found.lines
@@ -602,8 +548,8 @@ def test_sums(elsewhere: Path) -> None:
 
 
 def test_runs_of_this_machine_are_read(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    measurements._published.cache_clear()
-    measurements._published_cost.cache_clear()
+    costs._published.cache_clear()
+    costs._published_cost.cache_clear()
     overlay = elsewhere / "one.yaml"
     overlay.write_text(
         "go_ucb: {scales: {smoke: {only: [f1], problems: {f1: {algorithms: [random_search]}}}}}\n"
@@ -613,8 +559,13 @@ def test_runs_of_this_machine_are_read(elsewhere: Path, capsys: pytest.CaptureFi
     run = ["run", "go_ucb", "f1", "random_search", "--seeds", "0-1", "--output", output]
     assert cli.main([*run, *common]) == 0
     config = load.load(overlays=[overlay])
-    (found,) = measurements.measured(config, "go_ucb")["f1/random_search"]
-    assert (found.origin, found.here, found.runs, found.queries) == ("smoke runs here", True, 2, 8)
+    found = costs.measured(config, ["go_ucb"])[0]["go_ucb"]["f1/random_search"]
+    assert (found.origin, found.current, found.runs, found.queries) == (
+        "smoke runs here",
+        True,
+        2,
+        8,
+    )
     assert found.profile is not None and found.profile.first == (1, 6, 8)
     capsys.readouterr()
     assert cli.main(["estimate", "go_ucb", "--csv", *common]) == 0
@@ -629,15 +580,15 @@ def test_resources(elsewhere: Path) -> None:
     config = load.load()
 
     def of(problem: str, algorithm: str, block: str, scale: str = "paper") -> tuple[int, int]:
-        return measurements.resources(config, "go_ucb", scale, problem, algorithm, block)
+        return costs.resources(config, "go_ucb", scale, problem, algorithm, block)
 
     # 25 runs of 15 queries of 50 s; three times that in minutes, and five more
-    minutes = (25 * 15 * 50 + 1.5 + measurements.PROCESS_SECONDS) * 3 / 60 + 5
+    minutes = (25 * 15 * 50 + 1.5 + costs.PROCESS_SECONDS) * 3 / 60 + 5
     assert of("f1", "gp_ei", "0-24") == (1900, math.ceil(minutes))
     assert of("f1", "gp_ei", "0") < of("f1", "gp_ei", "0-24")
     assert of("f1", "go_ucb", "0") == (
-        measurements.MEMORY_FLOOR_MB,
-        measurements.RUNTIME_FLOOR_MINUTES,
+        costs.MEMORY_FLOOR_MB,
+        costs.RUNTIME_FLOOR_MINUTES,
     )
     # measured on another problem only: no less than the config's
     assert of("f1", "gp_pi", "0") == (config.memory_mb, config.runtime_minutes)
@@ -651,14 +602,14 @@ def test_resources(elsewhere: Path) -> None:
 def test_resources_do_not_depend_on_results(elsewhere: Path) -> None:
     publish(elsewhere, {})
     config = load.load()
-    before = measurements.resources(config, "go_ucb", "smoke", "f1", "random_search", "0-1")
+    before = costs.resources(config, "go_ucb", "smoke", "f1", "random_search", "0-1")
     output = "results/smoke/go_ucb/f1/random_search/seeds_0-1.parquet"
     run = ["run", "go_ucb", "f1", "random_search", "--seeds", "0-1", "--scale", "smoke"]
     assert cli.main([*run, "--output", output]) == 0
-    assert measurements.measured(config, "go_ucb")["f1/random_search"]
-    measurements._published.cache_clear()
-    measurements._published_cost.cache_clear()
-    after = measurements.resources(config, "go_ucb", "smoke", "f1", "random_search", "0-1")
+    assert "f1/random_search" in costs.of_this_machine(config, "go_ucb")
+    costs._published.cache_clear()
+    costs._published_cost.cache_clear()
+    after = costs.resources(config, "go_ucb", "smoke", "f1", "random_search", "0-1")
     assert after == before == (config.memory_mb, config.runtime_minutes)
 
 
@@ -679,13 +630,13 @@ def test_damaged_published_metadata(content: str, line: str, elsewhere: Path) ->
     publish(elsewhere, {})
     Path("published/go_ucb/metadata.json").write_text(content)
     with pytest.raises(RepliboError, match=rf"metadata\.json: {line}"):
-        measurements.resources(load.load(), "go_ucb", "paper", "f1", "gp_ei", "0")
+        costs.resources(load.load(), "go_ucb", "paper", "f1", "gp_ei", "0")
 
 
 def test_the_dag_imports_nothing_heavy_for_it(root: Path) -> None:
     code = (
-        "import sys; from replibo.workflow.estimate import timings; from replibo.config import load; "
-        "timings.resources(load.load(), 'go_ucb', 'paper', 'f1', 'gp_ei', '0-24'); "
+        "import sys; from replibo.workflow import costs; from replibo.config import load; "
+        "costs.resources(load.load(), 'go_ucb', 'paper', 'f1', 'gp_ei', '0-24'); "
         "heavy = {'torch', 'numpy', 'scipy', 'pandas', 'pyarrow', 'matplotlib', 'sklearn'}; "
         "print(sorted(heavy & set(sys.modules)))"
     )

@@ -162,12 +162,11 @@ def standing(algorithm: str, finished: int, left: list[float] | None) -> status.
 def test_hours_and_the_end_on_so_many_cores() -> None:
     found = [standing("a", 2, [3600.0] * 5), standing("b", 0, [7200.0])]
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    # list scheduling: seven hours on two cores take at least 3.5
     text = status.summary(found, 2, now)
     assert text.startswith(
         "22 % by cost: 2.0 of 9.0 core hours, 2 of 8 runs.\n7.0 core hours are left: "
     )
-    assert "4.0 h on 2 free cores, until 2026-01-01 04:00 UTC" in text
+    assert "3.5 h on 2 free cores, until 2026-01-01 03:30 UTC" in text
     assert "2.0 h on 99 free cores" in status.summary(found, 99, now)
     assert "3 runs are not in these hours" in status.summary([standing("c", 0, None)], 1, now)
 

@@ -1,4 +1,4 @@
-from replibo.workflow.estimate import timings
+from replibo.workflow import costs
 
 
 rule run:
@@ -21,9 +21,9 @@ rule run:
     # on from the journal of the last one.
     resources:
         mem_mb=lambda wildcards, attempt: attempt
-        * timings.resources(CONFIG, **dict(wildcards.items())).memory_mb,
+        * costs.resources(CONFIG, **dict(wildcards.items())).memory_mb,
         runtime=lambda wildcards, attempt: attempt
-        * timings.resources(CONFIG, **dict(wildcards.items())).runtime_minutes,
+        * costs.resources(CONFIG, **dict(wildcards.items())).runtime_minutes,
     params:
         digest=digest_of_run,
     shell:

@@ -247,7 +247,7 @@ def timings(content: pa.Table, of: dict[str, Any]) -> dict[str, Any]:
     """One file's CPU seconds.
 
     The sum of the squares of the runs' CPU seconds is kept too: the spread over the runs is known
-    without the timings of the single queries. So is the profile that `replibo.workflow.estimate` reads:
+    without the timings of the single queries. So is the profile that `replibo.workflow.costs` reads:
     the number of the first query (1, 2, …) of a bin, and the CPU seconds of all runs in it. The first bin
     holds the initial points; the others begin at 2^k and 3·2^k, a step of about 1.4.
     """

@@ -177,18 +177,22 @@ def claims(
 
 def missing_costs(config: Config, found: Sequence[Verdict]) -> dict[tuple[str, str], str]:
     """By claim and reading that was not run: what its missing runs would cost at the paper's own scale,
-    by the published timings, in words; those that nothing is known of are left out."""
-    from replibo.workflow.estimate import timings
+    in words; those that nothing is known of are left out."""
+    from replibo.workflow.costs import cost_in_paper, measured
 
-    costs = {}
+    costs: dict[tuple[str, str], str] = {}
+    if not any(own.missing for one in found for own in (*one.readings, *one.controls)):
+        return costs
+    known, _ = measured(config, config.papers)
     for verdict in found:
-        entry, known = config.paper(verdict.paper), timings.published(verdict.paper)
+        entry = config.paper(verdict.paper)
         for own in (*verdict.readings, *verdict.controls):
             seconds = []
             for problem, algorithm in own.missing:
                 queries = entry.queries(entry.settings("paper", problem, algorithm))
                 seeds = len(entry.seeds("paper", problem, algorithm))
-                cost = timings.cost_in_paper(entry, known, problem, algorithm, queries, seeds)
+                of_paper = known[verdict.paper]
+                cost = cost_in_paper(entry, of_paper, problem, algorithm, queries, seeds)
                 seconds.append(cost.seconds.expected if cost else math.nan)
             if seconds and not all(map(math.isnan, seconds)):
                 unknown = sum(map(math.isnan, seconds))

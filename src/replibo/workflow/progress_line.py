@@ -23,7 +23,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 
 from replibo.config.models import Config
 from replibo.run.progress import duration
-from replibo.workflow.estimate import timings
+from replibo.workflow import costs
 
 OTHER_SECONDS = 1.0
 """CPU seconds of a job that is no run: figures, tables, collecting."""
@@ -110,7 +110,7 @@ def expect(config: Config, jobs: Iterable[Any], cores: int | None) -> None:
     for job in jobs:
         seconds = OTHER_SECONDS
         if job.rule.name == "run":
-            seconds = timings.expected_seconds(config, **dict(job.wildcards.items()))
+            seconds = costs.expected_seconds(config, **dict(job.wildcards.items()))
         PROGRESS.expected[job.jobid] = seconds
     PROGRESS.total = len(PROGRESS.expected)
     PROGRESS.start = time.monotonic()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import math
 import os
 import stat
 import time
@@ -18,7 +17,7 @@ from typing import Any
 from replibo import paths
 from replibo.config.models import Config, PaperEntry, seed_list
 from replibo.errors import RepliboError
-from replibo.run import collect, pairs, traces
+from replibo.run import pairs, traces
 from replibo.run.identity import (
     identity_digest,
     journal_digest,
@@ -29,9 +28,8 @@ from replibo.run.loop import journal_path
 from replibo.run.progress import duration
 from replibo.run.published import pairs_of
 from replibo.stopping import STOPPED
-from replibo.workflow import terminal
-from replibo.workflow.estimate import timings
-from replibo.workflow.estimate.plan import Job, makespan
+from replibo.workflow import costs, terminal
+from replibo.workflow.estimate.plan import wall_seconds
 
 
 @dataclass
@@ -82,12 +80,13 @@ def survey(config: Config, scale: str, papers: Sequence[str] = ()) -> list[Stand
         RepliboError: no such scale or paper; damaged published metadata.
     """
     scale = config.scale(scale)
-    found = []
-    for paper in dict.fromkeys(papers or config.papers):
-        entry = config.paper(paper)
-        known = timings.at_one_speed(entry, timings.published(paper))
-        found += [_standing(entry, paper, scale, *pair, known) for pair in entry.pairs(scale)]
-    return found
+    papers = list(dict.fromkeys(papers or config.papers))
+    known, _ = costs.measured(config, config.papers)
+    return [
+        _standing(config.paper(paper), paper, scale, *pair, known[paper])
+        for paper in papers
+        for pair in config.paper(paper).pairs(scale)
+    ]
 
 
 def _standing(
@@ -96,7 +95,7 @@ def _standing(
     scale: str,
     problem: str,
     algorithm: str,
-    known: timings.Timings,
+    known: costs.Timings,
 ) -> Standing:
     settings = entry.settings(scale, problem, algorithm)
     wanted, queries = entry.seeds(scale, problem, algorithm), entry.queries(settings)
@@ -104,7 +103,6 @@ def _standing(
     own = run_identity(entry, scale, problem, algorithm)
     identity = identity_digest(own)
     finished = _published(paper, scale, f"{problem}/{algorithm}", queries, wanted, identity)
-    here = False
     folder = Path(paths.PAIR.format(**pair))
     for path in folder.glob("seeds_*.parquet"):
         try:
@@ -115,15 +113,12 @@ def _standing(
             continue
         made_as, seeds = _made(path, found.st_mtime_ns)
         if made_as == identity:
-            here = True
             finished |= seeds.intersection(wanted)
-    if here and f"{problem}/{algorithm}" not in known:
-        known = {**known, **_measured(folder)}
     # as `replibo estimate` has it: the seeds of a job share its start
-    per_job = math.ceil(len(wanted) / len(entry.blocks(scale, problem, algorithm)))
+    per_job = len(wanted) / len(entry.blocks(scale, problem, algorithm))
 
     def seconds(length: int) -> float | None:
-        cost = timings.cost_in_paper(entry, known, problem, algorithm, length, per_job)
+        cost = costs.cost_in_paper(entry, known, problem, algorithm, length, per_job)
         return cost.seconds.expected / per_job if cost else None
 
     each = seconds(queries)
@@ -181,19 +176,6 @@ def _made(path: Path, changed: int) -> tuple[str, frozenset[int]]:
         return identity_digest(metadata["identity"]), frozenset(map(int, metadata["digests"]))
     except (RepliboError, KeyError, ValueError):
         return "", frozenset()
-
-
-def _measured(folder: Path) -> timings.Timings:
-    """The timings of one of a pair's files."""
-    for path in sorted(folder.glob("seeds_*.parquet")):
-        with contextlib.suppress(RepliboError, KeyError):
-            content = traces.read(path)
-            of = traces.read_metadata(content)
-            key = f"{of['problem']}/{of['algorithm']}"
-            found = {"timings": {key: collect.timings(content, of)}}
-            made = timings.timings(found, "runs here", here=True)
-            return {name: [timing] for name, timing in made.items()}
-    return {}
 
 
 def _journal(path: Path, identity: str) -> tuple[int, bool]:
@@ -267,12 +249,7 @@ def summary(found: Sequence[Standing], cores: int, now: datetime) -> str:
     finished = sum(len(one.finished) for one in found)
     text += f", {finished} of {sum(len(one.wanted) for one in found)} runs.\n"
     if left:
-        jobs: dict[Job, list[Job]] = {}
-        seconds: dict[Job, float] = {}
-        for number, cost in enumerate(left):
-            job = Job("run", "", "", (str(number),))
-            jobs[job], seconds[job] = [], cost
-        wall = makespan(jobs, seconds, cores)
+        wall = wall_seconds(left, cores)
         end = now + timedelta(seconds=wall)
         text += (
             f"{sum(left) / 3600:.1f} core hours are left: {duration(wall)} on {cores} free cores, "

@@ -1,9 +1,8 @@
-"""The jobs that targets need, and how long they take when cores share them."""
+"""The jobs that targets need, and how long they take if cores share them."""
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection
 from typing import NamedTuple
 
 from replibo import paths
@@ -26,11 +25,11 @@ class Job(NamedTuple):
 
 
 class Plan:
-    """The jobs that targets need, each once, and what each waits for; nothing is taken as done."""
+    """The jobs that targets need, each once; nothing is taken as done."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self.needs: dict[Job, list[Job]] = {}
+        self.jobs: dict[Job, None] = {}
 
     def add(self, target: str, scale: str = "paper") -> None:
         """A target rule, a file, or a paper's figures and tables at ``scale``.
@@ -100,12 +99,10 @@ class Plan:
         )
 
     def _add(self, job: Job) -> None:
-        if job in self.needs:
-            return
-        needs = [self._job(path) for path in self._inputs(job)]
-        for need in needs:
-            self._add(need)
-        self.needs[job] = needs
+        if job not in self.jobs:
+            self.jobs[job] = None
+            for path in self._inputs(job):
+                self._add(self._job(path))
 
     def _inputs(self, job: Job) -> list[str]:
         """The files that a job waits for; no runs where traces are published."""
@@ -135,29 +132,6 @@ def check_cores(cores: int) -> None:
         raise RepliboError(f"--cores: must be a number >= 1, got {cores}")
 
 
-def makespan(needs: Mapping[Job, Sequence[Job]], seconds: Mapping[Job, float], cores: int) -> float:
-    """Seconds from the first job's start to the last one's end on ``cores`` cores.
-
-    List scheduling, as Snakemake does it: whenever a core is free, it takes the next job that waits
-    for nothing more. So the longest chain of jobs is a floor, however many cores there are.
-    """
-    waiting = {job: len(before) for job, before in needs.items()}
-    after: dict[Job, list[Job]] = {}
-    for job, before in needs.items():
-        for need in before:
-            after.setdefault(need, []).append(job)
-    ready = [job for job, count in waiting.items() if not count]
-    ready.reverse()  # a stack: what becomes ready goes before the rest, as Snakemake's short jobs do
-    running: list[tuple[float, int, Job]] = []
-    now, number = 0.0, 0
-    while ready or running:
-        while ready and len(running) < cores:
-            job = ready.pop()
-            number += 1
-            heapq.heappush(running, (now + seconds[job], number, job))
-        now, _, ended = heapq.heappop(running)
-        for job in after.get(ended, ()):
-            waiting[job] -= 1
-            if not waiting[job]:
-                ready.append(job)
-    return now
+def wall_seconds(seconds: Collection[float], cores: int) -> float:
+    """Seconds that jobs take on ``cores`` free cores: their share of a core, or the longest job."""
+    return max(sum(seconds) / cores, max(seconds, default=0.0))

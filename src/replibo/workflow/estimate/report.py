@@ -13,18 +13,16 @@ from replibo.config.models import Config, seed_list
 from replibo.errors import RepliboError
 from replibo.run.progress import duration
 from replibo.workflow import terminal
-from replibo.workflow.estimate.plan import Job, Plan, check_cores, makespan
-from replibo.workflow.estimate.profile import NOTHING, Seconds
-from replibo.workflow.estimate.timings import (
+from replibo.workflow.costs import (
+    NOTHING,
     Cost,
     Resources,
-    at_one_speed,
-    at_published_speed,
+    Seconds,
     cost_in_paper,
     measured,
     resources,
-    slowness,
 )
+from replibo.workflow.estimate.plan import Job, Plan, check_cores, wall_seconds
 
 # A whole Snakemake: 2.3 where nothing is to be done; and `quick` with 135 jobs took 13 more than its
 # jobs did.
@@ -129,17 +127,12 @@ def estimate(
     plan = Plan(config)
     for target in targets:
         plan.add(target, scale)
-    every = {
-        paper: at_one_speed(entry, measured(config, paper))
-        for paper, entry in config.entries.items()
-    }
-    slower = slowness(every)
-    known = {paper: at_published_speed(own, slower or 1.0) for paper, own in every.items()}
+    known, slower = measured(config, config.papers)
     lines: dict[tuple[str, str], Line] = {}
     seconds: dict[Job, float] = {}
     memory: list[float] = []
     older_seconds = 0.0
-    for job in sorted(plan.needs, key=lambda job: job.kind != "run"):
+    for job in sorted(plan.jobs, key=lambda job: job.kind != "run"):
         if job.kind == "run":
             problem, algorithm, block = job.names
             own = (job.paper, algorithm if by == "method" else problem)
@@ -179,7 +172,7 @@ def estimate(
         cores=cores,
         cpu=cpu,
         older_seconds=older_seconds,
-        wall_seconds=SNAKEMAKE_SECONDS + makespan(plan.needs, seconds, cores),
+        wall_seconds=SNAKEMAKE_SECONDS + wall_seconds(seconds.values(), cores),
         jobs=len(seconds),
         unknown=sum(line.unknown for line in lines.values()),
         memory_mb=sum(heapq.nlargest(cores, memory)),
@@ -248,8 +241,8 @@ def text(found: Estimate) -> str:
         )
     how = (
         f"CPU time of one thread, from an empty results folder, {machine}; the "
-        "starts of the processes and Snakemake's own time are in it. The wall time is what the jobs "
-        "take when each free core takes the next one. ≈: extrapolated; –: never run; --csv prints all "
+        "starts of the processes and Snakemake's own time are in it. The wall time is the "
+        "cores' equal share, or the longest job. ≈: extrapolated; –: never run; --csv prints all "
         "columns, and how each number was got."
     )
     table = terminal.table(("paper", found.by, *numbers, ""), rows, numbers)

@@ -1,20 +1,24 @@
-"""What was measured of each problem and algorithm, and what a job costs by it.
+"""The cost of a run: what was measured of each problem and algorithm, and what a job costs by it.
 
+``estimate``, ``status``, ``check``, the verdicts' missing runs and the progress line take their hours
+from here.
 `replibo.run.collect` keeps, for each problem and algorithm, a profile of the CPU seconds by the number of
-the query. Timings without a profile (published before there were any) give the mean query's time,
-whatever the horizon: too low for longer runs, too high for shorter ones.
+the query. A run as long as the measured ones, or shorter, costs what the profile says. A longer one is
+extrapolated (`Profile.tail`). Timings without a profile (published before there were any) give the mean
+query's time, whatever the horizon: too low for longer runs, too high for shorter ones.
 
 `resources` is asked for every job while Snakemake builds its DAG: this module imports nothing heavy.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import itertools
 import math
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +29,6 @@ from replibo.config.models import SCALES, Config, PaperEntry, seed_list
 from replibo.errors import RepliboError
 from replibo.run import pairs
 from replibo.run.identity import code_digest
-from replibo.workflow.estimate.profile import Profile, Seconds
 
 # CPU seconds, measured with getrusage on the children, one thread, a shared machine with two cores.
 #
@@ -44,14 +47,120 @@ RUNTIME_SAFETY, RUNTIME_EXTRA_MINUTES, RUNTIME_FLOOR_MINUTES = 3.0, 5, 10
 # A surrogate's kernel matrix, its factor, their gradients and copies; an allowance, not a measurement.
 MATRICES = 8
 
+LARGEST_SLOPE = 3.0  # of the time against the number of the query: an exact GP's factorisation
+
+
+class Seconds(NamedTuple):
+    """CPU seconds: what is expected, and between which two extrapolations it lies (the same number
+    three times where nothing is extrapolated)."""
+
+    expected: float
+    low: float
+    high: float
+
+    def times(self, factor: float) -> Seconds:
+        """Each of them times ``factor``."""
+        return Seconds(*(factor * value for value in self))
+
+    def plus(self, other: Seconds | float) -> Seconds:
+        """The sum, part by part."""
+        more = other if isinstance(other, Seconds) else Seconds(other, other, other)
+        return Seconds(*(a + b for a, b in zip(self, more, strict=True)))
+
+
+NOTHING = Seconds(0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """CPU seconds of a mean run by the number of the query (1, 2, …).
+
+    Attributes:
+        first: number of each bin's first query; the first bin holds the initial points.
+        seconds: CPU seconds of a run in each bin.
+        queries: queries of a run, the end of the last bin.
+    """
+
+    first: tuple[int, ...]
+    seconds: tuple[float, ...]
+    queries: int
+
+    def run(self, queries: int) -> Seconds:
+        """A run of so many queries."""
+        ends = (*self.first[1:], self.queries + 1)
+        total = 0.0
+        for first, end, seconds in zip(self.first, ends, self.seconds, strict=True):
+            share = (min(end, queries + 1) - first) / (end - first)
+            total += seconds * min(max(share, 0.0), 1.0)
+        within = Seconds(total, total, total)
+        return within.plus(self.tail(queries)) if queries > self.queries else within
+
+    def tail(self, queries: int) -> Seconds:
+        """The queries beyond the measured ones.
+
+        Two laws are fitted to the mean time of a query in the last bins: a power law, which a fixed
+        part of the time makes too flat, and a quadratic one whose parts are a surrogate's (what does not
+        grow, what grows with the observations as a training does, and with their square as a variance
+        does), which noise makes too steep. Their geometric mean is expected, and they are its bounds.
+        """
+        ends = (*self.first[1:], self.queries + 1)
+        bins = [
+            ((first + end - 1) / 2, seconds / (end - first), end - first)
+            for first, end, seconds in zip(self.first, ends, self.seconds, strict=True)
+        ][1:] or [((self.queries + 1) / 2, sum(self.seconds) / self.queries, self.queries)]
+        bins = [(n, max(cost, 1e-9), width) for n, cost, width in bins]
+        slope, level = _power_law(bins, self.queries)
+        # The sum over the queries, by their integral.
+        a, b = self.queries + 0.5, queries + 0.5
+        flat = level * (b ** (slope + 1) - a ** (slope + 1)) / (slope + 1)
+        steep = sum(
+            part * self.queries**-power * (b ** (power + 1) - a ** (power + 1)) / (power + 1)
+            for power, part in enumerate(_polynomial(bins, self.queries))
+        )
+        return Seconds(math.sqrt(flat * steep), min(flat, steep), max(flat, steep))
+
+
+def _power_law(bins: Sequence[tuple[float, float, int]], queries: int) -> tuple[float, float]:
+    """(slope, level) of cost = level n^slope: the slope by least squares in the logarithms over the
+    last quarter of the measured range and more (n >= queries / 4), the level over its last half."""
+    last = [item for item in bins if item[0] >= queries / 4] or list(bins[-1:])
+    total = sum(width for *_, width in last)
+    x = [math.log(n) for n, *_ in last]
+    y = [math.log(cost) for _, cost, _ in last]
+    w = [width / total for *_, width in last]
+    mx, my = (sum(a * b for a, b in zip(w, v, strict=True)) for v in (x, y))
+    spread = sum(a * (b - mx) ** 2 for a, b in zip(w, x, strict=True))
+    slope = 0.0
+    if spread > 0:
+        slope = sum(a * (b - mx) * (c - my) for a, b, c in zip(w, x, y, strict=True)) / spread
+    slope = min(max(slope, 0.0), LARGEST_SLOPE)
+    end = [item for item in last if item[0] >= queries / 2] or last[-1:]
+    total = sum(width for *_, width in end)
+    level = sum(width * (math.log(c) - slope * math.log(n)) for n, c, width in end) / total
+    return slope, math.exp(level)
+
+
+def _polynomial(
+    bins: Sequence[tuple[float, float, int]], queries: int
+) -> tuple[float, float, float]:
+    """(a, b, c) of cost = a + b (n/N) + c (n/N)², N = ``queries``, none negative: least squares of the
+    relative residuals over n >= N / 8."""
+    import numpy as np
+    from scipy.optimize import nnls
+
+    n, cost, width = np.array([item for item in bins if item[0] >= queries / 8] or bins[-1:]).T
+    weights = np.sqrt(width) / cost
+    powers = (n[:, None] / queries) ** np.arange(3)
+    a, b, c = nnls(powers * weights[:, None], cost * weights)[0]
+    return float(a), float(b), float(c)
+
 
 @dataclass(frozen=True)
 class Timing:
     """What was measured of one problem and algorithm.
 
     Attributes:
-        origin: where: ``quick runs here``, ``published paper runs``.
-        here: whether on this machine.
+        origin: ``quick runs here`` or ``published paper runs``.
         runs, jobs, queries: their numbers; ``queries`` of one run.
         run_seconds: CPU seconds of a mean run.
         start_seconds: CPU seconds of a job's start (imports, data).
@@ -62,7 +171,6 @@ class Timing:
     """
 
     origin: str
-    here: bool
     runs: int
     jobs: int
     queries: int
@@ -72,6 +180,11 @@ class Timing:
     profile: Profile | None
     code: str = ""
     current: bool = True
+
+    @property
+    def worth(self) -> tuple[int, bool]:
+        """The larger, the more the timing says of long runs today."""
+        return self.queries, self.current
 
     def run(self, queries: int) -> Seconds:
         """A run of so many queries."""
@@ -115,10 +228,10 @@ class Timing:
         return f"extrapolated from {self.queries} to {queries} queries, {self.origin}"
 
 
-Timings = dict[str, list[Timing]]  # by `problem/algorithm`
+Timings = dict[str, Timing]  # by `problem/algorithm`
 
 
-def timings(metadata: Mapping[str, Any], origin: str, here: bool) -> dict[str, Timing]:
+def timings(metadata: Mapping[str, Any], origin: str) -> Timings:
     """The timings in the metadata of collected or of published traces."""
     found = {}
     for key, entry in metadata.get("timings", {}).items():
@@ -131,7 +244,6 @@ def timings(metadata: Mapping[str, Any], origin: str, here: bool) -> dict[str, T
             profile = Profile(first, tuple(s / runs for s in bins.values()), queries)
         found[key] = Timing(
             origin=origin,
-            here=here,
             runs=runs,
             jobs=jobs,
             queries=queries,
@@ -151,11 +263,10 @@ def _published(paper: str, folder: Path) -> Timings:
         return {}
     metadata = pairs.published_metadata(paper)
     try:
-        found = timings(metadata, f"published {metadata['scale']} runs", here=False)
+        return timings(metadata, f"published {metadata['scale']} runs")
     except (ValueError, KeyError, TypeError, ZeroDivisionError):
         path = paths.published_metadata(paper)
         raise RepliboError(f"{path}: holds no timings; publish the paper again") from None
-    return {key: [timing] for key, timing in found.items()}
 
 
 def published(paper: str) -> Timings:
@@ -167,24 +278,59 @@ def published(paper: str) -> Timings:
     return _published(paper, Path.cwd())
 
 
-def measured(config: Config, paper: str) -> Timings:
-    """All timings at hand: of the runs on this machine, and the published ones."""
+def of_this_machine(config: Config, paper: str) -> Timings:
+    """The timings of one file of each pair that was run here, at the largest scale that has one."""
+    entry = config.paper(paper)
+    found = {}
+    for scale in map(config.scale, SCALES):
+        for problem, algorithm in entry.pairs(scale):
+            folder = Path(
+                paths.PAIR.format(scale=scale, paper=paper, problem=problem, algorithm=algorithm)
+            )
+            for path in sorted(folder.glob("seeds_*.parquet")):
+                with contextlib.suppress(OSError):  # Snakemake has just removed it
+                    if timing := _of_file(path, path.stat().st_mtime_ns, f"{scale} runs here"):
+                        current = timing.code == code_digest(entry, problem, algorithm)
+                        found[f"{problem}/{algorithm}"] = dataclasses.replace(
+                            timing, current=current
+                        )
+                        break
+    return found
+
+
+@functools.cache
+def _of_file(path: Path, changed: int, origin: str) -> Timing | None:
+    """The timings of a block's file; None if it cannot be read."""
     from replibo.run import collect, traces
 
-    found = {key: list(entries) for key, entries in published(paper).items()}
-    entry = config.paper(paper)
-    for scale in map(config.scale, SCALES):
-        for pair in entry.pairs(scale):
-            if not Path(pairs.file(entry, paper, scale, *pair)).exists():
-                continue
-            try:
-                content = collect.read_pair(config, paper, scale, *pair)
-            except RepliboError:
-                continue  # a damaged file, or runs with other settings
-            metadata = traces.read_metadata(content)
-            for key, timing in timings(metadata, f"{scale} runs here", here=True).items():
-                found.setdefault(key, []).append(timing)
-    return found
+    try:
+        content = traces.read(path)
+        metadata = traces.read_metadata(content)
+        entry = collect.timings(content, metadata)
+        found = {"timings": {"": entry}, "pairs": {"": {"code": metadata["identity"]["code"]}}}
+        return timings(found, origin)[""]
+    except (RepliboError, KeyError):
+        return None
+
+
+def measured(config: Config, papers: Iterable[str]) -> tuple[dict[str, Timings], float | None]:
+    """The timings of some papers, at the speed of the fastest machine that published.
+
+    Of a pair that was run here, too, the longer runs count; of runs that are equally long, those of
+    today's code; else the published ones.
+
+    Returns:
+        The timings by paper, and the `slowness` of this machine.
+    """
+    there = {paper: at_one_speed(config.paper(paper), published(paper)) for paper in papers}
+    here = {paper: of_this_machine(config, paper) for paper in there}
+    slower = slowness([(here[paper], there[paper]) for paper in there])
+    for paper, known in there.items():
+        for key, timing in here[paper].items():
+            other = known.get(key)
+            if other is None or timing.worth > other.worth:
+                known[key] = timing.faster(slower or 1.0)
+    return there, slower
 
 
 def at_one_speed(entry: PaperEntry, known: Timings) -> Timings:
@@ -198,70 +344,42 @@ def at_one_speed(entry: PaperEntry, known: Timings) -> Timings:
     """
     kinds, today = {}, {}
     fastest: dict[tuple[str, str], float] = {}
-    for key, found in known.items():
+    for key, timing in known.items():
         problem, algorithm = key.split("/")
         if problem in entry.problems and algorithm in entry.algorithms:
             kind = entry.problems[problem].type, entry.algorithms[algorithm].type
             if kind not in today:
                 today[kind] = code_digest(entry, problem, algorithm)
-            starts = [one.start_seconds for one in found if not one.here and one.start_seconds > 0]
-            fastest[kind] = min([*starts, fastest.get(kind, math.inf)])
+            start = timing.start_seconds or math.inf
+            fastest[kind] = min(start, fastest.get(kind, math.inf))
             kinds[key] = kind
     return {
-        key: [
-            one
-            if one.here
-            else dataclasses.replace(
-                one.faster(one.start_seconds / fastest[kind] or 1.0),
-                current=one.code == today[kind],
-            )
-            for one in known[key]
-        ]
+        key: dataclasses.replace(
+            known[key].faster(known[key].start_seconds / fastest[kind] or 1.0),
+            current=known[key].code == today[kind],
+        )
         for key, kind in kinds.items()
     }
 
 
-def slowness(known: Mapping[str, Timings]) -> float | None:
+def slowness(known: Iterable[tuple[Timings, Timings]]) -> float | None:
     """How many times as long this machine takes as the one of the published timings: the median over
     the problems and algorithms that were run on both, each up to where both were; None where there are
     none.
 
     Args:
-        known: of several papers.
+        known: the timings of this machine and the published ones, of several papers.
     """
     ratios = []
-    for entries in (entries for of_paper in known.values() for entries in of_paper.values()):
-        for here, there in itertools.product(entries, entries):
+    for ours, published in known:
+        for key in ours.keys() & published.keys():
+            here, there = ours[key], published[key]
             both = min(here.queries, there.queries)
-            if here.here and not there.here and here.covers(both) and there.covers(both):
+            if here.covers(both) and there.covers(both):
                 seconds = here.run(both).expected, there.run(both).expected
                 if min(seconds) > 0:
                     ratios.append(seconds[0] / seconds[1])
     return statistics.median(ratios) if ratios else None
-
-
-def at_published_speed(known: Timings, factor: float) -> Timings:
-    """The timings with this machine's own divided by its `slowness`, so that all of them are of one
-    machine, and an estimate before some runs is one after them."""
-    return {
-        key: [entry.faster(factor) if entry.here else entry for entry in entries]
-        for key, entries in known.items()
-    }
-
-
-def _best(entries: Iterable[Timing], queries: int) -> Timing | None:
-    """The timing that says most about a run of so many queries: the one that covers more of it, else one
-    that says more than the mean query's time, else a published one, else one of the same length."""
-    return max(
-        entries,
-        key=lambda e: (
-            min(e.queries, queries),
-            e.covers(queries) or e.profile is not None,
-            not e.here,
-            e.queries == queries,
-        ),
-        default=None,
-    )
 
 
 class Cost(NamedTuple):
@@ -276,11 +394,11 @@ class Cost(NamedTuple):
 
 
 def cost_of_job(
-    known: Timings, problem: str, algorithm: str, queries: int, runs: int
+    known: Timings, problem: str, algorithm: str, queries: int, runs: float
 ) -> Cost | None:
     """The cost of a job of ``runs`` seeds with ``queries`` queries each; None if the algorithm was never
-    run. Shorter runs are carried on (`_carried_on`), missing ones taken from other problems
-    (`_from_elsewhere`).
+    run. A mean job may have a fraction of a run. Shorter runs are carried on (`_carried_on`), missing
+    ones taken from other problems (`_from_elsewhere`).
 
     Published runs of NeuralBO's and LB-GP-UCB's problems with 240 queries or more were predicted as if
     less of them were known. Predicted over measured time: quantiles .1, .5 and .9, and all of them
@@ -294,16 +412,15 @@ def cost_of_job(
     the first quarter, and the same on all other problems  0.83, 0.99, 1.29; 1.01
     ====================================================== ======================
     """
-    best = {key: timing for key, entries in known.items() if (timing := _best(entries, queries))}
-    own = best.get(f"{problem}/{algorithm}")
+    own = known.get(f"{problem}/{algorithm}")
     elsewhere = {
         key.partition("/")[0]: timing
-        for key, timing in best.items()
+        for key, timing in known.items()
         if key.endswith(f"/{algorithm}") and key != f"{problem}/{algorithm}"
     }
     here = {
         key.partition("/")[2]: timing
-        for key, timing in best.items()
+        for key, timing in known.items()
         if key.startswith(f"{problem}/") and not key.endswith(f"/{algorithm}")
     }
     family = algorithm.partition("_")[0]
@@ -311,7 +428,7 @@ def cost_of_job(
     if own:
         seconds, how, sources = _carried_on(own, elsewhere, relatives, queries)
     elif elsewhere:
-        seconds, how, sources = _from_elsewhere(best, here, elsewhere, queries)
+        seconds, how, sources = _from_elsewhere(known, here, elsewhere, queries)
     else:
         return None
     return Cost(
@@ -324,7 +441,7 @@ def cost_of_job(
 
 
 def cost_in_paper(
-    entry: PaperEntry, known: Timings, problem: str, algorithm: str, queries: int, runs: int
+    entry: PaperEntry, known: Timings, problem: str, algorithm: str, queries: int, runs: float
 ) -> Cost | None:
     """`cost_of_job`, and for an algorithm that was never run what others of its type cost (same class,
     other parameters): on this problem if they were run on it; of several the most expensive."""
@@ -437,7 +554,7 @@ def _in_step(
 
 
 def _from_elsewhere(
-    best: Mapping[str, Timing],
+    known: Mapping[str, Timing],
     here: Mapping[str, Timing],
     elsewhere: Mapping[str, Timing],
     queries: int,
@@ -454,7 +571,7 @@ def _from_elsewhere(
         plain[problem] = seconds = timing.run(queries)
         shared = []
         for name, other in here.items():
-            there = best.get(f"{problem}/{name}")
+            there = known.get(f"{problem}/{name}")
             until = min(queries, other.queries, there.queries if there else 0)
             times = [t.run(until).expected for t in (other, there, timing) if t]
             if len(times) == 3 and min(times) > 0:
