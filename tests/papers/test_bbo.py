@@ -295,6 +295,20 @@ def test_the_last_query_of_the_prefix_is_returned() -> None:
         assert (cell.mean, cell.sd) == (steps + 29, pytest.approx(60 / 2**0.5))
 
 
+def test_the_best_observation_and_one_training_more() -> None:
+    columns = ending_in([1.0, 2.0])
+    columns["test_cross_entropy"] = np.arange(120.0).reshape(2, 60)
+    runs = made_runs({"n_2000": {"gp_ucb": columns}})
+    best = READINGS["best_observed"].cell(runs, "gp_ucb", 20, 2000)
+    assert best is not None
+    rows_of_best = columns["f"][:, :20].argmax(axis=1)
+    np.testing.assert_array_equal(best.values, rows_of_best + np.array([0, 60]))
+    more = READINGS["t_plus_1"].cell(runs, "gp_ucb", 40, 2000)
+    assert more is not None and more.steps == 40
+    np.testing.assert_array_equal(more.values, [40, 100])
+    assert READINGS["t_plus_1"].cell(runs, "gp_ucb", 60, 2000) is None
+
+
 def test_the_smallest_posterior_mean_is_that_of_scikit_learn() -> None:
     import torch
     from sklearn.gaussian_process import GaussianProcessRegressor
@@ -652,23 +666,28 @@ def test_ucb_at_least_as_good() -> None:
     (found,) = measures.ucb_at_least_as_good(cells_of(better), steps=[20])
     assert found.outcome == "supported"
     assert "in 5 of 5 cells (5 of them in the paper)" in found.ours
-    assert "better in 25 and worse in 0 of 25 pairs, p < 0.0001" in found.ours
-    # twelve of 25 pairs: nothing
+    assert (
+        "of 25 pairs UCB is better in 25, and worse by more than 10% in 0, p < 0.0001" in found.ours
+    )
+    # a little worse is no worse; in twelve of 25 pairs by less than the margin: nothing
+    near = {n: {"gp_ei": 1 + SPREAD, "gp_ucb": 1.05 * (1 + SPREAD)} for n in numbers}
+    (found,) = measures.ucb_at_least_as_good(cells_of(near), steps=[20])
+    assert found.outcome == "supported" and "UCB is better in 0, and worse by more" in found.ours
     mixed = {
-        n: {"gp_ei": np.full(5, 2.0), "gp_ucb": 2 + np.where(np.arange(5) < k, -1e-3, 1e-3)}
+        n: {"gp_ei": np.full(5, 2.0), "gp_ucb": 2.2 + np.where(np.arange(5) < k, -1e-3, 1e-3)}
         for n, k in zip(numbers, (2, 2, 2, 3, 3), strict=True)
     }
     (found,) = measures.ucb_at_least_as_good(cells_of(mixed), steps=[20])
-    assert found.outcome == "open" and "better in 12 and worse in 13 of 25" in found.ours
+    assert found.outcome == "open" and "worse by more than 10% in 13, p" in found.ours
     assert f"p {stats.binomtest(12, 25, alternative='greater').pvalue:.4f}" in found.ours
     worse = {n: {"gp_ei": 1 + SPREAD, "gp_ucb": 2 + SPREAD[::-1]} for n in numbers}
     (found,) = measures.ucb_at_least_as_good(cells_of(worse), steps=[20])
     assert found.outcome == "contradicted" and "UCB worse at N = 100 (p < 0.0001)" in found.ours
-    assert "worse in 25 of 25 pairs, p of the opposite < 0.0001; single cells" in found.ours
-    # Nothing but ties: at least as good, and nothing shown.
+    assert "worse by more than 10% in 25, p of the opposite < 0.0001; single cells" in found.ours
+    # Nothing but ties: at least as good.
     equal = {n: {"gp_ei": 1 + SPREAD, "gp_ucb": 1 + SPREAD} for n in numbers}
     (found,) = measures.ucb_at_least_as_good(cells_of(equal), steps=[20])
-    assert found.outcome == "open" and "in 5 of 5 cells" in found.ours
+    assert found.outcome == "supported" and "in 5 of 5 cells" in found.ours
 
 
 def test_pairs_are_of_common_seeds() -> None:
@@ -676,7 +695,7 @@ def test_pairs_are_of_common_seeds() -> None:
     losses = {1000: {"gp_ei": np.arange(5.0), "gp_ucb": np.arange(5.0) + 1.5}}
     runs = cells_of(losses, first_seed={"gp_ucb": 2})
     found, missing = measures.ucb_at_least_as_good(runs, steps=[20])
-    assert "better in 3 and worse in 0 of 3 pairs" in found.ours
+    assert "of 3 pairs UCB is better in 3, and worse by more than 10% in 0" in found.ours
     assert missing.outcome == "open" and "T = 20, N = 100; T = 20, N = 500" in missing.ours
     runs = cells_of(losses, first_seed={"gp_ucb": 5})
     with pytest.raises(MissingRunsError, match="T = 20, N = 1000 with a seed in common"):

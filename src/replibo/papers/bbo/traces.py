@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -34,9 +34,9 @@ METRICS: dict[str, str] = {
 }
 """What "performance" is read as: diagnostics of `replibo.problems.mnist_cnn`, nats and percent."""
 
-Rule = Literal["smallest_mean", "last_query"]
+Rule = Literal["smallest_mean", "last_query", "best_observed"]
 RULES: dict[str, Rule] = dict.fromkeys(
-    ("gp_ucb", "gp_ucb_paper_beta", "gp_ucb_fixed"), "last_query"
+    ("gp_ucb", "gp_ucb_paper_beta", "gp_ucb_fixed", "gp_ucb_theorem_4_fixed"), "last_query"
 )
 """Which of the queries an algorithm returns; any other: the one of the smallest posterior mean."""
 
@@ -87,6 +87,7 @@ class Reading:
         stand_ins: for an algorithm of the paper, the one whose runs are looked at.
         rules: for an algorithm, which query it returns, where it is not that of `RULES`.
         variant: ending of the problems' names, e.g. ``_momentum``.
+        beyond: trainings beyond T, for the algorithms' last one.
         where: only cells that this other reading has as well; None: all.
     """
 
@@ -95,6 +96,7 @@ class Reading:
     stand_ins: Mapping[str, str] = field(default_factory=dict)
     rules: Mapping[str, Rule] = field(default_factory=dict)
     variant: str = ""
+    beyond: int = 0
     where: Reading | None = None
 
     def problem(self, iterations: int) -> str:
@@ -111,14 +113,16 @@ class Reading:
             return None
         name = self.algorithm(algorithm)
         rule = self.rules.get(algorithm, RULES.get(name, "smallest_mean"))
-        return performance(
-            runs, self.problem(iterations), name, steps, iterations, metric=self.metric, rule=rule
+        trainings, problem = steps + self.beyond, self.problem(iterations)
+        found = performance(
+            runs, problem, name, trainings, iterations, metric=self.metric, rule=rule
         )
+        return found and replace(found, steps=steps)
 
     def has(self, runs: Runs, algorithm: str, steps: int, iterations: int) -> bool:
         """Whether the cell was run, up to T."""
         problem, name = self.problem(iterations), self.algorithm(algorithm)
-        return runs.has(problem, name) and runs.horizon(problem) >= steps
+        return runs.has(problem, name) and runs.horizon(problem) >= steps + self.beyond
 
     def cells(self, runs: Runs, algorithm: str, steps: int) -> list[Cell]:
         """The cells that were run, by ascending N."""
@@ -130,6 +134,10 @@ REPORTED = Reading()
 READINGS = {
     "reported": REPORTED,
     "smallest_mean": Reading("UCB returns the smallest mean", rules={"gp_ucb": "smallest_mean"}),
+    "best_observed": Reading(
+        "the best observation is returned",
+        rules={"gp_ei": "best_observed", "gp_ucb": "best_observed"},
+    ),
     "theorem_4": Reading("β of Theorem 4", stand_ins={"gp_ucb": "gp_ucb_paper_beta"}),
     "test_error": Reading("test error (same runs, reported only)", metric="test_error"),
     "fixed_kernel": Reading(
@@ -142,6 +150,13 @@ READINGS = {
         "EI's fit from several starts", stand_ins={"gp_ei": "gp_ei_several_starts"}
     ),
     "batch_1": Reading("batch of 1", variant="_batch_1"),
+    "t_plus_1": Reading("T + 1 trainings", beyond=1),
+    "literal": Reading(
+        "literal: batch 1, fixed kernel, β of Theorem 4, from the prior, T + 1 trainings",
+        stand_ins={"gp_ei": "gp_ei_fixed", "gp_ucb": "gp_ucb_theorem_4_fixed"},
+        variant="_literal",
+        beyond=1,
+    ),
     "momentum": Reading("momentum tuned too", variant="_momentum"),
 }
 """By name, as the claims' option ``reading`` gives them."""
@@ -203,7 +218,8 @@ def returned_queries(
 ) -> NDArray[np.int64]:
     """Which query (0, 1, …) is returned after T = ``steps``, one for each seed.
 
-    "last_query" is Algorithm 2's λ_T. "smallest_mean" is Algorithm 1's argmin μ(λ_i) over the queries up
+    "last_query" is Algorithm 2's λ_T. "best_observed" is the query of the smallest
+    validation loss. "smallest_mean" is Algorithm 1's argmin μ(λ_i) over the queries up
     to T (ties go to the first); μ is the posterior mean of the algorithm's own surrogate
     (`replibo.surrogates.gp_regression`, or `gp_given`), given the validation losses of these T queries.
     """
@@ -211,6 +227,8 @@ def returned_queries(
     f = runs.f(problem, algorithm)[:, :count]
     if rule == "last_query":
         return np.full(len(f), count - 1)
+    if rule == "best_observed":
+        return f.argmax(axis=1)
     points = _queried_points(runs, problem, algorithm)[:, :count]
     process = process_of(runs.entry.algorithms[algorithm])
     return np.array(
@@ -265,7 +283,7 @@ class Process:
 def process_of(algorithm: AlgorithmEntry) -> Process:
     """The Gaussian process of an algorithm of the paper; random search has EI's."""
     own = algorithm.parameters
-    if algorithm.type in ("bbo_gp.GpEiFixed", "bbo_gp.GpUcbFixed"):
+    if algorithm.type in ("bbo_gp.GpEiFixed", "bbo_gp.GpUcbFixed", "bbo_beta.BboUcbFixed"):
         return Process(kernel=(own["length_scale"], own["noise_variance"]))
     return Process(several_starts=algorithm.type == "bbo_gp.GpEiSeveralStarts")
 
