@@ -72,6 +72,7 @@ def project(
 ) -> Project:
     (tmp_path / "config").symlink_to(root / "config")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(commit, "PACKAGE", tmp_path)  # where git tracks nothing
     return Project(tmp_path, capsys)
 
 
@@ -200,6 +201,40 @@ def test_the_commit_of_the_package_is_that_of_its_source_alone(
     assert commit.described() == commit.of_package() + commit.DIRTY
     (tmp_path / "src/a.py").write_text("2")
     assert commit.of_package() == commit.UNKNOWN
+
+
+def test_the_commit_is_the_packages_wherever_the_command_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commit, "PACKAGE", Path(__file__).parents[2] / "src" / "replibo")
+    here = commit.described()
+    assert here != commit.UNKNOWN
+    names = ("-c", "user.name=a", "-c", "user.email=a@b")
+    for words in (["init"], [*names, "commit", "--allow-empty", "-m", "x"]):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True, capture_output=True)
+    monkeypatch.chdir(tmp_path)
+    assert commit.described() == here
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / ".git"))  # as in a hook
+    assert commit.described() == here
+    # a package that lies in another repository, as a wheel in a virtual environment may
+    wheel = tmp_path / "site-packages"
+    wheel.mkdir()
+    (wheel / "a.py").write_text("1")
+    monkeypatch.setattr(commit, "PACKAGE", wheel)
+    assert commit.described() == commit.of_package() == commit.UNKNOWN
+
+
+def test_git_that_refuses_is_named(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    refusal = "fatal: detected dubious ownership in repository at '/x'"
+
+    def refuse(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess([], 128, "", f"{refusal}\nmore")
+
+    monkeypatch.setattr(subprocess, "run", refuse)
+    assert commit.described() == commit.UNKNOWN
+    assert refusal in caplog.text and "safe.directory" in caplog.text
 
 
 def test_what_older_code_made_gives_way_to_as_many_runs(project: Project) -> None:

@@ -224,3 +224,16 @@ def test_the_runs_of_a_pair_are_found_wherever_its_rows_are(order: list[int]) ->
     assert runs.algorithms("f1", ["random_search", "go_ucb"]) == ["random_search", "go_ucb"]
     np.testing.assert_array_equal(runs.f("f1", "go_ucb"), np.eye(2))
     np.testing.assert_array_equal(runs.f("f1", "random_search"), -np.eye(2))
+
+
+def test_a_caption_says_what_is_mixed() -> None:
+    table = block(np.zeros((1, 2)))
+    one = {"versions": [{"numpy": "1"}], "machine": ["Linux, Haswell kernels, Python 3.11.7"]}
+    assert Runs(ENTRY, one, table).mixed() == ""
+    more = {
+        "versions": [{"numpy": "1"}, {"numpy": "2", "C": "clang"}],
+        "machine": [*one["machine"], "Linux, SkylakeX kernels, NumPy X86_V4, Python 3.11.7"],
+    }
+    assert Runs(ENTRY, more, table).mixed() == (
+        "Runs are mixed that were made with Haswell kernels and SkylakeX kernels, numpy 1 and 2."
+    )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -211,11 +214,11 @@ LAYERS = (
     ("results",),
     ("run",),
     ("algorithms",),
-    ("surrogates",),
+    ("surrogates", "outliers"),
     ("problems",),
     ("config",),
     ("data",),
-    ("paths", "files", "settings", "stopping", "streams", "threads"),
+    ("paths", "files", "settings", "stopping", "streams", "threads", "clean_matplotlib"),
     ("errors",),
 )
 
@@ -251,3 +254,29 @@ def test_a_library_that_is_not_installed_has_no_version(monkeypatch: pytest.Monk
         assert versions == {"numpy": np.__version__}
     finally:
         identity.library_versions.cache_clear()
+
+
+def test_a_journal_of_other_kernels_or_versions_is_another_journal() -> None:
+    own = {"problem": "f1"}
+    digests = {
+        identity.journal_digest(own, "go_ucb", {"numpy": version}, kernels)
+        for version in ("1", "2")
+        for kernels in ("Haswell kernels", "SkylakeX kernels")
+    }
+    assert len(digests) == 4
+
+
+def test_the_kernels_are_those_that_are_taken() -> None:
+    """As on a processor of another kind: OpenBLAS and NumPy obey these variables."""
+    code = "from replibo.run import block; print(block.kernels())"
+
+    def kernels(**variables: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True, text=True, check=True, env={**os.environ, **variables},
+        )  # fmt: skip
+        return done.stdout.strip()
+
+    assert " kernels, NumPy " in kernels()
+    assert kernels(OPENBLAS_CORETYPE="Haswell").startswith("Haswell kernels")
+    assert kernels(ATEN_CPU_CAPABILITY="default").endswith(", ATEN_CPU_CAPABILITY default")

@@ -20,6 +20,7 @@ import yaml
 from replibo import cli, paths, stopping
 from replibo.config import load
 from replibo.errors import RepliboError
+from replibo.run import commit
 from replibo.workflow import paper_runs, status
 from replibo.workflow.estimate import report
 
@@ -42,6 +43,7 @@ def folder(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "config").symlink_to(root / "config")
     (tmp_path / "one.yaml").write_text(OVERLAY)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(commit, "PACKAGE", tmp_path)  # where git tracks nothing
     return tmp_path
 
 

@@ -283,7 +283,17 @@ def read(paper: str, wanted: Collection[Pair]) -> pa.Table:
         if len(lengths) > 1 or any(len(runs.best_at) > 1 for runs in own):
             different.add(problem)
     changed = any(own.changed_config for own in found.values())
-    metadata = metadata | known | {"problems": problems, "changed_config": changed}
+    origin = {
+        name: sorted({json.dumps(value) for own in found.values() for value in getattr(own, name)})
+        for name in collect.ORIGIN
+    }
+    metadata = {
+        **metadata,
+        **known,
+        **{name: [json.loads(text) for text in texts] for name, texts in origin.items()},
+        "problems": problems,
+        "changed_config": changed,
+    }
     parts = []
     for part in _parts(paper, wanted, metadata):
         if part.problem in different:

@@ -320,5 +320,21 @@ class Runs:
         elif counts[-1]:
             words.append("As configured at paper scale.")
         words += sorted({self.stand_in(p) for p in problems} - {""})
-        words += [self.left_out] if self.left_out else []
+        words += [text for text in (self.mixed(), self.left_out) if text]
         return " ".join(words)
+
+    def mixed(self) -> str:
+        """A line for captions on what can change numbers and is not the same in all runs; else empty."""
+        machines = [word.split(", ") for word in self.metadata.get("machine", [])]
+        kernels = {word for words in machines for word in words if word.endswith(" kernels")}
+        values: dict[str, set[str]] = {}
+        for versions in self.metadata.get("versions", []):
+            for name, version in versions.items():
+                values.setdefault(name, set()).add(version)
+        kinds = [" and ".join(sorted(kernels))] if len(kernels) > 1 else []
+        kinds += [
+            f"{name} {' and '.join(sorted(found))}"
+            for name, found in sorted(values.items())
+            if len(found) > 1
+        ]
+        return f"Runs are mixed that were made with {', '.join(kinds)}." if kinds else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import platform
 import time
 from pathlib import Path
@@ -58,7 +59,7 @@ def run(
     given = build.read_points(initial_points) if initial_points else None
     if given is not None:
         own["given_points"] = given.tolist()
-    journal = identity.journal_digest(own, paper, versions)
+    journal = identity.journal_digest(own, paper, versions, kernels())
     job = build.experiment(config, paper, scale, problem, algorithm, given)
     overhead = time.process_time() - started
     name = f"{paper} {problem} {algorithm} seeds {seeds} at scale {scale}"
@@ -100,19 +101,32 @@ def run(
 
 
 def machine() -> str:
-    """This machine: operating system, processor and the kernels that its BLAS took for it, Python. The
-    kernels decide the last bits of sums, and with them which machines make the same traces."""
-    import numpy  # noqa: F401 (loads its BLAS)
-    from threadpoolctl import threadpool_info
-
-    kernels = {found["architecture"] for found in threadpool_info() if found.get("architecture")}
+    """This machine: operating system, processor, `kernels`, Python. The kernels decide the last bits of
+    sums, and with them which machines make the same traces."""
     parts = (
         f"{platform.system()} {platform.machine()}",
         _processor(),
-        f"{' and '.join(sorted(kernels))} kernels" if kernels else "",
+        kernels(),
         f"Python {platform.python_version()}",
     )
     return ", ".join(filter(None, parts))
+
+
+def kernels() -> str:
+    """The kernels that BLAS and NumPy take for this processor, and limits that variables set to them."""
+    from numpy._core import _multiarray_umath as core  # loads NumPy's BLAS, too
+    from threadpoolctl import threadpool_info
+
+    blas = {found["architecture"] for found in threadpool_info() if found.get("architecture")}
+    levels = [name for name in core.__cpu_dispatch__ if core.__cpu_features__.get(name)]
+    limits = [f"{name} {os.environ[name]}" for name in LIMITS if os.environ.get(name)]
+    parts = [f"{' and '.join(sorted(blas))} kernels"] if blas else []
+    parts += [f"NumPy {levels[-1] if levels else 'baseline'}", *limits]
+    return ", ".join(parts)
+
+
+LIMITS = ("ATEN_CPU_CAPABILITY", "MKL_ENABLE_INSTRUCTIONS", "MKL_CBWR", "ONEDNN_MAX_CPU_ISA")
+"""Variables that choose the kernels of PyTorch and of its libraries."""
 
 
 def _processor() -> str:

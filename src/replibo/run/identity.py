@@ -91,10 +91,13 @@ def identity_digest(identity: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def journal_digest(identity: Mapping[str, Any], paper: str, versions: Mapping[str, str]) -> str:
-    """The digest under which a run's journals are found again: of its identity, its paper and the
-    libraries' versions."""
-    return identity_digest({**identity, "paper": paper, "versions": versions})
+def journal_digest(
+    identity: Mapping[str, Any], paper: str, versions: Mapping[str, str], kernels: str
+) -> str:
+    """The digest under which a run's journals are found again: of its identity, its paper, the
+    libraries' versions and the kernels that they take for the processor. A journal that was begun
+    with other versions or kernels begins anew."""
+    return identity_digest({**identity, "paper": paper, "versions": versions, "kernels": kernels})
 
 
 LIBRARIES = (

@@ -18,6 +18,7 @@ from replibo import paths
 from replibo.config.models import Config, PaperEntry, seed_list
 from replibo.errors import RepliboError
 from replibo.run import pairs, traces
+from replibo.run.block import kernels
 from replibo.run.identity import (
     identity_digest,
     journal_digest,
@@ -123,7 +124,7 @@ def _standing(
 
     each = seconds(queries)
     running, left, done = set(), [], len(finished) * (each or 0.0)
-    journal = journal_digest(own, paper, library_versions())
+    journal = journal_digest(own, paper, library_versions(), kernels())
     block = Path(paths.block(**pair, block="0"))
     journals = paths.journal_folder(block, scale, paper, problem, algorithm)
     for seed in wanted:
