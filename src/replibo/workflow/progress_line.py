@@ -130,7 +130,7 @@ class LogHandler(LogHandlerBase):
         self.stream = sys.stdout if asked.stdout else sys.stderr
         self.terminal = self.stream.isatty() and os.environ.get("TERM") != "dumb"
         self.shown, self.last = "", -LINE_SECONDS
-        self.tables, self.told = 0, False
+        self.tables, self.told, self.plans = 0, False, False
         self.lock_of_line = threading.RLock()
         self.plain: logging.Handler | None = None
         if asked.printshellcmds or asked.verbose or asked.debug_dag or asked.quiet:
@@ -193,14 +193,16 @@ class LogHandler(LogHandlerBase):
             self._say(str(record.msg))
 
     def _is_told(self, record: logging.LogRecord) -> bool:
-        """Whether a message without a kind is shown: errors, and how it ends."""
+        """Whether a message without a kind is shown: errors, the end, and what needs no jobs (lint)."""
         text = str(record.msg)
         if record.levelno >= logging.WARNING:
             return True
+        if text.startswith("Building DAG"):
+            self.plans = True
+        if not self.plans:
+            return not text.startswith("Assuming unrestricted shared filesystem")
         first = ("Nothing to be done", "Complete log(s)", "This was a dry-run", "Shutting down")
-        return record.levelno == logging.INFO and text.startswith(
-            (*first, "Unlocked", "SLURM run ID")
-        )
+        return text.startswith((*first, "Unlocked", "SLURM run ID"))
 
     def _say(self, *lines: str) -> None:
         """Write lines above the line of progress, or below it once all has ended."""
