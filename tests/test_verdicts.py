@@ -313,10 +313,11 @@ def test_a_reading_substitutes_and_measures_again(root: Path) -> None:
 
 
 def overall(*words: Any) -> Verdict:
-    """A verdict of readings with these words, ``printed`` first."""
+    """A verdict of readings with these words, ``printed`` first; the effects of ``stock`` are not shown to
+    be other ones."""
     own = read_in(**READINGS)
     found = [
-        Judgement(name, reading.source, reading.changes, word)
+        Judgement(name, reading.source, reading.changes, word, differs=name != "stock")
         for (name, reading), word in zip(own.readings.items(), words, strict=False)
     ]
     control = Judgement("greedy", None, "", "fails")  # is never counted
@@ -337,9 +338,9 @@ HOLDS, SOME, MIXED, FAILS, OPEN, ABSENT = get_args(Word)
         ((FAILS, FAILS, ABSENT), FAILS, (0, 2), []),
         ((FAILS, OPEN), FAILS, (0, 2), ["code"]),
         ((OPEN, FAILS), FAILS, (0, 2), ["code"]),
-        ((OPEN, OPEN, FAILS), OPEN, (0, 3), ["stock"]),
+        ((OPEN, OPEN, FAILS), OPEN, (0, 3), []),
         ((HOLDS, FAILS, HOLDS), MIXED, (2, 3), ["code"]),
-        ((SOME, HOLDS, FAILS, SOME), SOME, (3, 4), ["code", "stock"]),
+        ((SOME, HOLDS, FAILS, SOME), SOME, (3, 4), ["code"]),
         ((OPEN, MIXED), MIXED, (0, 2), ["code"]),
         ((ABSENT, HOLDS, FAILS), MIXED, (1, 2), []),
         ((OPEN, OPEN), OPEN, (0, 2), []),

@@ -18,7 +18,7 @@ Costs = Mapping[tuple[str, str], str]
 COLUMNS = (
     *("claim", "paper", "where", "statement", "reading", "source", "replaces", "verdict"),
     *("paper's value", "ours", "seeds", "decides", "missing runs cost", "as printed"),
-    "all readings",
+    *("all readings", "effects", "shares runs with"),
 )
 
 
@@ -45,6 +45,8 @@ def rows(found: Sequence[Verdict], costs: Costs) -> Iterator[tuple[object, ...]]
                 costs.get((verdict.name, own.name), ""),
                 verdict.headline,
                 verdict.summary,
+                verdict.multiverse,
+                ", ".join(verdict.shares_runs_with),
             )
 
 
@@ -55,9 +57,10 @@ def table(found: Sequence[Verdict], costs: Costs) -> Table:
         "the claim; holds with exceptions, if three quarters do, or half and none contradicts it; fails, "
         "if three quarters contradict it, or half and none supports it; mixed, if some support and some "
         "contradict it; undecided otherwise, and if the runs are shorter than the paper's or use "
-        "stand-in data. 'Reduced': in what the runs are smaller than the paper's. Decides: the label is "
-        "another one than as printed. Controls are no readings, and are not counted. P-values are Holm's "
-        "within a claim and reading."
+        "stand-in data. 'Reduced': in what the runs are smaller than the paper's. Decides: the label "
+        "is another one than as printed, and the effects are shown to differ, paired by seed. Controls "
+        "are no readings, and are not counted. d: the difference in standard deviations, positive as "
+        "claimed, with its 95 % interval."
     )
     return Table.of(
         [dict(zip(COLUMNS, row, strict=True)) for row in rows(found, costs)],
@@ -95,6 +98,11 @@ def whole(verdict: Verdict, costs: Costs) -> Iterator[str]:
         yield from wrapped("", f"As printed, at scale {verdict.scale}: {verdict.headline}.")
     if len(verdict.readings) > 1:
         yield from wrapped("", f"All readings: {verdict.summary}.")
+    if verdict.multiverse:
+        yield from wrapped("", f"Effects: {verdict.multiverse}.")
+    if verdict.shares_runs_with:
+        shared = ", ".join(verdict.shares_runs_with)
+        yield from wrapped("", f"Reads some of the same runs: {shared}.")
     for own in verdict.readings:
         yield ""
         yield from _one(
@@ -112,7 +120,7 @@ def _one(own: Judgement, title: str, verdict: Verdict, costs: Costs) -> Iterator
     if own.changes:
         yield from wrapped("  ", own.changes)
     for comparison in own.comparisons:
-        yield from wrapped("  ", f"{comparison.outcome}: {comparison.ours}")
+        yield from wrapped("  ", f"{comparison.outcome}: {comparison.said(own.margin)}")
     if own.reason:
         cost = costs.get((verdict.name, own.name), "")
         yield from wrapped("  ", own.reason + (f" ({cost})" if cost else ""))

@@ -29,8 +29,9 @@ of the paper's own size on its own data.
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -41,6 +42,7 @@ from replibo.config.claims import PRINTED, Claim, Source, load
 from replibo.config.models import Config, Pair, PaperEntry
 from replibo.errors import RepliboError
 from replibo.papers import lookup
+from replibo.results import effects
 from replibo.results.comparisons import Comparison, Label, MissingRunsError, Word, counts, judge
 from replibo.results.runs import Runs, read
 from replibo.run import pairs
@@ -67,6 +69,9 @@ class Judgement:
         reason: why there is no verdict; empty where there is one.
         missing: the problems and algorithms whose runs are missing.
         seeds: that all the claim's algorithms have.
+        margin: of the claim (`Claim.margin`).
+        differs: whether its effects are shown to be other ones than as printed (`effects.differ`).
+        same_runs: whether it reads the printed runs, all of them.
     """
 
     name: str
@@ -79,6 +84,9 @@ class Judgement:
     reason: str = ""
     missing: tuple[Pair, ...] = ()
     seeds: int = 0
+    margin: float = 0.5
+    differs: bool = False
+    same_runs: bool = False
 
     @property
     def verdict(self) -> str:
@@ -100,7 +108,14 @@ class Judgement:
     @property
     def ours(self) -> tuple[str, ...]:
         """Our numbers, one text for each comparison; or why there are none."""
-        return tuple(own.ours for own in self.comparisons) or (self.reason,)
+        return tuple(own.said(self.margin) for own in self.comparisons) or (self.reason,)
+
+    @property
+    def effect(self) -> float | None:
+        """The median effect of its comparisons in standard deviations; None if none has one."""
+        found = [own.effect for own in self.comparisons if own.effect]
+        values = [own.value for own in found if own.unit == effects.DEVIATIONS]
+        return statistics.median(values) if values else None
 
 
 @dataclass(frozen=True)
@@ -112,6 +127,7 @@ class Verdict:
         scale: of the runs.
         readings: ``printed`` first.
         controls: variations that are no readings.
+        shares_runs_with: the paper's other claims that read some of the same runs as printed.
     """
 
     name: str
@@ -120,6 +136,7 @@ class Verdict:
     scale: str
     readings: tuple[Judgement, ...]
     controls: tuple[Judgement, ...]
+    shares_runs_with: tuple[str, ...] = ()
 
     @property
     def printed(self) -> Judgement:
@@ -163,11 +180,25 @@ class Verdict:
 
     @property
     def deciding(self) -> tuple[Judgement, ...]:
-        """The readings with another label than as printed. Each differs from the printed one by one
-        choice."""
+        """The readings on which the claim depends: with another label than as printed, and effects that
+        are shown to be other ones. Each differs from the printed one by one choice."""
         if not self.judged or self.printed.word == "not run":
             return ()
-        return tuple(own for own in self.judged if own.word != self.printed.word)
+        return tuple(own for own in self.judged if own.word != self.printed.word and own.differs)
+
+    @property
+    def multiverse(self) -> str:
+        """The effects of all readings in one line; empty if none has one."""
+        values = [own.effect for own in self.judged if own.effect is not None]
+        if not values:
+            return ""
+        positive = sum(value > 0 for value in values)
+        text = (
+            f"claimed sign in {positive} of {len(values)} readings, median d "
+            f"{statistics.median(values):+.2f}, from {min(values):+.2f} to {max(values):+.2f}"
+        )
+        shared = [own.name for own in self.judged if own.same_runs and own is not self.printed]
+        return text + (f"; on the printed runs: {', '.join(shared)}" if shared else "")
 
     @property
     def replicated(self) -> bool:
@@ -218,6 +249,18 @@ def judge_claim(
         _judged(f"{paths.claims_config(paper)}: {name}", paper, claim, label, entry, runs)
         for label in (*claim.readings, *claim.controls)
     ]
+    as_printed = next((own.comparisons for own in found if own.name == PRINTED), ())
+    for i, own in enumerate(found):
+        variation = claim.variation(own.name)
+        if own.name == PRINTED or not own.comparisons:
+            continue
+        differs = effects.differ(
+            [one.effect for one in as_printed],
+            [one.effect for one in own.comparisons],
+            scaled=bool(variation.options),
+        )
+        same = not variation.problems and not variation.algorithms
+        found[i] = replace(own, differs=differs, same_runs=same)
     count = len(claim.readings)
     scale = runs.scale if runs else "–"
     return Verdict(name, paper, claim, scale, tuple(found[:count]), tuple(found[count:]))
@@ -264,6 +307,7 @@ def _judged(
         short,
         tuple(comparisons),
         seeds=min(seeds.values()),
+        margin=claim.margin,
     )
 
 
@@ -332,8 +376,32 @@ def judge_all(
         wanted = pairs.among(config, paper, scale, read_by_any)
         here = pairs.there(config, paper, scale, wanted)
         runs = read(config, paper, scale, here or wanted, target) if wanted else None
-        found += [judge_claim(name, paper, claim, entry, runs) for name, claim in claims.items()]
+        read_as_printed = {
+            name: {(problem, own) for problem in claim.problems for own in claim.reads(entry)[1]}
+            for name, claim in claims.items()
+        }
+        for name, claim in claims.items():
+            shared = [
+                other
+                for other, theirs in read_as_printed.items()
+                if other != name and theirs & read_as_printed[name]
+            ]
+            verdict = judge_claim(name, paper, claim, entry, runs)
+            found.append(replace(verdict, shares_runs_with=tuple(shared)))
     return found
+
+
+def sets_of_runs(found: Sequence[Verdict]) -> int:
+    """The number of sets of runs behind claims: claims that share runs, directly or through others, are
+    no independent evidence."""
+    left = {own.name: own.shares_runs_with for own in found}
+    count = 0
+    while left:
+        count += 1
+        reached = [next(iter(left))]
+        while reached:
+            reached += left.pop(reached.pop(), ())
+    return count
 
 
 def write(path: Path, found: Sequence[Verdict]) -> None:

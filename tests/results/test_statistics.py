@@ -299,26 +299,6 @@ def test_t_test_properties(pairs: list[tuple[float, float]], paired: bool) -> No
 # Ranks
 
 
-@pytest.mark.parametrize(
-    "series", [(0.85, 0.23, 0.55, 0.09, 0.09), (1, 1, 2), (3, 1, 3, 1, 2, 2), (1, 2, 2, 3, 4, 4, 5)]
-)
-def test_the_trend_of_ties_is_that_of_all_orders(series: tuple[float, ...]) -> None:
-    def statistic(order: tuple[float, ...]) -> int:
-        return sum((b > a) - (b < a) for a, b in itertools.combinations(order, 2))
-
-    found = [statistic(order) for order in itertools.permutations(series)]
-    own = statistic(series)
-    tau, falling, rising = statistics.trend(series)
-    assert falling == pytest.approx(np.mean([value <= own for value in found]))
-    assert rising == pytest.approx(np.mean([value >= own for value in found]))
-    assert tau == pytest.approx(scipy.stats.kendalltau(range(len(series)), series).statistic)
-    assert falling + rising > 1
-
-
-def test_the_trend_of_the_papers_deviations_of_ei_at_40_steps() -> None:
-    assert statistics.trend([0.85, 0.23, 0.55, 0.09, 0.09])[1] == pytest.approx(8 / 120)
-
-
 @settings(imports_late, max_examples=25)
 @given(st.lists(st.integers(-3, 3), min_size=2, max_size=8).filter(any))
 def test_ties_take_scipys_signed_rank_test(values: list[int]) -> None:

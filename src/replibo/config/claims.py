@@ -93,6 +93,9 @@ class Claim(Model):
     """When an elementary comparison counts as supported, contradicted or open."""
     weak: str = ""
     """Why it could hardly fail, whatever the algorithm; empty where it could."""
+    margin: float = 0.5
+    """A difference below this many standard deviations does not matter: an open comparison whose interval
+    lies within it shows no relevant difference."""
     unprinted: str = ""
     """What the paper leaves open, if no setting of it counts as printed; else empty. The reading
     `printed` is then never run, and another reading may replace nothing."""

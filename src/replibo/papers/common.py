@@ -12,6 +12,7 @@ from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.results.comparisons import MissingRunsError, Outcome, Undecided
+from replibo.results.effects import Sample, of_interval
 from replibo.results.intervals import Interval
 from replibo.results.runs import Runs
 
@@ -108,9 +109,17 @@ def outcome(supported: bool, contradicted: bool) -> Outcome:
     return "supported" if supported else "contradicted" if contradicted else "open"
 
 
-def tested(text: str, difference: Interval) -> Undecided:
-    """The test of a difference that is claimed to be positive, by the method of its interval."""
-    return Undecided(text, float(difference.p_above), float(difference.p_below))
+def tested(
+    text: str, difference: Interval, samples: Sequence[Sample] = (), unit: str = "difference"
+) -> Undecided:
+    """The test of a difference that is claimed to be positive, by the method of its interval.
+
+    Args:
+        samples: by seed, whose means add up to the difference (`replibo.results.effects.Effect`).
+        unit: of the difference, in words.
+    """
+    effect = of_interval(difference, unit, samples)
+    return Undecided(text, float(difference.p_above), float(difference.p_below), effect)
 
 
 def shown_difference(interval: Interval, digits: str = "+.3f") -> str:

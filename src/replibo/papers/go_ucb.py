@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -11,10 +12,17 @@ import numpy as np
 from replibo.algorithms.go_ucb import FAMILIES
 from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError, allowed
-from replibo.papers.common import label_of, outcome, problem_label, require
+from replibo.papers.common import label_of, outcome, problem_label, require, tested
 from replibo.problems.base import Array
 from replibo.results import intervals, plotting, regret, statistics
-from replibo.results.comparisons import Comparison, MissingRunsError, Undecided, decided
+from replibo.results.comparisons import (
+    Comparison,
+    MissingRunsError,
+    Undecided,
+    decided,
+    t_tested,
+)
+from replibo.results.effects import of_samples
 from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table, p_value
 
@@ -324,9 +332,14 @@ def estimates(runs: Runs, entry: FigureEntry) -> Table:
     return Table.of(rows, f"{entry.caption} {runs.note(problems, entry.algorithms)}", formats)
 
 
-def scaling_slope(runs: Runs, problems: Sequence[str], algorithm: str) -> intervals.Interval:
+def scaling_slope(
+    runs: Runs, problems: Sequence[str], algorithm: str, minus: float = 0.0
+) -> intervals.Interval:
     """The exponent p of R_T ~ T^p: least squares on the logarithms of the mean cumulative regrets of the
     ``problems``, which differ in T; 95 % by the jackknife over the seeds that all of them have.
+
+    Args:
+        minus: is subtracted, so that the p-values are those of an exponent above and below it.
 
     Raises:
         MissingRunsError: they have none in common.
@@ -345,7 +358,7 @@ def scaling_slope(runs: Runs, problems: Sequence[str], algorithm: str) -> interv
     )
 
     def slope(samples: Array) -> Array:
-        return np.asarray(np.polyfit(np.log(T), np.log(samples.mean(axis=0)), 1)[0])
+        return np.asarray(np.polyfit(np.log(T), np.log(samples.mean(axis=0)), 1)[0] - minus)
 
     return intervals.jackknife_interval(values, slope, 0.95)
 
@@ -430,10 +443,17 @@ def below_each_baseline(
     for baseline in baselines:
         other = _interval(runs, problem, baseline, regret)
         word = outcome(bool(own.high < other.low), bool(own.low > other.high))
-        comparisons.append(Comparison(word, f"{label_of(runs, baseline)} {_shown(other)}"))
+        effect = of_samples(
+            *(
+                phase_two_regret(runs, problem, name, regret)[1][:, -1]
+                for name in (algorithm, baseline)
+            ),
+            paired=False,
+        )
+        comparisons.append(Comparison(word, f"{label_of(runs, baseline)} {_shown(other)}", effect))
     first = comparisons[0]
     return [
-        Comparison(first.outcome, f"{label_of(runs, algorithm)} {_shown(own)}; {first.ours}"),
+        replace(first, ours=f"{label_of(runs, algorithm)} {_shown(own)}; {first.ours}"),
         *comparisons[1:],
     ]
 
@@ -472,7 +492,7 @@ def larger_lead(
             f"{lead.mean():.4f} on {problem_label(runs, name)}"
             for name, lead in zip((problem, other_problem), leads, strict=True)
         )
-        tests.append(Undecided(text, *statistics.t_tests(less, more, paired=False)))
+        tests.append(t_tested(text, less, more, paired=False))
     return decided(tests, LEVEL)
 
 
@@ -501,15 +521,15 @@ def performs_similarly(
         own, other = paired_final_regret(runs, problem, [algorithm, baseline], regret)
         if len(own) < 2:
             raise MissingRunsError(f"{problem} has fewer than two seeds of both")
-        above, below = other - margin * width, other + margin * width
-        below_top, above_top = statistics.t_tests(above, own, paired=True)
-        below_bottom, above_bottom = statistics.t_tests(below, own, paired=True)
+        ends = (margin * width, -margin * width)
+        above, below = (statistics.t_tests(own, other + end, paired=True) for end in ends)
         text = (
             f"{problem_label(runs, problem)}: {label_of(runs, baseline)} minus "
             f"{label_of(runs, algorithm)} {np.mean(other - own):.4f}, margin {margin * width:.4f}"
         )
-        p, reverse = max(below_top, above_bottom), min(above_top, below_bottom)
-        tests.append(Undecided(text, p, reverse))
+        # outside: each of the two directions
+        p, reverse = max(above[0], below[1]), 2 * min(above[1], below[0])
+        tests.append(Undecided(text, p, min(reverse, 1.0), of_samples(own, other, paired=True)))
     return decided(tests, LEVEL)
 
 
@@ -539,28 +559,35 @@ def shrinking_error_bars(
 
 
 def order_of_regret(
-    runs: Runs, *, problems: Sequence[str], algorithm: str, power: float
+    runs: Runs, *, problems: Sequence[str], algorithm: str, power: float, margin: float
 ) -> list[Comparison]:
-    """R_T grows as a power of T that is below 1 and not shown to be above ``power``.
+    """R_T grows more slowly than T to the ``power`` + ``margin``.
 
-    Supported: the exponent's 95 % interval (`scaling_slope`) lies below 1 and does not lie above
-    ``power``; contradicted: it lies above ``power``; open otherwise.
+    Supported: the exponent (`scaling_slope`) is shown to lie below that, by Student's test of its
+    jackknife; contradicted: above; open otherwise. The theorem's power alone decides nothing: Õ hides
+    logarithms, which over these T add to the exponent.
 
     Args:
         problems: the same function with different T and the theorem's n.
         power: the theorem's, of a bound: 1/2 (Theorem 12) or 2/3 (Lemma 15).
+        margin: the exponent may exceed the power by less than this.
     """
     for problem in problems:
         require(runs, problem, algorithm)
-    found = scaling_slope(runs, problems, algorithm)
-    mean, low, high = (float(end) for end in (found.mean, found.low, found.high))
-    word = outcome(high < 1 and low <= power, low > power)
+    excess = scaling_slope(runs, problems, algorithm, power + margin)
+    mean, low, high = (
+        float(end) + power + margin for end in (excess.mean, excess.low, excess.high)
+    )
     T = ", ".join(str(runs.horizon(problem)) for problem in problems)
     text = (
         f"{label_of(runs, algorithm)}, T = {T}: R_T grows as T to the "
-        f"{mean:.2f} [{low:.2f}, {high:.2f}] ({found.n} seeds)"
+        f"{mean:.2f} [{low:.2f}, {high:.2f}] ({excess.n} seeds), against {power + margin:.2f}"
     )
-    return [Comparison(word, text)]
+    below = intervals.Interval(
+        -excess.mean, -excess.high, -excess.low, excess.n, excess.confidence,
+        excess.p_below, excess.p_above,
+    )  # fmt: skip
+    return decided([tested(text, below, unit="exponent below")])
 
 
 def less_regret(
@@ -593,5 +620,5 @@ def less_regret(
             f"T = {runs.horizon(first)}: {label_of(runs, algorithm)} {own.mean():.2f}, "
             f"{label_of(runs, other)} {theirs.mean():.2f}"
         )
-        tests.append(Undecided(text, *statistics.t_tests(own, theirs, paired=paired)))
+        tests.append(t_tested(text, own, theirs, paired=paired))
     return decided(tests, LEVEL)

@@ -1,11 +1,19 @@
 """What a claim's measure finds: elementary comparisons, and the rule from these to a label.
 
-**From p-values to outcomes**, the same for all papers (`decided`): each test of a claim is one-sided, and
-is made in both directions. The p-values of a claim's tests, and by themselves those of their opposites,
-are Holm's (1979), so that the chance of a wrong outcome among the claim's comparisons is at most the
-level in each direction. Two criteria are the papers' own and stand as printed: NeuralBO's Table 2 has the
-correction of its caption, and GO-UCB's error bars overlap or do not. Nothing is corrected across claims
-or readings.
+**From p-values to outcomes**, the same for all papers (`decided`): each test is one-sided at 5 %, and is
+made in both directions. A claim says that all of its comparisons come out one way. If every p-value is
+below the level, all do, without a correction: a claim that is false in one comparison gets there with a
+chance of at most 5 % (an intersection-union test, Berger 1982). Otherwise single comparisons are picked
+out, and the p-values of a direction are Holm's (1979), so that the chance of any wrong outcome among them
+is at most 5 %. Both ways together: at most 10 % in a direction. Nothing is corrected across claims or
+readings.
+
+Papers' own criteria stand as printed: NeuralBO's Table 2 has the correction of its caption, GO-UCB's
+error bars of 98 % overlap or do not, and its other tests are at the 1 % that goes with them.
+
+A comparison carries its effect with its interval, the sizes of the samples and the detectable effect
+(`replibo.results.effects`). It says so if its test cannot give an outcome with so few runs, whatever
+their values.
 
 **From outcomes to a label** (`label_of_counts`), in one vocabulary for runs of any size: of k comparisons
 s are supported and c contradicted. The first line that applies:
@@ -29,8 +37,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from replibo.errors import RepliboError
-from replibo.results import statistics
+from replibo.problems.base import Array
+from replibo.results import effects, statistics
+from replibo.results.effects import Effect
 from replibo.results.tables import p_value
 
 Outcome = Literal["supported", "contradicted", "open", "left out"]
@@ -43,7 +55,7 @@ Word = Literal["holds", "holds with exceptions", "mixed", "fails", "undecided", 
 """The verdict on a claim in one reading."""
 
 LEVEL = 0.05
-"""Of the tests behind the claims where a paper names none; one-sided."""
+"""Of the one-sided tests behind the claims, except where a paper names its own."""
 
 
 class MissingRunsError(RepliboError):
@@ -52,46 +64,133 @@ class MissingRunsError(RepliboError):
 
 @dataclass(frozen=True)
 class Comparison:
-    """One elementary comparison of a claim: its outcome, and our numbers in words."""
+    """One elementary comparison of a claim.
+
+    Attributes:
+        outcome: what it shows.
+        ours: our numbers in words.
+        effect: how large the difference is; None if it has no size.
+        unreachable: the outcomes that its test cannot give at its number of runs.
+    """
 
     outcome: Outcome
     ours: str
+    effect: Effect | None = None
+    unreachable: tuple[Outcome, ...] = ()
+
+    def said(self, margin: float) -> str:
+        """Our numbers, the effect, and of an open comparison what it leaves open.
+
+        Args:
+            margin: below which a difference does not matter, in standard deviations.
+        """
+        parts = [self.ours] + ([str(self.effect)] if self.effect else [])
+        if self.outcome == "open":
+            for outcome in self.unreachable:
+                parts.append(f"cannot be {outcome} with so few runs")
+            if self.effect and self.effect.within(margin):
+                parts.append(f"no relevant difference (below {margin:g} either way)")
+            elif self.effect:
+                n = " and ".join(str(size) for size in dict.fromkeys(self.effect.n))
+                parts.append(f"undecided: n = {n} detects only {self.effect.detectable:.2g}")
+        return "; ".join(parts)
 
 
 @dataclass(frozen=True)
 class Undecided:
-    """A comparison before it is decided: our numbers in words, p of what is claimed, and p of its
-    opposite; NaN where there are too few runs for a test."""
+    """A comparison before it is decided.
+
+    Attributes:
+        ours: our numbers in words.
+        p, reverse: p of what is claimed, and of its opposite; NaN with too few runs for a test.
+        effect: how large the difference is.
+        smallest: the smallest p and reverse that the test can give at its number of runs.
+    """
 
     ours: str
     p: float
     reverse: float
+    effect: Effect | None = None
+    smallest: tuple[float, float] = (0.0, 0.0)
 
 
 def decided(found: Sequence[Undecided | Comparison], level: float = LEVEL) -> list[Comparison]:
-    """The outcomes of a claim's tests by their p-values after Holm's correction, each direction a family;
-    what is decided already stays as it is.
+    """The outcomes of a claim's tests by their p-values, each direction a family; what is decided already
+    stays as it is.
 
     The text ends with the p-value that decides.
     """
     tests = [own for own in found if isinstance(own, Undecided)]
-    corrected = zip(
-        statistics.holm([test.p for test in tests]),
-        statistics.holm([test.reverse for test in tests]),
-        strict=True,
+    settled = {own.outcome for own in found if isinstance(own, Comparison)} - {"left out"}
+    ways: tuple[tuple[Outcome, list[float]], ...] = (
+        ("supported", [test.p for test in tests]),
+        ("contradicted", [test.reverse for test in tests]),
     )
-    return [
-        own if isinstance(own, Comparison) else _decided(own, *next(corrected), level)
-        for own in found
-    ]
+    p_values, reverses = (
+        p if settled <= {outcome} and all(value < level for value in p) else statistics.holm(p)
+        for outcome, p in ways
+    )
+    corrected = iter(zip(p_values, reverses, strict=True))
+    comparisons = []
+    for own in found:
+        if isinstance(own, Undecided):
+            p, reverse = next(corrected)
+            own = _decided(own, p, reverse, level)
+        comparisons.append(own)
+    return comparisons
 
 
 def _decided(test: Undecided, p: float, reverse: float, level: float) -> Comparison:
     if math.isnan(p) and math.isnan(reverse):
-        return Comparison("open", f"{test.ours}, too few runs for a test")
+        return Comparison("open", f"{test.ours}, too few runs for a test", test.effect)
+    ways: tuple[Outcome, Outcome] = ("supported", "contradicted")
+    unreachable = tuple(
+        outcome
+        for outcome, smallest in zip(ways, test.smallest, strict=True)
+        if not smallest < level
+    )
     if reverse < level:
-        return Comparison("contradicted", f"{test.ours}, p of the opposite {p_value(reverse)}")
-    return Comparison("supported" if p < level else "open", f"{test.ours}, p {p_value(p)}")
+        text, outcome = f"{test.ours}, p of the opposite {p_value(reverse)}", ways[1]
+    else:
+        text = f"{test.ours}, p {p_value(p)}"
+        outcome = ways[0] if p < level else "open"
+    return Comparison(outcome, text, test.effect, unreachable)
+
+
+def t_tested(
+    text: str,
+    less: Array,
+    more: Array,
+    *,
+    paired: bool,
+    seeds: Sequence[Sequence[int]] = (),
+) -> Undecided:
+    """The t-tests of mean(less) < mean(more), by seed or Welch's, with the effect.
+
+    Args:
+        seeds: of the two samples; their places if it is empty.
+    """
+    effect = effects.of_samples(less, more, paired=paired, seeds=seeds)
+    return Undecided(text, *statistics.t_tests(less, more, paired=paired), effect)
+
+
+def sign_tested(text: str, wins: int, losses: int) -> Undecided:
+    """The sign tests of more wins than losses, with the share of wins."""
+    smallest = 0.5 ** (wins + losses)
+    return Undecided(
+        text,
+        *statistics.sign_test(wins, losses),
+        effects.of_share(wins, losses),
+        (smallest, smallest),
+    )
+
+
+def rank_tested(text: str, less: Array) -> Undecided:
+    """Wilcoxon's signed-rank tests of paired differences that are claimed to lie below 0."""
+    smallest = 0.5 ** len(less)
+    p, reverse = (statistics.signed_rank_less(sign * less) for sign in (1, -1))
+    effect = effects.of_samples(less, np.zeros_like(less), paired=True)
+    return Undecided(text, p, reverse, effect, (smallest, smallest))
 
 
 def counts(comparisons: Sequence[Comparison]) -> tuple[int, int, int]:

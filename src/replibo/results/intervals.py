@@ -131,39 +131,52 @@ def jackknife_interval(
     return Interval.of_student(mean, error, R, confidence)
 
 
-def bootstrap_mean_interval(
-    values: Array,
-    confidence: float,
-    resamples: int,
-    rng: np.random.Generator,
-    strata: Array,
+def contrast_interval(
+    samples: Sequence[Array], weights: Sequence[float], confidence: float
 ) -> Interval:
-    """The mean over the first axis with its percentile bootstrap interval; NaN where n = 1, or a stratum
-    has one value, whose spread nothing tells.
+    """A weighted sum of the means of independent samples, with Welch and Satterthwaite's interval and
+    one-sided p-values; NaN if a sample has one value.
 
-    The resamples are drawn as counts, so that they cost a matrix product; `scipy.stats.bootstrap`
-    would gather ``resamples x n x …`` numbers.
+    Args:
+        samples: ``n_i x …`` each.
+        weights: one for each sample.
+        confidence: in (0, 1).
+    """
+    _check_confidence(confidence)
+    from scipy.special import stdtr, stdtrit
+
+    sizes = [len(own) for own in samples]
+    mean = sum(w * own.mean(axis=0) for w, own in zip(weights, samples, strict=True))
+    if min(sizes) < 2:
+        return Interval.around(mean, math.nan, sum(sizes), confidence)
+    parts = [
+        w**2 * own.var(axis=0, ddof=1) / len(own) for w, own in zip(weights, samples, strict=True)
+    ]
+    variance = np.asarray(sum(parts))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        freedom = variance**2 / sum(part**2 / (n - 1) for part, n in zip(parts, sizes, strict=True))
+        freedom = np.where(variance > 0, freedom, 1.0)
+        error = np.sqrt(variance)
+        t = np.where(np.equal(mean, 0), 0.0, np.divide(mean, error))
+    half = stdtrit(freedom, (1 + confidence) / 2) * error
+    above, below = (np.asarray(stdtr(freedom, sign * t)) for sign in (-1, 1))
+    found = Interval.around(mean, half, sum(sizes), confidence)
+    return replace(found, p_above=above, p_below=below)
+
+
+def stratified_interval(values: Array, strata: Array, confidence: float) -> Interval:
+    """The mean over the first axis, of a sample that was drawn within fixed strata: `contrast_interval`
+    of the strata. NaN if a stratum has one value, whose spread nothing tells.
+
+    A percentile bootstrap of five values a stratum is too narrow: it has 4/5 of their variance.
 
     Args:
         values: ``n x …``.
+        strata: ``n``, the stratum of each value.
         confidence: in (0, 1).
-        resamples: how many.
-        rng: the same state for all methods that are to be resampled together.
-        strata: ``n``, which of the values are drawn in place of each other.
     """
-    n, mean = len(values), values.mean(axis=0)
-    _, stratum = np.unique(strata, return_inverse=True)
-    sizes = np.bincount(stratum)
-    if sizes.min() == 1:
-        return Interval.around(mean, math.nan, n, confidence)
-    counts = np.empty((resamples, n))
-    for own, size in enumerate(sizes):
-        counts[:, stratum == own] = rng.multinomial(size, np.full(size, 1 / size), size=resamples)
-    means = counts @ values.reshape(n, -1) / n
-    low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
-    shape = np.shape(mean)
-    found = Interval(np.asarray(mean), low.reshape(shape), high.reshape(shape), n, confidence)
-    return found.with_resampled(means)
+    groups = [values[strata == name] for name in np.unique(strata)]
+    return contrast_interval(groups, [len(own) / len(values) for own in groups], confidence)
 
 
 def bootstrap_median_interval(

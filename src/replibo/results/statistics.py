@@ -245,31 +245,35 @@ def sign_flip_less(differences: Array) -> float:
     return float(np.mean(sums <= differences.sum() + ROUND_OFF * sizes.sum()))
 
 
-def trend(series: Sequence[float]) -> tuple[float, float, float]:
-    """Kendall's τ of a series with its place, p of a falling and p of a rising one; NaN where a value
-    is NaN or all are equal. Exact up to eight values, and beyond where no two are equal."""
-    from scipy.stats import kendalltau
+def spread_trend(samples: Sequence[Array]) -> tuple[float, float, float]:
+    """The slope of ln s² over the places of independent samples, p of a falling and p of a rising one.
 
-    if np.isnan(series).any() or len(set(series)) < 2:
+    Least squares of the jackknife's pseudo-values of ln s² (Miller 1968), with Student's test. In
+    simulations of five samples of 5 to 20 values it rejects a true null hypothesis at 5 % in 3 to 5 %
+    of normal samples, and in up to 8 % of skewed ones.
+
+    Returns:
+        NaN each with fewer than two samples, or a sample with fewer than three different values.
+    """
+    from scipy.special import stdtr
+
+    if len(samples) < 2 or any(len(set(own.tolist())) < 3 for own in samples):
         return math.nan, math.nan, math.nan
-    places = range(len(series))
-    if len(set(series)) < len(series) <= 8:  # kendalltau would take a normal distribution
-        from scipy.stats import permutation_test
-
-        first, later = np.triu_indices(len(series), 1)
-        test = functools.partial(
-            permutation_test,
-            (series,),
-            lambda y, axis: np.sign(y[..., later] - y[..., first]).sum(axis),
-            permutation_type="pairings",
-            n_resamples=np.inf,  # all orders
-            vectorized=True,
-        )
-        ends = [float(test(alternative=end).pvalue) for end in ("less", "greater")]
-        return float(kendalltau(places, series).statistic), ends[0], ends[1]
-    falling = kendalltau(places, series, alternative="less")
-    rising = kendalltau(places, series, alternative="greater")
-    return float(falling.statistic), float(falling.pvalue), float(rising.pvalue)
+    x, y, freedom, squares = [], [], 0, 0.0
+    for place, own in enumerate(samples):
+        n = len(own)
+        without = np.array([np.delete(own, i).var(ddof=1) for i in range(n)])
+        if not np.all(without > 0):
+            return math.nan, math.nan, math.nan
+        pseudo = n * math.log(own.var(ddof=1)) - (n - 1) * np.log(without)
+        x += [place] * n
+        y += pseudo.tolist()
+        freedom += n - 1
+        squares += float(np.sum((pseudo - pseudo.mean()) ** 2))
+    centred = np.array(x) - np.mean(x)
+    slope = float(centred @ y / (centred @ centred))
+    t = slope / math.sqrt(squares / freedom / (centred @ centred))
+    return slope, float(stdtr(freedom, t)), float(stdtr(freedom, -t))
 
 
 def spread_shrinks(first: Array, last: Array) -> float:
@@ -326,6 +330,23 @@ def ks_normality(samples: ArrayLike) -> KSResult:
 
     result = scipy.stats.kstest(values, "norm", args=(values.mean(), values.std(ddof=1)))
     return KSResult(float(result.statistic), float(result.pvalue), values.size)
+
+
+def smallest_ks_p(n: int) -> float:
+    """The smallest p-value that `ks_normality` can give at ``n``: of n - 1 equal values and another one.
+    .153 at n = 5, .004 at n = 10."""
+    from scipy.special import ndtr
+    from scipy.stats import kstwo
+
+    return float(kstwo.sf((n - 1) / n - ndtr(-1 / math.sqrt(n)), n)) if n > 1 else math.nan
+
+
+def equivalence_reachable(n: int, m: int, margin: float, level: float) -> bool:
+    """Whether two one-sided t-tests of samples of ``n`` and ``m`` can show a difference of means below
+    ``margin`` pooled standard deviations: equal means and spreads are the best case."""
+    from scipy.special import stdtrit
+
+    return min(n, m) > 1 and bool(margin / math.sqrt(1 / n + 1 / m) > stdtrit(n + m - 2, 1 - level))
 
 
 LILLIEFORS_SAMPLES = 19_999

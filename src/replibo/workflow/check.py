@@ -209,7 +209,7 @@ def _side_by_side(mine: Judgement, published: Judgement | None) -> str:
     ]
     for number in range(max(len(theirs), len(mine.comparisons))):
         told = [
-            f"{own[number].outcome}: {own[number].ours}" if number < len(own) else "–"
+            f"{own[number].outcome}: {own[number].said(mine.margin)}" if number < len(own) else "–"
             for own in (theirs, mine.comparisons)
         ]
         rows.append((str(number + 1), *told))

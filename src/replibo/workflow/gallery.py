@@ -72,6 +72,8 @@ def verdict_table(found: Sequence[Verdict]) -> str:
         count = f" (holds in {v.holding} of {len(v.judged)} run)" if v.judged else ""
         statement = f"`{v.name}`<br>{claim.where}<br>{claim.statement}"
         labels = f"**{v.headline}**<br>all readings: {v.overall}{count}"
+        if v.multiverse:
+            labels += f"<br>{v.multiverse}"
         ours = "<br>".join(v.printed.ours)
         rows.append((statement, claim.paper_value, labels, "<br>".join(own), ours))
     names = ("claim", "paper", "as printed", "readings and controls", "ours, as printed")
@@ -85,14 +87,15 @@ def summary(found: Sequence[Verdict]) -> str:
     rows = []
     for paper in dict.fromkeys(v.paper for v in found):
         own = [v for v in found if v.paper == paper]
+        sizes = str(len(own)), str(verdicts.sets_of_runs(own))
         for title, labels, last in (
             ("as printed", [v.headline for v in own], sum(v.replicated for v in own)),
             ("all readings", [v.overall for v in own], 0),
         ):
             counts = Counter(labels)
             cells = (str(count or "") for count in (*(counts[word] for word in words), last))
-            rows.append((f"[{paper}](docs/results/{paper}.md)", str(len(own)), title, *cells))
-    return _markdown(rows, ("paper", "claims", "judged", *words, "replicated"))
+            rows.append((f"[{paper}](docs/results/{paper}.md)", *sizes, title, *cells))
+    return _markdown(rows, ("paper", "claims", "sets of runs", "judged", *words, "replicated"))
 
 
 def _markdown(rows: Sequence[Sequence[str]], names: Sequence[str]) -> str:

@@ -246,6 +246,8 @@ def _claim(
         "rule": claim.rule,
         "headline": rows[0]["as printed"],
         "overall": overall,
+        "effects": rows[0]["effects"],
+        "shares": rows[0]["shares runs with"],
         "summary": rest.replace("): ", "; ").removesuffix(")"),
         "readings": [own for own in judged if own["source"] != "control"],
         "controls": [own for own in judged if own["source"] == "control"],

@@ -32,8 +32,17 @@ from replibo.papers.bbo.traces import REPORTED, Cell, Reading, reading_of
 from replibo.papers.common import label_of
 from replibo.problems.base import Array
 from replibo.results import statistics
-from replibo.results.comparisons import LEVEL, Comparison, MissingRunsError, Undecided, decided
-from replibo.results.intervals import student_interval
+from replibo.results.comparisons import (
+    LEVEL,
+    Comparison,
+    MissingRunsError,
+    Undecided,
+    decided,
+    sign_tested,
+    t_tested,
+)
+from replibo.results.effects import of_interval
+from replibo.results.intervals import contrast_interval, student_interval
 from replibo.results.runs import Runs
 from replibo.results.tables import p_value
 
@@ -45,11 +54,6 @@ NO_WORSE = 1.1
 """UCB is "at least as good" as EI where its loss is less than this many times EI's; the margin is ours."""
 
 EI_AND_UCB = tuple(ACQUISITIONS)
-
-
-def _less(a: Array, b: Array) -> float:
-    """p of mean(a) < mean(b), independent samples (Welch)."""
-    return statistics.t_test_less(a, b, paired=False).p_value
 
 
 def _shown(cell: Cell) -> str:
@@ -133,9 +137,14 @@ def _changed(
             f"{label}, T = {steps}: {_shown(first)} at N = {numbers[0]}, {_shown(second)} at "
             f"N = {numbers[1]}"
         )
-        smaller, larger = statistics.t_tests(second.values, first.values, paired=False)
+        pair = (second, first) if claimed == "smaller" else (first, second)
         tests.append(
-            Undecided(text, *((smaller, larger) if claimed == "smaller" else (larger, smaller)))
+            t_tested(
+                text,
+                *(cell.values for cell in pair),
+                paired=False,
+                seeds=[cell.seeds.tolist() for cell in pair],
+            )
         )
     return decided(tests), missing
 
@@ -190,9 +199,9 @@ def levels_off(
     """At fixed T the performance changes little from the N before the largest to the largest: by less
     than `MARGIN` times its fall from the smallest N to the one before the largest.
 
-    Two one-sided Welch tests, of a change above -margin and of one below it (a test of equivalence);
-    contradicted where the change is shown to be larger. The fall is taken as it is estimated; where there
-    is none there is nothing to level off, and the comparison is open.
+    With the means of the three N, first, before and last, both contrasts MARGIN·(first - before) ±
+    (last - before) are above 0 (Welch's tests of contrasts; the larger p). Contradicted where one of
+    them is shown to be below 0 (twice the smaller p): the change is larger, or there is no fall.
     """
 
     def compare(t: int) -> tuple[list[Comparison], list[str]]:
@@ -201,30 +210,30 @@ def levels_off(
         read = reading_of(reading)
         ends, missing = _between(runs, t, ("gp_ucb",), (before, largest), read)
         starts, absent = _between(runs, t, ("gp_ucb",), (smallest, before), read)
-        falls = {label: first.mean - second.mean for label, first, second in starts}
-        tests, undecided = [], []
-        for label, first, last in ends:
-            if label not in falls:
+        firsts = {label: first for label, first, _ in starts}
+        tests = []
+        for label, second, last in ends:
+            if label not in firsts:
                 continue
-            fall, change = falls[label], last.mean - first.mean
+            first = firsts[label]
             text = (
-                f"{label}, T = {t}: a fall of {fall:.3g} to N = {before}, then a change of "
-                f"{change:+.3g} from {_shown(first)} to {_shown(last)} at N = {largest}"
+                f"{label}, T = {t}: a fall of {first.mean - second.mean:.3g} to N = {before}, then a "
+                f"change of {last.mean - second.mean:+.3g} from {_shown(second)} to {_shown(last)} at "
+                f"N = {largest}"
             )
-            if fall <= 0:
-                undecided.append(Comparison("open", f"{text}: no fall to level off from"))
-                continue
-            bound = MARGIN * fall
-            # NaN, where there are too few seeds, is the largest to NumPy's max
-            inside = np.max(
-                [_less(last.values - bound, first.values), _less(first.values - bound, last.values)]
+            weights = [(MARGIN, -MARGIN - sign, sign) for sign in (1, -1)]
+            values = (first.values, second.values, last.values)
+            both = [contrast_interval(values, own, 0.95) for own in weights]
+            less_sure = max(both, key=lambda own: float(np.nan_to_num(own.p_above, nan=1.0)))
+            tests.append(
+                Undecided(
+                    text,
+                    float(less_sure.p_above),
+                    2 * min(float(own.p_below) for own in both),
+                    of_interval(less_sure, "quarter of the fall − change"),
+                )
             )
-            # each of the two directions in which it can be outside
-            outside = 2 * np.min(
-                [_less(last.values + bound, first.values), _less(first.values + bound, last.values)]
-            )
-            tests.append(Undecided(text, float(inside), float(min(outside, 1.0))))
-        return decided(tests) + undecided, [*absent, *missing]
+        return decided(tests), [*absent, *missing]
 
     return _table_by_table(steps, compare)
 
@@ -257,7 +266,7 @@ def ucb_at_least_as_good(
             f"({len(printed)} of them in the paper); of {sum(len(ei) for _, ei, _ in pairs)} pairs "
             f"UCB is better in {better}, and worse by more than {NO_WORSE - 1:.0%} in {worse}"
         )
-        (found,) = decided([Undecided(text, *statistics.sign_test(no_worse, worse))])
+        (found,) = decided([sign_tested(text, no_worse, worse)])
         return [replace(found, ours=f"{found.ours}; {_single_cells(pairs)}")], missing
 
     return _table_by_table(steps, compare)
@@ -314,11 +323,10 @@ def spread_shrinks(
     algorithms: Sequence[str] = EI_AND_UCB,
     reading: str | Reading = REPORTED,
 ) -> list[Comparison]:
-    """At fixed T the standard deviation over the seeds shrinks with N: Kendall's exact test of a trend,
-    for each acquisition function.
+    """At fixed T the standard deviation over the seeds shrinks with N: the trend of the log variance
+    (`statistics.spread_trend`), for each acquisition function.
 
-    Each table, of one T and acquisition function, is a claim and a family of its own: of five N nine of
-    the ten pairs must be in order (τ = -.8, p = .042). Fewer than four N cannot show a trend.
+    Each table, of one T and acquisition function, is a claim and a family of its own.
     """
 
     def compare(t: int) -> tuple[list[Comparison], list[str]]:
@@ -330,14 +338,14 @@ def spread_shrinks(
             missing += [f"{label}, T = {t}, N = {n}" for n in iterations_of(t) if n not in ran]
             if len(cells) < 2:
                 continue
-            deviations = [cell.sd for cell in cells]
-            tau, p, reverse = statistics.trend(deviations)
+            slope, p, reverse = statistics.spread_trend([cell.values for cell in cells])
             ends = [
                 f"{cell.sd:.2g} ({cell.sd / cell.mean:.0%} of the mean) at N = {cell.iterations}"
                 for cell in (cells[0], cells[-1])
             ]
             text = (
-                f"{label}, T = {t}: deviation {' and '.join(ends)}, τ {tau:.2f} over {len(cells)} N"
+                f"{label}, T = {t}: deviation {' and '.join(ends)}, a factor of "
+                f"{math.exp(slope / 2):.2f} from one N to the next of {len(cells)}"
             )
             tests.append(Undecided(text, p, reverse))
         return [found for test in tests for found in decided([test])], missing
@@ -400,7 +408,9 @@ def advised_horizon(
             f"{label}, {len(logs)} pairs: the nearer performs {math.exp(interval.mean):.2f} times as "
             f"the other [{math.exp(interval.low):.2f}, {math.exp(interval.high):.2f}] ({len(common)})"
         )
-        tests.append(Undecided(text, *statistics.t_tests(means, np.zeros_like(means), paired=True)))
+        tests.append(
+            t_tested(text, means, np.zeros_like(means), paired=True, seeds=[common, common])
+        )
     if not tests:
         raise MissingRunsError(f"not run: {'; '.join(missing)}")
     absent = [Comparison("open", f"not run: {'; '.join(missing)}")] if missing else []
@@ -429,7 +439,15 @@ def more_steps_help(
             f"{label}, N = {iterations}: {_shown(first)} at T = {steps[0]}, {_shown(second)} at "
             f"T = {steps[1]}"
         )
-        tests.append(Undecided(text, *statistics.t_tests(second.values, first.values, paired=True)))
+        tests.append(
+            t_tested(
+                text,
+                second.values,
+                first.values,
+                paired=True,
+                seeds=[second.seeds.tolist(), first.seeds.tolist()],
+            )
+        )
     if missing:
         raise MissingRunsError(f"not run: {'; '.join(missing)}")
     return decided(tests)

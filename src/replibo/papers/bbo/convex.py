@@ -18,8 +18,14 @@ from replibo.papers.bbo.traces import largest_mean, process_of
 from replibo.papers.common import label_of
 from replibo.problems.base import Array
 from replibo.problems.mnist_cnn import LOG10_LEARNING_RATE
-from replibo.results import intervals, plotting, regret, statistics
-from replibo.results.comparisons import Comparison, MissingRunsError, Undecided, decided
+from replibo.results import intervals, plotting, regret
+from replibo.results.comparisons import (
+    Comparison,
+    MissingRunsError,
+    Undecided,
+    decided,
+    t_tested,
+)
 from replibo.results.runs import Runs
 
 if TYPE_CHECKING:
@@ -197,8 +203,8 @@ def order_of_the_bound(
             ratio, interval = _ratio(logs.mean(axis=1))
             text += f"; R_T is {ratio} times that with N = T {interval}"
         own = slopes(T, totals)
-        below, above = statistics.t_tests(own, np.ones_like(own), paired=True)
-        tests.append(Undecided(text, *((below, above) if claimed == "at most" else (above, below))))
+        pair = (own, np.ones_like(own)) if claimed == "at most" else (np.ones_like(own), own)
+        tests.append(t_tested(text, *pair, paired=True))
     return decided(tests)
 
 
@@ -243,8 +249,7 @@ def balance(
                     f"{label}, {len(logs)} budgets: R_T/T with N = T is {ratio} times that with {word} "
                     f"{interval}"
                 )
-                p = statistics.t_tests(means, np.zeros_like(means), paired=True)
-                tests.append(Undecided(text, *p))
+                tests.append(t_tested(text, means, np.zeros_like(means), paired=True))
     return _with_missing(tests, missing)
 
 
@@ -286,7 +291,7 @@ def smaller_regret(
             f"{label_of(runs, algorithm)}, {_cells(cells)}: R_T is {ratio} times that of "
             f"{label_of(runs, rival)} {interval}"
         )
-        tests.append(Undecided(text, *statistics.t_tests(means, np.zeros_like(means), paired=True)))
+        tests.append(t_tested(text, means, np.zeros_like(means), paired=True))
     return decided(tests)
 
 

@@ -31,7 +31,15 @@ from replibo.papers.lb_gp_ucb.traces import (
 )
 from replibo.problems.base import Array
 from replibo.results import intervals, regret, statistics
-from replibo.results.comparisons import Comparison, MissingRunsError, Undecided, decided
+from replibo.results.comparisons import (
+    Comparison,
+    MissingRunsError,
+    Undecided,
+    decided,
+    rank_tested,
+    sign_tested,
+)
+from replibo.results.effects import of_samples
 from replibo.results.runs import Runs
 from replibo.streams import generator
 
@@ -71,11 +79,9 @@ def escapes_local_optimum(
             raise MissingRunsError(f"{name} and {other} have no seed in common on {problem}")
         optimum = runs.optimal_value(problem)
         first, second = (regret.best_regret(f, optimum)[:, -1] > threshold for f in pair)
-        p, reverse = statistics.sign_test(
-            int(np.sum(first & ~second)), int(np.sum(second & ~first))
-        )
         shares = [_share(label_of(runs, own), s) for own, s in ((name, first), (other, second))]
-        tests.append(Undecided(f"stuck: {' and '.join(shares)}", p, reverse))
+        only_first, only_second = int(np.sum(first & ~second)), int(np.sum(second & ~first))
+        tests.append(sign_tested(f"stuck: {' and '.join(shares)}", only_first, only_second))
     return decided(tests)
 
 
@@ -146,9 +152,10 @@ def _most_seeds(runs: Runs, what: str, found: Mapping[str, NDArray[np.bool_]]) -
     """What is said of the seeds of each method is true of more than half of them."""
     return decided(
         [
-            Undecided(
+            sign_tested(
                 f"{what}: {_share(label_of(runs, name), values)}",
-                *statistics.sign_test(int(values.sum()), int((~values).sum())),
+                int(values.sum()),
+                int((~values).sum()),
             )
             for name, values in found.items()
         ]
@@ -247,23 +254,21 @@ def _closer(runs: Runs, problem: str, algorithm: str, other: str, optimal: float
     common = sorted(own.keys() & theirs.keys())
     difference = np.array([abs(own[seed]) - abs(theirs[seed]) for seed in common])
     difference[np.abs(difference) < ROUND_OFF] = 0.0
-    p, reverse = (statistics.signed_rank_less(sign * difference) for sign in (1, -1))
     text = (
         f"median θ of {_median(runs, problem, algorithm)}, of {_median(runs, problem, other)} "
         f"(θ̂* {optimal:.3g}), closer in {np.sum(difference < 0)} of {len(common)} seeds"
     )
-    return Undecided(text, p, reverse)
+    return rank_tested(text, difference)
 
 
 def _side(runs: Runs, problem: str, name: str, optimal: float, sign: int) -> Undecided:
     """θ below θ̂* (``sign`` 1) or above it (-1)."""
     ratios = np.array(list(_log_ratios(runs, problem, name, optimal).values()))
-    p, reverse = (statistics.signed_rank_less(own * ratios) for own in (sign, -sign))
     text = (
         f"median θ of {_median(runs, problem, name)}, {'below' if sign == 1 else 'above'} θ̂* "
         f"{optimal:.3g} in {np.sum(sign * ratios < 0)} of {len(ratios)} seeds"
     )
-    return Undecided(text, p, reverse)
+    return rank_tested(text, sign * ratios)
 
 
 # Claim 3
@@ -282,7 +287,7 @@ def lowest_regret(
 ) -> list[Comparison]:
     """``algorithm`` has a lower mean regret at t = T than each of ``others``: paired tests.
 
-    Where both have no regret at all in any seed, nothing can be lower, and the claim is supported.
+    Where both have no regret at all in any seed they tie: no win, and an open comparison.
 
     Args:
         factor: lower than this many times the others' regret.
@@ -304,11 +309,12 @@ def lowest_regret(
         if i == 0:
             text = f"{label_of(runs, algorithm)} {_mean(own)}; {text}"
         if not own.any() and not theirs.any():
-            found.append(Comparison("supported", f"{text}, neither has any regret"))
+            found.append(Comparison("open", f"{text}, a tie: neither has any regret"))
         else:
-            found.append(
-                Undecided(text, *compare(runs, problem, algorithm, other, metric, factor, test))
-            )
+            p, reverse = compare(runs, problem, algorithm, other, metric, factor, test)
+            pair = final_losses(runs, problem, (algorithm, other), metric)
+            effect = of_samples(*pair, paired=True) if factor == 1 else None
+            found.append(Undecided(text, p, reverse, effect))
     return decided(found)
 
 
@@ -410,9 +416,7 @@ def length_scales_vary_less(
         f"median θ: {shown[0]}; {shown[1]}; standard deviation of ln θ over a {own.mean():.2g} against "
         f"{theirs.mean():.2g}, smaller in {np.sum(own < theirs)} of {len(common)} seeds"
     )
-    difference = own - theirs
-    p, reverse = (statistics.signed_rank_less(sign * difference) for sign in (1, -1))
-    return decided([Undecided(text, p, reverse)])
+    return decided([rank_tested(text, own - theirs)])
 
 
 def _means(runs: Runs, problem: str, names: Sequence[str], metric: Metric) -> str:

@@ -13,18 +13,16 @@ from replibo.papers.neuralbo.statistics import LEVEL, Cell, compare
 from replibo.papers.neuralbo.traces import final_values_of, function_of, synthetic_problems
 from replibo.problems.base import Array
 from replibo.results import regret, statistics
-from replibo.results.comparisons import Comparison, MissingRunsError, Outcome, Undecided, decided
+from replibo.results.comparisons import (
+    Comparison,
+    MissingRunsError,
+    Outcome,
+    decided,
+    t_tested,
+)
 from replibo.results.intervals import student_interval
 from replibo.results.runs import Runs
 from replibo.results.tables import p_value
-
-Cells = list[tuple[Outcome, str, str]]
-"""Of each cell the outcome, the problem's label, and what is said of it."""
-
-
-def _each(cells: Cells) -> list[Comparison]:
-    """One comparison for each cell."""
-    return [Comparison(word, f"{label}: {text}") for word, label, text in cells]
 
 
 def _require(runs: Runs, problems: Sequence[str], algorithms: Sequence[str]) -> None:
@@ -52,14 +50,16 @@ def pattern_of_table_2(
         baselines: one that was not run is an open cell.
         pooled: the t-test with equal variances instead of Welch's.
     """
-    cells = _cells_of(runs, problems, baselines, pooled)
-    return _each(
-        [
-            (_outcome(cell), runs.entry.problems[cell.problem].label, _shown(runs, cell))
-            for cell in cells
-            if cell.printed is not None
-        ]
-    )
+    return [
+        Comparison(
+            _outcome(cell),
+            f"{runs.entry.problems[cell.problem].label}: {_shown(runs, cell)}",
+            cell.effect,
+            () if cell.printed or cell.equivalence_reachable else ("supported",),
+        )
+        for cell in _cells_of(runs, problems, baselines, pooled)
+        if cell.printed is not None
+    ]
 
 
 def comparable_or_better(
@@ -71,8 +71,9 @@ def comparable_or_better(
 ) -> list[Comparison]:
     """NeuralBO's final values are comparable to or better than each baseline's (section 7.1, Figure 1).
 
-    By the tests of Table 2: supported where it is shown to be better or equivalent, contradicted where
-    worse.
+    By the tests of Table 2: supported if its mean is shown to be larger by less than `MARGIN` pooled
+    standard deviations (non-inferiority, the same correction), contradicted if it is shown to be worse
+    and not supported.
 
     Args:
         baselines, pooled: as in `pattern_of_table_2`.
@@ -82,24 +83,22 @@ def comparable_or_better(
         if cell.rejected is None:
             return "(no test)"
         for shown, word, p in (
-            (cell.contrary, "worse", cell.worse_adjusted),
             (cell.rejected, "better", cell.adjusted),
-            (cell.equivalent, "equivalent", cell.equivalence),
+            (cell.not_worse, "not worse", cell.inferior),
+            (cell.contrary, "worse", cell.worse_adjusted),
         ):
             if shown:
                 return f"(NeuralBO is {word}, p {p_value(p)})"
         return f"(better: p {p_value(cell.adjusted)}, worse: {p_value(cell.worse_adjusted)})"
 
-    return _each(
-        [
-            (
-                outcome(cell.rejected or cell.equivalent, cell.contrary),
-                runs.entry.problems[cell.problem].label,
-                f"{label_of(runs, cell.baseline)} {said(cell)}",
-            )
-            for cell in _cells_of(runs, problems, baselines, pooled)
-        ]
-    )
+    return [
+        Comparison(
+            outcome(cell.rejected or cell.not_worse, cell.contrary),
+            f"{runs.entry.problems[cell.problem].label}: {label_of(runs, cell.baseline)} {said(cell)}",
+            cell.difference_effect,
+        )
+        for cell in _cells_of(runs, problems, baselines, pooled)
+    ]
 
 
 def _cells_of(
@@ -154,7 +153,7 @@ def normally_distributed(
     test: str = "kolmogorov_smirnov",
 ) -> list[Comparison]:
     """All p-values of Table 1 exceed 0.05. The claim is about the p-values themselves, which are not
-    corrected.
+    corrected. A cell is open if its p exceeds 0.05 whatever the values (`statistics.smallest_ks_p`).
 
     Args:
         test: one of `TESTS`.
@@ -162,19 +161,24 @@ def normally_distributed(
     if test not in TESTS:
         raise RepliboError(f"options.test: must be {allowed(TESTS)}, got {test!r}")
     _require(runs, problems, algorithms)
-    cells: Cells = []
+    found = []
     for problem in problems:
         for name in algorithms:
-            p = TESTS[test](final_values_of(runs, problem, name)).p_value
+            values = final_values_of(runs, problem, name)
+            p = TESTS[test](values).p_value
             shown = "no test" if np.isnan(p) else f"p {p:.2f}" if p >= 0.01 else f"p {p_value(p)}"
-            cells.append(
-                (
-                    outcome(p > LEVEL, p <= LEVEL),  # NaN is open
-                    runs.entry.problems[problem].label,
-                    f"{label_of(runs, name)} {shown}",
+            can_fail = (
+                test != "kolmogorov_smirnov" or statistics.smallest_ks_p(len(values)) <= LEVEL
+            )
+            found.append(
+                Comparison(
+                    outcome(p > LEVEL and can_fail, p <= LEVEL),  # NaN is open
+                    f"{problem_label(runs, problem)}: {label_of(runs, name)} {shown} "
+                    f"(n = {len(values)})",
+                    unreachable=() if can_fail else ("contradicted",),
                 )
             )
-    return _each(cells)
+    return found
 
 
 # Claims 8 and 9
@@ -199,9 +203,7 @@ def sublinear_regret(
             f"{found.mean:.2f} [{found.low:.2f}, {found.high:.2f}] from t = {T // 10} to {T} "
             f"({len(slopes)} seeds)"
         )
-        tests.append(
-            Undecided(text, *statistics.t_tests(slopes, np.ones_like(slopes), paired=True))
-        )
+        tests.append(t_tested(text, slopes, np.ones_like(slopes), paired=True))
     return decided(tests)
 
 

@@ -26,11 +26,10 @@ from replibo.problems.base import Array
 from replibo.problems.coco import FUNCTIONS, GROUPS, INSTANCES, member
 from replibo.results import plotting
 from replibo.results.comparisons import Comparison, MissingRunsError, Undecided, decided
-from replibo.results.intervals import Interval, bootstrap_mean_interval
+from replibo.results.intervals import Interval, stratified_interval
 from replibo.results.regret import best_regret
 from replibo.results.runs import Runs
 from replibo.results.tables import Table
-from replibo.streams import generator
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,12 +39,10 @@ TARGETS: Array = 10.0 ** (np.arange(10, -41, -1) / 5)
 # "We set the number of evaluations for our optimizers to be 20 times the dimension of the problem."
 EVALUATIONS_PER_DIMENSION = 20
 CONFIDENCE = 0.95
-RESAMPLES = 2000
 
-BOOTSTRAP = (
-    "95 % percentile intervals of a bootstrap over the instances of each function "
-    f"({RESAMPLES} resamples, the same for all methods): the functions are the suite's, its instances a "
-    "sample; none where a function has one instance"
+INTERVALS = (
+    "95 % intervals (Welch's, of the means of the functions) over the instances of each function: the "
+    "functions are the suite's, its instances a sample; none where a function has one instance"
 )
 
 
@@ -75,24 +72,19 @@ def shares_reached(f: Array, optimal_value: float) -> Array:
     return np.asarray(np.mean(reached[:, :, None] <= evaluations, axis=1))
 
 
-def bootstrap_interval(values: Array, problem: str, seeds: Array) -> Interval:
-    """The mean over the runs with its 95 % percentile bootstrap interval, stratified: of each function's
-    instances as many are drawn as there are.
-
-    The resamples depend on ``problem`` and the seeds alone, so that methods which ran the same pairs are
-    resampled together.
+def interval_of(values: Array, seeds: Array) -> Interval:
+    """The mean over the runs with its 95 % interval over the instances of each function
+    (`stratified_interval`).
 
     Args:
         values: ``n x …``, one row for each (function, instance) pair.
-        problem: its name in the config, which names the random stream.
         seeds: ``n``, which pairs they are (`member`).
 
     Returns:
         An `Interval`; ``low`` and ``high`` are NaN where a function has one instance.
     """
-    rng = generator("neuralbo", problem, "bootstrap", len(values))
     functions = np.array([member(int(seed))[0] for seed in seeds])
-    return bootstrap_mean_interval(values, CONFIDENCE, RESAMPLES, rng, functions)
+    return stratified_interval(values, functions, CONFIDENCE)
 
 
 def common_shares(
@@ -161,7 +153,7 @@ def figure_2(runs: Runs, entry: FigureEntry) -> Figure:
         covered[problem], shares = common_shares(runs, problem, algorithms)
         for name, values in shares.items():
             x = np.log10(np.arange(1, values.shape[1] + 1) / dim)
-            interval = bootstrap_interval(values, problem, covered[problem])
+            interval = interval_of(values, covered[problem])
             look = runs.entry.algorithms[name]
             ends = (interval.low, interval.high) if name in with_band else None
             plotting.curve(ax, x, interval.mean, look, ends, step=True)
@@ -176,7 +168,7 @@ def figure_2(runs: Runs, entry: FigureEntry) -> Figure:
         f"{entry.caption} Share of (function, instance, target) triples reached, 51 targets "
         f"f − f* from 10² to 10⁻⁸, up to {EVALUATIONS_PER_DIMENSION} D evaluations, initial "
         f"points included (dotted line: the last of them). Bands{plotting.bands_of(problems)}: "
-        f"{BOOTSTRAP}. "
+        f"{INTERVALS}. "
         f"{_covered(runs, covered)} {runs.note(list(problems), entry.algorithms)}"
     )
     return plotting.finish(figure, caption)
@@ -193,7 +185,7 @@ def coco_final(runs: Runs, entry: FigureEntry) -> Table:
         functions = np.array([member(int(seed))[0] for seed in seeds])
         for name, values in shares.items():
             final = values[:, -1]
-            interval = bootstrap_interval(final, problem, seeds)
+            interval = interval_of(final, seeds)
             row = {
                 "problem": runs.entry.problems[problem].label,
                 "algorithm": label_of(runs, name),
@@ -211,7 +203,7 @@ def coco_final(runs: Runs, entry: FigureEntry) -> Table:
     caption = (
         f"{entry.caption} Share of (function, instance, target) triples reached, 51 targets from 10² "
         f"to 10⁻⁸, after at most {EVALUATIONS_PER_DIMENSION} D evaluations, initial points included; "
-        f"{BOOTSTRAP}. Last columns: the share within each group of functions. "
+        f"{INTERVALS}. Last columns: the share within each group of functions. "
         f"{_covered(runs, covered)} {runs.note(list(problems), entry.algorithms)}"
     )
     return Table.of(rows, caption, formats)
@@ -226,10 +218,9 @@ def highest_ecdf_at_budget(
     """``algorithm`` reaches a larger share of the targets in 20·D evaluations than each baseline.
 
     For each problem (a dimension) and baseline, the shares are subtracted run by run, on the
-    (function, instance) pairs that both ran, and the mean difference gets a 95 % bootstrap interval
-    over each function's instances. Supported: it lies above 0 after Holm's correction over the
-    baselines (p < .025); contradicted: below 0; open: otherwise, where there is none since a function
-    has one instance, or the baseline was not run.
+    (function, instance) pairs that both ran, and the mean difference is tested over each function's
+    instances (`interval_of`). Supported: it is shown to be above 0; contradicted: below 0; open:
+    otherwise, where there is no test since a function has one instance, or the baseline was not run.
 
     Raises:
         MissingRunsError: ``algorithm`` was not run, or no baseline was, or two of them have no pair in
@@ -247,7 +238,8 @@ def highest_ecdf_at_budget(
                 continue
             seeds, shares = common_shares(runs, problem, (algorithm, baseline))
             own, other = shares[algorithm], shares[baseline]
-            interval = bootstrap_interval(own[:, -1] - other[:, -1], problem, seeds)
+            difference = own[:, -1] - other[:, -1]
+            interval = interval_of(difference, seeds)
             text = (
                 f"{label}: {label_of(runs, algorithm)} {own[:, -1].mean():.3f}, "
                 f"{label_of(runs, baseline)} {other[:, -1].mean():.3f}, {shown_difference(interval)}"
@@ -255,5 +247,6 @@ def highest_ecdf_at_budget(
             if (covered := coverage(seeds)) != said:  # once, and again where it changes
                 text += f" ({covered})"
                 said = covered
-            comparisons.append(tested(text, interval))
-    return decided(comparisons, (1 - CONFIDENCE) / 2)
+            by_seed = dict(zip(seeds.tolist(), difference.tolist(), strict=True))
+            comparisons.append(tested(text, interval, [by_seed]))
+    return decided(comparisons)

@@ -162,7 +162,7 @@ def highest_median_reward(
 
     For each problem and baseline the medians over the seeds that both ran are subtracted; the difference
     gets a 95 % bootstrap interval over these seeds, resampled in pairs. Supported: it lies above 0 after
-    Holm's correction over the baselines (p < .025); contradicted: below 0; open: otherwise, where they
+    Holm's correction over the baselines; contradicted: below 0; open: otherwise, where they
     have fewer than `LEAST_SEEDS` in common, or the baseline was not run.
 
     Raises:
@@ -179,7 +179,7 @@ def highest_median_reward(
             if both.has(problem, baseline) and t != said:
                 where, said = f"{where}, t = {t}", t
             comparisons.append(dataclasses.replace(own, ours=f"{where}: {own.ours}"))
-    return decided(comparisons, (1 - CONFIDENCE) / 2)
+    return decided(comparisons)
 
 
 def _compared(runs: Runs, problem: str, algorithm: str, baseline: str) -> Undecided | Comparison:

@@ -322,10 +322,10 @@ def detection_at(
     """``algorithm`` detects about ``rate`` of the tampered models with ``samples`` samples, and more
     than each baseline.
 
-    The level: supported if the rate is at least ``rate`` - 0.05; contradicted if its 95 % interval
+    The level: supported if the rate's 95 % interval lies above ``rate`` - 0.05; contradicted if it
     lies below that; open otherwise. Each baseline: the difference of the rates on the seeds that both
     ran, with a paired jackknife; supported if its 95 % interval lies above 0 after Holm's correction over
-    the baselines (p < .025), contradicted if below, open otherwise, or if the baseline was not run, or
+    the baselines, contradicted if below, open otherwise, or if the baseline was not run, or
     too few of its seeds.
 
     Several problems are the same task with other classifiers. Then the classifiers are the sample: the
@@ -363,7 +363,7 @@ def detection_at(
         least = rate - TOLERANCE
         comparisons.append(
             Comparison(
-                outcome(level >= least, high < least),
+                outcome(low >= least, high < least),
                 f"{label}: {label_of(runs, algorithm)} detects {level:.3f} [{low:.3f}, {high:.3f}] with "
                 f"{samples} samples ({own.n} runs, {least:.2f} or more is about {rate:g})",
             )
@@ -390,7 +390,7 @@ def detection_at(
                 axis=1,
             )
             comparisons.append(_compared(runs, baseline, label, pair, samples, reading))
-    return decided(comparisons, (1 - CONFIDENCE) / 2)
+    return decided(comparisons)
 
 
 def _over_classifiers(
@@ -425,7 +425,7 @@ def _over_classifiers(
     low, high = max(float(interval.low), 0.0), min(float(interval.high), 1.0)
     comparisons: list[Undecided | Comparison] = [
         Comparison(
-            outcome(float(interval.mean) >= least, high < least),
+            outcome(low >= least, high < least),
             f"{label_of(runs, algorithm)} detects {float(interval.mean):.3f} [{low:.3f}, {high:.3f}] "
             f"with {samples} samples ({interval.n} classifiers, from {min(levels.values()):.3f} to "
             f"{max(levels.values()):.3f}; {least:.2f} or more is about {least + TOLERANCE:g})",
@@ -445,9 +445,10 @@ def _over_classifiers(
             tested(
                 f"{label} {mean:.3f}, {shown_difference(difference)} ({difference.n} classifiers)",
                 difference,
+                [dict(enumerate(differences))],
             )
         )
-    return decided(comparisons, (1 - CONFIDENCE) / 2)
+    return decided(comparisons)
 
 
 def _compared(

@@ -26,6 +26,7 @@ from replibo.papers.neuralbo.traces import (
 )
 from replibo.problems.base import Array
 from replibo.results import statistics
+from replibo.results.effects import Effect, of_samples
 from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table
 
@@ -33,8 +34,9 @@ LEVEL = 0.05
 """Of the KS tests, and of the false discovery rate of the t-tests."""
 
 MARGIN = 1.0
-"""Of equivalence, in pooled standard deviations. With ten seeds a margin below 0.775 can never be shown:
-the standard error of the difference is √(2/10) = 0.447, and the quantile 1.734 at least."""
+"""Of equivalence and of non-inferiority, in pooled standard deviations. With ten seeds an equivalence
+within less than 0.775 can never be shown: the standard error of the difference is √(2/10) = 0.447, and
+the quantile 1.734 at least. With five seeds none within 1 can be: .632 and 1.860."""
 
 VARIANTS = ("_uniform", "_standardised", "_biased", "_released")
 """What the name of a variant of a method ends in; the paper's method stands beside it."""
@@ -125,8 +127,10 @@ class Cell:
         p, adjusted: of the alternative that the baseline's mean is larger; raw, and adjusted within
             the function's family.
         worse, worse_adjusted: the same of the opposite alternative, that NeuralBO's is larger.
+        inferior: p of the alternative that NeuralBO's mean is larger by less than `MARGIN` pooled
+            standard deviations, or is smaller (non-inferiority); adjusted as the others.
         equivalence: p of the two one-sided tests that the means differ by less than `MARGIN` pooled
-            standard deviations (the larger of the two, not corrected).
+            standard deviations (the larger of the two); adjusted as the others.
 
     All numbers but ``seeds`` are NaN where there is no test (fewer than two seeds of one of them), and
     ``effect_size`` where neither of them has a spread and the means are equal.
@@ -141,7 +145,9 @@ class Cell:
     adjusted: float = math.nan
     worse: float = math.nan
     worse_adjusted: float = math.nan
+    inferior: float = math.nan
     equivalence: float = math.nan
+    difference_effect: Effect | None = None
 
     @property
     def rejected(self) -> bool | None:
@@ -157,6 +163,23 @@ class Cell:
     def equivalent(self) -> bool:
         """Whether it is shown that the means hardly differ."""
         return bool(self.equivalence <= LEVEL)
+
+    @property
+    def not_worse(self) -> bool:
+        """Whether it is shown that NeuralBO is hardly worse, or better."""
+        return bool(self.inferior <= LEVEL)
+
+    @property
+    def equivalence_reachable(self) -> bool:
+        """Whether that can be shown at all with so many seeds."""
+        return statistics.equivalence_reachable(*self.seeds, MARGIN, LEVEL)
+
+    @property
+    def effect(self) -> Effect | None:
+        """Cohen's d beside that of the paper's p-value; None if there is no effect size."""
+        return self.difference_effect and replace(
+            self.difference_effect, printed=self.printed_effect
+        )
 
     @property
     def printed(self) -> bool | None:
@@ -254,22 +277,28 @@ def compare(
                     effect_size=worse.effect_size,
                     p=better.p_value,
                     worse=worse.p_value,
-                    equivalence=_equivalence(own, theirs, pooled),
+                    inferior=_within_margin(own, theirs, pooled),
+                    equivalence=max(
+                        _within_margin(a, b, pooled) for a, b in ((own, theirs), (theirs, own))
+                    ),
+                    difference_effect=of_samples(
+                        own,
+                        theirs,
+                        paired=False,
+                        seeds=[runs.seeds(problem, a).tolist() for a in (algorithm, baseline)],
+                    ),
                 )
             )
     return _corrected(cells)
 
 
-def _equivalence(own: Array, theirs: Array, pooled: bool) -> float:
-    """p of the two one-sided tests of equivalence (Schuirmann 1987), the larger of the two."""
-    n, m = len(own), len(theirs)
-    squares = (n - 1) * own.var(ddof=1) + (m - 1) * theirs.var(ddof=1)
+def _within_margin(a: Array, b: Array, pooled: bool) -> float:
+    """p of mean(a) < mean(b) + `MARGIN` pooled standard deviations: one of the two one-sided tests of
+    equivalence (Schuirmann 1987)."""
+    n, m = len(a), len(b)
+    squares = (n - 1) * a.var(ddof=1) + (m - 1) * b.var(ddof=1)
     margin = MARGIN * math.sqrt(squares / (n + m - 2))
-    tests = (
-        statistics.t_test_less(a - margin, b, paired=False, equal_variances=pooled)
-        for a, b in ((own, theirs), (theirs, own))
-    )
-    return max(test.p_value for test in tests)
+    return statistics.t_test_less(a - margin, b, paired=False, equal_variances=pooled).p_value
 
 
 def _values(runs: Runs, problem: str, algorithm: str) -> Array:
@@ -280,17 +309,25 @@ def _values(runs: Runs, problem: str, algorithm: str) -> Array:
 
 
 def _corrected(cells: Sequence[Cell]) -> list[Cell]:
-    """The cells with their adjusted p-values, a family for each function."""
-    adjusted = np.full((2, len(cells)), np.nan)
+    """The cells with their adjusted p-values: the tests of one kind within a function are a family."""
+    kinds = ("p", "worse", "inferior", "equivalence")
+    p_values = np.array([[getattr(cell, kind) for kind in kinds] for cell in cells], dtype=float)
+    p_values = p_values.reshape(-1, len(kinds)).T
+    adjusted = np.full(p_values.shape, np.nan)
     functions = np.array([function_of(cell.problem) for cell in cells])
-    p_values = np.array([(cell.p, cell.worse) for cell in cells], dtype=float).reshape(-1, 2).T
     for function in FUNCTIONS:
         family = functions == function
-        for direction in range(2):
-            adjusted[direction, family] = statistics.benjamini_hochberg(p_values[direction, family])
+        for own, of_kind in zip(adjusted, p_values, strict=True):
+            own[family] = statistics.benjamini_hochberg(of_kind[family])
     return [
-        replace(cell, adjusted=float(better), worse_adjusted=float(worse))
-        for cell, better, worse in zip(cells, *adjusted, strict=True)
+        replace(
+            cell,
+            adjusted=float(better),
+            worse_adjusted=float(worse),
+            inferior=float(inferior),
+            equivalence=float(equivalence),
+        )
+        for cell, better, worse, inferior, equivalence in zip(cells, *adjusted, strict=True)
     ]
 
 
@@ -356,9 +393,9 @@ def table_2(
     ]
     judged = [cell.smaller for cell in cells if cell.smaller is not None]
     caption = (
-        f"{_caption(runs, entry, cells, algorithm, pooled)} An F of ours shows nothing by itself. "
-        "p, equivalence: of two one-sided tests that the means differ by less than "
-        f"{MARGIN:g} pooled standard deviation. d: the difference in pooled standard deviations "
+        f"{_caption(runs, entry, cells, algorithm, pooled)} An F of ours shows nothing by "
+        "itself. p, equivalence: of two one-sided tests that the means differ by less than "
+        f"{MARGIN:g} pooled standard deviation, adjusted. d: the difference in pooled deviations "
         "(Cohen's d), positive if NeuralBO is better, with its 95 % interval; d, paper: that of the "
         f"printed p, by Student's t-test of {PRINTED_SEEDS} seeds each. Of {len(judged)} printed T, "
         f"{sum(judged)} have a printed d above our interval: smaller than printed."

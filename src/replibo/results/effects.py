@@ -1,0 +1,178 @@
+"""How large a difference is, what could have been shown, and whether two readings differ in it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from replibo.problems.base import Array
+from replibo.results.intervals import Interval, contrast_interval
+
+CONFIDENCE = 0.95
+POWER = 0.8
+
+DEVIATIONS = "standard deviations"
+
+Sample = Mapping[int, float]
+"""A number for each seed."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The size of a difference, positive in the claimed direction.
+
+    Attributes:
+        value, low, high: the difference with its 95 % interval.
+        n: the sizes of the samples behind it.
+        detectable: the true difference that a one-sided test at 5 % shows with probability 80 %,
+            (t₀.₉₅ + t₀.₈) standard errors.
+        unit: of all these numbers.
+        printed: the paper's own effect in this unit; None if it prints none.
+        samples: independent samples by seed, whose means add up to the difference in the measure's own
+            unit; empty if it is no sum of means. They are not written to files.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: tuple[int, ...]
+    detectable: float
+    unit: str = DEVIATIONS
+    printed: float | None = None
+    samples: Annotated[tuple[Sample, ...], Field(exclude=True)] = field(
+        default=(), compare=False, repr=False
+    )
+
+    def within(self, margin: float) -> bool:
+        """Whether the interval shows that the difference is below ``margin`` either way."""
+        return self.unit == DEVIATIONS and -margin < self.low and self.high < margin
+
+    def __str__(self) -> str:
+        unit = "d" if self.unit == DEVIATIONS else self.unit
+        text = f"{unit} {self.value:+.2f} [{self.low:+.2f}, {self.high:+.2f}]"
+        return text + (f" (paper {self.printed:+.2f})" if self.printed is not None else "")
+
+
+def of_interval(interval: Interval, unit: str, samples: Sequence[Sample] = ()) -> Effect | None:
+    """The effect of a difference with its interval; None where it has none."""
+    ends = (float(interval.mean), float(interval.low), float(interval.high))
+    if not all(map(math.isfinite, ends)):
+        return None
+    error = (ends[2] - ends[1]) / 2 / _quantile(CONFIDENCE, interval.n - 1)
+    return Effect(
+        *ends, (interval.n,), _detectable(error, interval.n - 1), unit, samples=tuple(samples)
+    )
+
+
+def of_samples(
+    less: Array, more: Array, *, paired: bool, seeds: Sequence[Sequence[int]] = ()
+) -> Effect | None:
+    """How much larger ``more`` is than ``less`` in standard deviations, as claimed: of the differences
+    if paired (d_z), else pooled (Cohen's d; Hedges and Olkin's interval, 1985).
+
+    Args:
+        seeds: of the two samples; their places if it is empty.
+
+    Returns:
+        None with fewer than two values, or without spread.
+    """
+    n, m = len(less), len(more)
+    if min(n, m) < 2:
+        return None
+    by_seed = [
+        dict(zip(seeds[i] if seeds else range(len(own)), own.tolist(), strict=True))
+        for i, own in enumerate((-less, more))
+    ]
+    if paired:
+        values = more - less
+        mean, sd, freedom = float(values.mean()), float(values.std(ddof=1)), n - 1
+        scale, sizes = 1 / n, [n]
+        samples: tuple[Sample, ...] = (
+            {seed: by_seed[0][seed] + by_seed[1][seed] for seed in by_seed[0]},
+        )
+    else:
+        squares = (n - 1) * less.var(ddof=1) + (m - 1) * more.var(ddof=1)
+        mean, sd, freedom = (
+            float(more.mean() - less.mean()),
+            math.sqrt(squares / (n + m - 2)),
+            n + m - 2,
+        )
+        scale, sizes, samples = 1 / n + 1 / m, [n, m], tuple(by_seed)
+    if not sd > 1e-12 * (abs(mean) + max(np.abs(less).max(), np.abs(more).max())):
+        return None
+    d = mean / sd
+    half = _quantile(CONFIDENCE, freedom) * math.sqrt(scale + d**2 / (2 * sum(sizes)))
+    detectable = _detectable(math.sqrt(scale), freedom)
+    return Effect(d, d - half, d + half, tuple(sizes), detectable, samples=samples)
+
+
+def of_share(wins: int, losses: int) -> Effect | None:
+    """By how much the share of wins exceeds one half (Wilson's interval); None without cases."""
+    from replibo.results.intervals import share_interval
+
+    if not (n := wins + losses):
+        return None
+    share = share_interval(wins, n, CONFIDENCE)
+    value, low, high = (float(end) - 0.5 for end in (share.mean, share.low, share.high))
+    detectable = _detectable(0.5 / math.sqrt(n), math.inf)
+    return Effect(value, low, high, (n,), detectable, "share − ½")
+
+
+def differ(printed: Sequence[Effect | None], other: Sequence[Effect | None], scaled: bool) -> bool:
+    """Whether two readings differ in an effect: printed minus other, paired by seed, has a 95 % interval
+    without 0 (Welch's, corrected by Bonferroni for the number of comparisons).
+
+    Args:
+        scaled: in standard deviations of each reading, for readings that measure something else.
+    """
+    pairs = [
+        (a, b)
+        for a, b in zip(printed, other, strict=False)
+        if a and b and a.samples and len(a.samples) == len(b.samples)
+    ]
+    if len(printed) != len(other) or not pairs:
+        return False
+    confidence = 1 - (1 - CONFIDENCE) / len(pairs)
+    for a, b in pairs:
+        units = [_scale(own.samples) if scaled else 1.0 for own in (a, b)]
+        differences = []
+        for first, second in zip(a.samples, b.samples, strict=True):
+            common = sorted(first.keys() & second.keys())
+            differences.append(
+                np.array([first[seed] / units[0] - second[seed] / units[1] for seed in common])
+            )
+        if min(map(len, differences)) < 2:
+            continue
+        found = contrast_interval(differences, [1.0] * len(differences), confidence)
+        if found.low > 0 or found.high < 0:
+            return True
+    return False
+
+
+def with_printed(effect: Effect | None, printed: float | None) -> Effect | None:
+    """The effect beside the paper's."""
+    return effect and replace(effect, printed=printed)
+
+
+def _scale(samples: Sequence[Sample]) -> float:
+    """The pooled standard deviation of samples; 1 if they have none."""
+    variances = [np.var(list(own.values()), ddof=1) for own in samples if len(own) > 1]
+    return math.sqrt(float(np.mean(variances))) or 1.0 if variances else 1.0
+
+
+def _detectable(error: float, freedom: float) -> float:
+    from scipy.special import stdtrit
+
+    freedom = min(freedom, 1e9)
+    return float(stdtrit(freedom, 0.95) + stdtrit(freedom, POWER)) * error
+
+
+def _quantile(confidence: float, freedom: float) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(max(freedom, 1), (1 + confidence) / 2))

@@ -1,0 +1,168 @@
+"""The error rates of the claims' rules, by simulation, and which outcomes each can give at its n."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from replibo.results import comparisons, effects, intervals, statistics
+from replibo.results.comparisons import (
+    Undecided,
+    decided,
+    judge,
+    rank_tested,
+    sign_tested,
+    t_tested,
+)
+
+SIMULATIONS = 400
+"""A rate of 5 % is estimated with a standard error of 1.1 %."""
+
+
+def paired(rng: np.random.Generator, effect: float) -> Undecided:
+    less, more = rng.standard_normal((2, 5)) / np.sqrt(2)
+    return t_tested("", less, more + effect, paired=True)
+
+
+def welch(rng: np.random.Generator, effect: float) -> Undecided:
+    return t_tested("", rng.standard_normal(5), 2 * rng.standard_normal(10) + effect, paired=False)
+
+
+def signs(rng: np.random.Generator, effect: float) -> Undecided:
+    wins = int(rng.binomial(10, scipy.stats.norm.cdf(effect)))
+    return sign_tested("", wins, 10 - wins)
+
+
+def ranks(rng: np.random.Generator, effect: float) -> Undecided:
+    return rank_tested("", rng.standard_normal(10) - effect)
+
+
+def trend(rng: np.random.Generator, effect: float) -> Undecided:
+    sizes = np.exp(-effect * np.arange(5) / 4)
+    _, falling, rising = statistics.spread_trend([s * rng.standard_normal(5) for s in sizes])
+    return Undecided("", falling, rising)
+
+
+def strata(rng: np.random.Generator, effect: float) -> Undecided:
+    """24 functions far apart, five instances each."""
+    functions = np.repeat(np.arange(24), 5)
+    values = rng.standard_normal(120) * (1 + functions / 12) + effect / 4
+    found = intervals.stratified_interval(values, functions, 0.95)
+    return Undecided("", float(found.p_above), float(found.p_below))
+
+
+RULES = {"paired": paired, "welch": welch, "signs": signs, "ranks": ranks, "strata": strata}
+
+
+@pytest.mark.parametrize("name", [*RULES, "trend"])
+def test_a_true_null_is_rejected_at_five_per_cent_and_a_true_effect_shown(name: str) -> None:
+    """In both directions; the trend of variances at up to 8 %, as it says."""
+    rule: Callable[[np.random.Generator, float], Undecided] = {**RULES, "trend": trend}[name]
+    for effect, outcome in ((0.0, ""), (2.5, "supported"), (-2.5, "contradicted")):
+        rng = np.random.default_rng(7)
+        found = [decided([rule(rng, effect)])[0].outcome for _ in range(SIMULATIONS)]
+        shares = {word: found.count(word) / SIMULATIONS for word in ("supported", "contradicted")}
+        if effect == 0:
+            assert max(shares.values()) < (0.08 if name == "trend" else 0.05) + 3 * 0.011
+        else:
+            assert shares[outcome] > 0.75
+
+
+def test_a_claim_false_in_one_comparison_holds_with_the_level_at_most() -> None:
+    """Two true comparisons beside a false one, and three false ones."""
+    rng = np.random.default_rng(1)
+    one_false = [
+        judge(decided([paired(rng, 5.0), paired(rng, 5.0), paired(rng, 0.0)]))
+        for _ in range(SIMULATIONS)
+    ]
+    assert one_false.count("holds") / SIMULATIONS < 0.05 + 3 * 0.011
+    wrong = [
+        {own.outcome for own in decided([paired(rng, 0.0) for _ in range(3)])} != {"open"}
+        for _ in range(SIMULATIONS)
+    ]
+    assert sum(wrong) / SIMULATIONS < 0.10 + 3 * 0.015
+
+
+def test_all_comparisons_below_the_level_are_supported_without_a_correction() -> None:
+    tests = [Undecided("", p, 1 - p) for p in (0.03, 0.04, 0.045)]
+    assert {own.outcome for own in decided(tests)} == {"supported"}
+    tests[0] = Undecided("", 0.06, 0.94)
+    assert {own.outcome for own in decided(tests)} == {"open"}
+    # one that is open already leaves the others to Holm
+    open_one = comparisons.Comparison("open", "was not run")
+    assert [own.outcome for own in decided([open_one, *tests[1:]])] == ["open"] * 3
+
+
+@pytest.mark.parametrize(("n", "reachable"), [(3, False), (5, True)])
+def test_what_a_test_cannot_show_is_said(n: int, reachable: bool) -> None:
+    """Of n cases the sign test's smallest p is 2⁻ⁿ."""
+    (found,) = decided([sign_tested("", n, 0)])
+    assert found.outcome == ("supported" if reachable else "open")
+    assert found.unreachable == (() if reachable else ("supported", "contradicted"))
+    assert ("cannot be supported with so few runs" in found.said(0.5)) != reachable
+
+
+def test_the_smallest_p_of_the_normality_test() -> None:
+    """Found by search among samples of five: no values give a smaller one."""
+    samples = np.random.default_rng(0).standard_cauchy((300, 5)) ** 3
+    found = [statistics.ks_normality(own).p_value for own in samples]
+    extreme = statistics.ks_normality([0.0, 0.0, 0.0, 0.0, 1.0]).p_value
+    assert statistics.smallest_ks_p(5) == pytest.approx(extreme)
+    assert 0.15 < extreme <= min(found)
+    assert statistics.smallest_ks_p(10) < 0.005
+
+
+def test_equivalence_that_few_seeds_cannot_show() -> None:
+    """Equal samples of unit variance are the best case."""
+    for n in (5, 6, 7, 10):
+        values = np.linspace(-1, 1, n)
+        values /= values.std(ddof=1)
+        p = statistics.t_test_less(values - 1, values, paired=False).p_value
+        assert statistics.equivalence_reachable(n, n, 1.0, 0.05) == (p < 0.05)
+    assert not statistics.equivalence_reachable(5, 5, 1.0, 0.05)
+
+
+def test_the_detectable_effect_has_power_of_80_per_cent() -> None:
+    for n in (5, 10, 40):
+        values = np.arange(float(n))
+        for sizes, own in (((n,), True), ((n, n), False)):
+            found = effects.of_samples(values, values[::-1], paired=own)
+            assert found is not None and found.n == sizes
+            freedom, scale = (n - 1, n) if own else (2 * n - 2, n / 2)
+            power = scipy.stats.nct.sf(
+                scipy.stats.t.ppf(0.95, freedom), freedom, found.detectable * np.sqrt(scale)
+            )
+            assert power == pytest.approx(0.8, abs=0.02)
+
+
+def test_an_open_comparison_says_what_it_leaves_open() -> None:
+    rng = np.random.default_rng(3)
+    many = rng.standard_normal((2, 400))
+    (found,) = decided(
+        [t_tested("", many[0], many[1] - many[1].mean() + many[0].mean(), paired=False)]
+    )
+    assert found.outcome == "open" and "no relevant difference (below 0.5" in found.said(0.5)
+    (found,) = decided([t_tested("", *rng.standard_normal((2, 5)), paired=False)])
+    assert found.outcome == "open" and "undecided: n = 5 detects only 1.7" in found.said(0.5)
+
+
+def test_readings_differ_if_their_effects_do_seed_by_seed() -> None:
+    """A shift of all seeds shows, though the seeds differ by more; noise of other seeds does not."""
+    rng = np.random.default_rng(5)
+    less, more = rng.standard_normal((2, 10)) * 5
+    shift = rng.standard_normal(10) * 0.1
+
+    def effect(values: np.ndarray) -> list[effects.Effect | None]:
+        return [effects.of_samples(less, values, paired=True)]
+
+    printed = effect(more)
+    assert effects.differ(printed, effect(more + 1 + shift), scaled=False)
+    assert not effects.differ(printed, effect(more + shift), scaled=False)
+    assert not effects.differ(printed, printed, scaled=True)
+    # other units: twice the numbers are no difference
+    twice = [effects.of_samples(2 * less, 2 * more, paired=True)]
+    assert not effects.differ(printed, twice, scaled=True)
+    assert not effects.differ(printed, [None], scaled=False)
