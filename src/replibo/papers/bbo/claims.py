@@ -51,7 +51,7 @@ MARGIN = 0.25
 tables of UCB change by .15, .17 and -.03 of it."""
 
 NO_WORSE = 1.1
-"""UCB is "at least as good" as EI where its loss is less than this many times EI's; the margin is ours."""
+"""UCB is "at least as good" as EI if its loss is less than this many times EI's; the margin is ours."""
 
 EI_AND_UCB = tuple(ACQUISITIONS)
 
