@@ -1002,15 +1002,29 @@ def test_every_figure_is_drawn(runs_of: Callable[[], Runs], tmp_path: Path) -> N
 def test_performance_shows_ours_and_the_printed_numbers(tmp_path: Path) -> None:
     runs = cells_of({n: {"gp_ucb": [1.0 / n, 3.0 / n]} for n in HORIZONS})
     figure = drawn(figures.performance(runs, output(algorithms=["gp_ucb"])), tmp_path)
-    axes = np.reshape(np.array(figure.axes, dtype=object), (3, 3))
-    for steps, (ours, error, paper) in zip(printed.STEPS, axes, strict=True):
+    axes = np.reshape(np.array(figure.axes, dtype=object), (3, 2))
+    for steps, (ours, error) in zip(printed.STEPS, axes, strict=True):
         (bars,) = ours.containers
         np.testing.assert_allclose(
             bars.lines[0].get_ydata(), 2 / np.array(printed.iterations_of(steps))
         )
         assert ours.get_yscale() == error.get_yscale() == "log"
-        assert f"T = {steps}" in ours.get_title() and f"T = {steps}" in paper.get_title()
-    assert list(axes[1, 2].containers[0].lines[0].get_ydata()) == [2.56, 2.34, 2.29, 2.27, 2.22]
+        assert f"T = {steps}" in ours.get_title()
+    paper = axes[1, 1].containers[1]  # on the same axes as our test error
+    assert list(paper.lines[0].get_ydata()) == [2.56, 2.34, 2.29, 2.27, 2.22]
+    assert "15 cells: rank correlation" in plotting.caption_of(figure)
+
+
+def test_agreement_with_the_printed_numbers_has_power() -> None:
+    """A constant has no rank correlation and the error of a constant; the numbers themselves have ρ = 1."""
+    numbers = np.array(
+        [cell[0] for t in printed.PERFORMANCE["gp_ei"].values() for cell in t.values()]
+    )
+    same = figures.agreement(numbers, numbers)
+    assert (same.rank_correlation, same.error) == (pytest.approx(1), 0)
+    assert same.error_of_constant == pytest.approx(np.std(numbers))
+    shifted = figures.agreement(numbers.mean() + 1e-9 * numbers[::-1], numbers)
+    assert shifted.error == pytest.approx(shifted.error_of_constant, rel=1e-6)
 
 
 def test_the_frontier_is_the_best_of_each_budget(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ performance against cost."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from replibo.papers.bbo.traces import (
     problems_run,
 )
 from replibo.papers.common import label_of
+from replibo.problems.base import Array
 from replibo.results import plotting
 from replibo.results.runs import Runs
 
@@ -37,8 +38,8 @@ Points = Mapping[tuple[int, int], tuple[float, float]]
 
 def performance(runs: Runs, entry: FigureEntry) -> Figure:
     """The six tables as one figure: performance against N, a row for each T, a line for each algorithm;
-    ours as test cross-entropy and as test error, the paper's beside them."""
-    figure, axes = plotting.panels(len(STEPS), len(METRICS) + 1)
+    ours as test cross-entropy and as test error, the paper's on the same axes as the latter."""
+    figure, axes = plotting.panels(len(STEPS), len(METRICS))
     names = entry.algorithms or list(ACQUISITIONS)
     ours = {
         (name, metric): _ours(runs, name, metric)  # type: ignore[arg-type]
@@ -46,17 +47,15 @@ def performance(runs: Runs, entry: FigureEntry) -> Figure:
         for metric in METRICS
     }
     for row, steps in zip(axes, STEPS, strict=True):
-        for ax, metric in zip(row, METRICS, strict=False):
+        for ax, metric in zip(row, METRICS, strict=True):
             drawn = [_line(ax, ours[name, metric], runs, name, steps) for name in names]
+            if metric == "test_error":
+                for name in (name for name in names if name in PERFORMANCE):
+                    _line(ax, _printed(name), runs, name, steps, printed=True)
             ax.set_yscale("log" if any(drawn) else "linear")
-            ax.set_title(f"ours, T = {steps}")
+            ax.set_title(f"T = {steps}")
             _finish_performance(ax, METRICS[metric], points=any(drawn))
-        for name in (name for name in names if name in PERFORMANCE):
-            _line(row[-1], _printed(name), runs, name, steps)
-        row[-1].set_title(f"the paper's, T = {steps}")
-        _finish_performance(row[-1], "performance")
-        for ax in (row[0], row[-1]):
-            _mark_uniform_guess(ax)
+        _mark_uniform_guess(row[0])
     for column in axes.T:
         shown = [ax for ax in column if ax.containers]
         ends = [end for ax in shown for end in ax.get_ylim()]
@@ -65,10 +64,49 @@ def performance(runs: Runs, entry: FigureEntry) -> Figure:
     problems = problems_run(runs)
     caption = (
         f"{entry.caption} Mean ± standard deviation over the seeds (the paper: not said of what); of "
-        "the hyperparameters returned after T steps, by their network on the test set. "
-        f"{LEVELS} {runs.note(problems, names)}"
+        "the hyperparameters returned after T steps, by their network on the test set. Dashed: the "
+        f"printed numbers. {_agreement(ours)}{LEVELS} {runs.note(problems, names)}"
     )
     return plotting.finish(figure, caption)
+
+
+def _agreement(ours: Mapping[tuple[str, str], Points]) -> str:
+    """How our test error agrees with the printed numbers, and how a constant does; empty with fewer
+    than three cells."""
+    cells = [
+        (mean, _printed(name)[cell][0])
+        for (name, metric), points in ours.items()
+        if metric == "test_error" and name in PERFORMANCE
+        for cell, (mean, _) in points.items()
+    ]
+    if len(cells) < 3:
+        return ""
+    found = agreement(*np.array(cells).T)
+    return (
+        f"Test error against the printed numbers, {len(cells)} cells: rank correlation "
+        f"{found.rank_correlation:.2f}; root mean square difference {found.error:.2f}, and "
+        f"{found.error_of_constant:.2f} of their mean as a constant. "
+    )
+
+
+class Agreement(NamedTuple):
+    """Spearman's ρ, and the root mean square differences from the printed numbers: of ours, and of
+    their mean."""
+
+    rank_correlation: float
+    error: float
+    error_of_constant: float
+
+
+def agreement(ours: Array, printed: Array) -> Agreement:
+    """How ``ours`` agree with the ``printed`` numbers, ``n`` each."""
+    from scipy.stats import spearmanr
+
+    return Agreement(
+        float(spearmanr(ours, printed).statistic),
+        float(np.sqrt(np.mean((ours - printed) ** 2))),
+        float(printed.std()),
+    )
 
 
 def frontier(runs: Runs, entry: FigureEntry, *, metric: Metric = "test_cross_entropy") -> Figure:
@@ -137,8 +175,10 @@ def _marker(steps: int) -> dict[str, Any]:
     return {"marker": MARKERS[steps], "ms": 4.5, "linestyle": "none"}
 
 
-def _line(ax: Axes, points: Points, runs: Runs, algorithm: str, steps: int) -> bool:
-    """A line with error bars for one T; whether there was anything to draw."""
+def _line(
+    ax: Axes, points: Points, runs: Runs, algorithm: str, steps: int, *, printed: bool = False
+) -> bool:
+    """A line with error bars for one T, dashed for the paper's; whether there was anything to draw."""
     numbers = [n for t, n in points if t == steps]
     if not numbers:
         return False
@@ -156,7 +196,9 @@ def _line(ax: Axes, points: Points, runs: Runs, algorithm: str, steps: int) -> b
         lw=1.2,
         elinewidth=0.8,
         capsize=1.5,
-        label=label_of(runs, algorithm),
+        linestyle="--" if printed else "-",
+        mfc="white" if printed else None,
+        label=f"{label_of(runs, algorithm)}, printed" if printed else label_of(runs, algorithm),
     )
     return True
 
