@@ -124,11 +124,11 @@ def prepare(
             markers, which are no variants.
 
     Raises:
-        RepliboError: the class breaks the contract (`replibo.algorithms.contract`), or a name is wrong.
+        RepliboError: the class breaks the contract (`replibo.workflow.contract`), or a name is wrong.
     """
     settings = _settings(parameters)
     cls = registry.load("algorithms", named)
-    from replibo.algorithms import contract
+    from replibo.workflow import contract
 
     contract.check(cls, settings)
     finite_fault = ""

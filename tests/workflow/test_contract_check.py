@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from replibo.algorithms import contract
 from replibo.algorithms.base import Algorithm, History, Proposal
 from replibo.algorithms.random_search import RandomSearch
 from replibo.config import registry
 from replibo.errors import RepliboError
+from replibo.workflow import contract
 
 FILE = '''
 """Uniform points."""
