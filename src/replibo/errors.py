@@ -14,7 +14,12 @@ class RepliboError(Exception):
     """
 
 
-EXTRAS = {"cocoex": "coco", "Box2D": "robot"}
+EXTRAS = {
+    "cocoex": "coco",
+    "Box2D": "robot",
+    "snakemake": "workflow",
+    "snakemake_interface_logger_plugins": "workflow",
+}
 """The extra of the package that installs a module which only some tasks import."""
 
 

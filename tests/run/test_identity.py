@@ -114,6 +114,7 @@ def test_what_changes_no_number_reruns_nothing(
 
 EXACT_GP = {
     "a_gp_ucb.AGpUcb",
+    "bbo_beta.ChowdhuryUcbFixed",
     "gp_ucb_mcmc.GpUcbMcmc",
     "gp_ucb_mle.GpUcbMle",
     "lb_gp_ucb.LbGpUcb",
@@ -122,6 +123,8 @@ EXACT_GP = {
     "oracle.Oracle",
 }
 SAMPLED_GP = {
+    "bbo_beta.BboUcbFixed",
+    "bbo_beta.ChowdhuryUcbFixed",
     "bbo_gp.GpEiFixed",
     "bbo_gp.GpEiSeveralStarts",
     "bbo_gp.GpUcbFixed",
@@ -139,6 +142,7 @@ PARAMETRIC = {
 DIGITS = {
     "mnist_cnn.MnistCnn",
     "mnist_cnn_large.MnistCnnLarge",
+    "mnist_noisy_labels.MnistNoisyLabels",
     "mnist_small_batch.MnistSmallBatch",
     "mnist_softmax.MnistSoftmax",
     "sensitive_released.LargestOutput",
