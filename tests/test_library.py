@@ -287,7 +287,8 @@ NEEDS = {
     "gp_ucb_mcmc": {"warmup": 10, "samples": 10}, "neural_bo_released": {"candidates": 64},
     "neural_greedy_released": {"candidates": 64},
 }  # fmt: skip
-CLASSES = {"gp_botorch": "gp_botorch.GpEiBotorch", "bbo_gp": "bbo_gp.GpEiFixed"}
+CLASSES = {"gp_botorch": "gp_botorch.GpEiBotorch", "bbo_gp": "bbo_gp.GpEiFixed",
+           "bbo_beta": "bbo_beta.ChowdhuryUcbFixed"}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -295,7 +296,7 @@ CLASSES = {"gp_botorch": "gp_botorch.GpEiBotorch", "bbo_gp": "bbo_gp.GpEiFixed"}
 )
 def test_every_optimiser_can_be_pickled_and_copied(name: str) -> None:
     settings: dict[str, Any] = dict(NEEDS.get(name, {}))
-    if name == "bbo_gp":
+    if name in ("bbo_gp", "bbo_beta"):
         settings = {"length_scale": 0.2, "noise_variance": 1e-2}
     one_d = name.startswith("go_") or name == "exploration_first"
     optimizer = replibo.Optimizer(BOX[:1] if one_d else BOX, CLASSES.get(name, name), **settings)

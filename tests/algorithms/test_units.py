@@ -39,7 +39,7 @@ def _ask(name: str, values: np.ndarray) -> Proposal:
     chosen = {key: value for key, value in FAST.items() if key in known}
     if "y_scaling" in known:
         chosen["y_scaling"] = "standardise"
-    if name == "bbo_ucb.BboUcb":
+    if name in ("bbo_ucb.BboUcb", "bbo_beta.BboUcbFixed"):
         chosen["iterations"] = 100
     if "length_scale" in known and "noise_variance" in known:
         chosen |= {"length_scale": 0.2, "noise_variance": 1e-2}

@@ -372,6 +372,7 @@ def known_small(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
 def test_a_run_on_a_file_of_the_real_ones_columns(
     config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("REPLIBO_DATA_MIRROR", raising=False)
     config = load.merge(config, {"data_dir": str(tmp_path)})
     with pytest.raises(
         RepliboError, match=r"amazon/train_40k\.csv: not found; 'replibo fetch amazon"

@@ -161,6 +161,7 @@ def test_the_data_target_fetches_every_file(project: Project) -> None:
             ["results/quick/go_ucb/f1/go_ucb/seeds_9-0.parquet"],
             "results/quick/go_ucb/f1/go_ucb/seeds_9-0.parquet: must be seeds in rising order, at most ",
         ),
+        (["nope"], "No rule to produce nope"),
         (
             ["figures/quick/go_ucb/nope.pdf"],
             "go_ucb has no figure called 'nope'; allowed: figure_1",

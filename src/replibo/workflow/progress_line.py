@@ -189,7 +189,7 @@ class LogHandler(LogHandlerBase):
             self.tables += 1
             if self.common_settings.dryrun and self.tables == 1:
                 self._say(str(record.msg))
-        elif event is None and self._is_told(record):
+        elif event == LogEvent.ERROR or (event is None and self._is_told(record)):
             self._say(str(record.msg))
 
     def _is_told(self, record: logging.LogRecord) -> bool:
