@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import fnmatch
 import math
+import os
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -81,7 +83,8 @@ def recompute(
     equal = 0
     machines: set[str] = set()
     repeats = Parallel(n_jobs=cores, return_as="generator_unordered", pre_dispatch=cores)(
-        delayed(_repeat)(config, paper, metadata, key, published[key].horizon, seed) for key in keys
+        delayed(_repeat)(Path.cwd(), config, paper, metadata, key, published[key].horizon, seed)
+        for key in keys
     )
     for key, number, before, after, spent in repeats:
         same = _first_equal(before, after)
@@ -119,6 +122,7 @@ def _matches(key: str, pattern: str) -> bool:
 
 
 def _repeat(
+    folder: Path,
     config: Config,
     paper: str,
     metadata: dict[str, Any],
@@ -127,6 +131,7 @@ def _repeat(
     seed: int | None,
 ) -> tuple[str, int, Array, Array, float]:
     """The pair, the seed, its published f, f of the same run made now, and the CPU seconds of the run."""
+    os.chdir(folder)  # a worker that is used again has the folder of its first call
     problem, _, algorithm = key.partition("/")
     number, before = _published(paper, (problem, algorithm), metadata, seed)
     started = time.process_time()

@@ -57,8 +57,8 @@ def _(case: Case) -> None:
             (f"results/{SCALE}/nope/{PROBLEM}/go_ucb/seeds_0-1.parquet", "No rule to produce"),
             (f"figures/{SCALE}/{PAPER}/nope.{rng.choice(['pdf', 'png'])}", "no figure called 'nope'"),
             (f"results/{SCALE}/{PAPER}/nope.{rng.choice(['csv', 'md', 'tex'])}", "no table called 'nope'"),
-            (f"figures/{scale}/{PAPER}/figure.pdf", "scale: must be"),
-            (f"results/{scale}/claims.html", "scale: must be"),
+            (f"figures/{scale}/{PAPER}/figure.pdf",) * 2,
+            (f"results/{scale}/claims.html",) * 2,
             (f"figures/{SCALE}/{PAPER}/figure.{rng.choice(['svg', 'PDF', ''])}", "No rule to produce"),
             *((word, "No rule to produce") for word in ("nope", "x" * 300, "../x", "/nope", "ü b")),
         ]
