@@ -62,22 +62,9 @@ def with_verdicts(page: str, table: str, name: str = "README.md") -> str:
 
 
 def verdict_table(found: Sequence[Verdict]) -> str:
-    """The verdicts on the claims of one paper, as Markdown: as printed, over all readings, and the
-    numbers as printed."""
-    rows = []
-    for v in found:
-        claim, readings = v.claim, v.readings
-        own = [f"{one.name} ({one.source}): {one.verdict}" for one in readings]
-        own += [f"*{one.name} (control): {one.verdict}*" for one in v.controls]
-        count = f" (holds in {v.holding} of {len(v.judged)} run)" if v.judged else ""
-        statement = f"`{v.name}`<br>{claim.where}<br>{claim.statement}"
-        labels = f"**{v.headline}**<br>all readings: {v.overall}{count}"
-        if v.multiverse:
-            labels += f"<br>{v.multiverse}"
-        ours = "<br>".join(v.printed.ours)
-        rows.append((statement, claim.paper_value, labels, "<br>".join(own), ours))
-    names = ("claim", "paper", "as printed", "readings and controls", "ours, as printed")
-    return _markdown(rows, names)
+    """One row a claim as Markdown: its name, a few words, the labels as printed and over all readings."""
+    rows = [(f"`{v.name}`", v.claim.short, v.headline, v.overall) for v in found]
+    return _markdown(rows, ("claim", "in short", "as printed", "all readings"))
 
 
 def summary(found: Sequence[Verdict]) -> str:
