@@ -38,6 +38,28 @@ def test_a_cell_is_that_of_the_table(numbers: Numbers) -> None:
     )
 
 
+def test_a_number_of_a_verdict_is_that_of_the_traces(root: Path) -> None:
+    numbers = Numbers(load.load(), "lb_gp_ucb")
+    pair = ("berkenkamp", "mle")
+    runs = read(load.load(), "lb_gp_ucb", paths.PUBLISHED, [pair], "")
+    regrets = runs.optimal_value(pair[0]) - runs.f(*pair).max(axis=1)
+    stuck = f"{np.sum(regrets > 0.1)} of {len(regrets)}"
+    assert numbers.number("lb_gp_ucb_1", "stuck: MLE") == stuck
+    label = numbers.verdict("lb_gp_ucb_1")
+    assert numbers.says(label, "lb_gp_ucb_1") == ""
+    faults = {
+        "lb_gp_ucb_1 as printed: .* but the page says never": lambda: numbers.says(
+            "never", "lb_gp_ucb_1"
+        ),
+        "claim must be": lambda: numbers.verdict("nothing"),
+        "reading must be": lambda: numbers.verdict("lb_gp_ucb_1", "nothing"),
+        "no number after 'stuck'": lambda: numbers.number("lb_gp_ucb_1", "stuck"),
+    }
+    for message, ask in faults.items():
+        with pytest.raises(RepliboError, match=message):
+            ask()
+
+
 def test_what_is_not_there_is_said_in_a_line(numbers: Numbers, tmp_path: Path) -> None:
     faults = {
         "{{ n.best('ackley_10', 'nobody') }}": "nobody on ackley_10: nothing is published",

@@ -5,20 +5,26 @@
 
 from __future__ import annotations
 
+import re
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from replibo import paths
+from replibo import paths, verdicts
 from replibo.config.models import Config
 from replibo.errors import RepliboError, allowed
 from replibo.results.runs import Runs, read
 from replibo.run import pairs
+from replibo.verdicts import Judgement, Verdict
 from replibo.workflow import outputs
 
 if TYPE_CHECKING:
     import pandas as pd
+
+NUMBER = r"\s*([-+−]?\d[\d.,]*(?:e[-+]?\d+)?(?: of \d+)?)(?![\d%])"
+"""A number of a verdict's text, or a count like ``8 of 20``."""
 
 
 class Numbers:
@@ -91,6 +97,51 @@ class Numbers:
         if len(rows) != 1:
             raise RepliboError(f"{table}: {len(rows)} rows have {wanted}, exactly one must have")
         return str(rows[0][column]).replace("-", "−")
+
+    @cached_property
+    def _verdicts(self) -> dict[str, Verdict]:
+        judged = verdicts.judge_all(self.config, [self.paper], paths.PUBLISHED)
+        return {verdict.name: verdict for verdict in judged}
+
+    def _reading(self, claim: str, reading: str) -> Judgement:
+        if claim not in self._verdicts:
+            raise RepliboError(f"claim must be {allowed(self._verdicts)}, got {claim!r}")
+        verdict = self._verdicts[claim]
+        judged = {each.name: each for each in (*verdict.readings, *verdict.controls)}
+        if reading not in judged:
+            raise RepliboError(f"{claim}: reading must be {allowed(judged)}, got {reading!r}")
+        return judged[reading]
+
+    def verdict(self, claim: str, reading: str = "printed") -> str:
+        """The label of a claim in a reading or control, or over ``"all"`` readings."""
+        if reading == "all" and claim in self._verdicts:
+            return self._verdicts[claim].overall
+        return self._reading(claim, reading).word
+
+    def says(self, label: str, *claims: str, reading: str = "printed") -> str:
+        """Empty if all the claims have the label in the reading, as the sentence at this place says.
+
+        Raises:
+            RepliboError: one has another label, so that the sentence is wrong.
+        """
+        for claim in claims:
+            if (found := self.verdict(claim, reading)) != label:
+                raise RepliboError(f"{claim} as {reading}: {found}, but the page says {label}")
+        return ""
+
+    def number(self, claim: str, after: str, reading: str = "printed") -> str:
+        """The first number that follows a text in what a verdict says of our runs: ``8 of 20``.
+
+        Args:
+            after: ends right before the number, blanks aside: ``stuck: MLE``.
+
+        Raises:
+            RepliboError: the verdict does not say such a number.
+        """
+        said = "; ".join(self._reading(claim, reading).ours)
+        if not (found := re.search(re.escape(after) + NUMBER, said)):
+            raise RepliboError(f"{claim} as {reading}: no number after {after!r} in {said}")
+        return found[1].rstrip(".,").replace("-", "−")
 
     def rounds_with(self, diagnostic: str, problem: str, algorithm: str) -> str:
         """The share of the rounds in which a diagnostic is 1, as a percentage: ``8``."""
