@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from replibo import verdicts
+from replibo import paths, verdicts
 from replibo.config import claims, load, models
 from replibo.config.claims import Claim
 from replibo.errors import RepliboError
@@ -416,14 +416,16 @@ def test_verdicts_ask_for_no_runs_beside_those_of_the_scale(scale: str, root: Pa
         assert set(targets.verdict_files(config, paper, scale)) <= set(made)
 
 
+TITLES = {"go_ucb": "GO-UCB", "bbo": "BBO", "neuralbo": "NeuralBO", "lb_gp_ucb": "LB-GP-UCB"}
+
+
 @pytest.mark.parametrize("paper", load.load(Path(__file__).parents[1] / "config").papers)
 def test_every_reading_has_its_row_in_readings_and_the_other_way_round(
     paper: str, root: Path
 ) -> None:
     """A row says ``reading `name```, and stands in the paper's own part."""
     text = (root / "READINGS.md").read_text(encoding="utf-8")
-    titles = {"go_ucb": "GO-UCB", "bbo": "BBO", "neuralbo": "NeuralBO", "lb_gp_ucb": "LB-GP-UCB"}
-    part = text.partition(f"\n## {titles[paper]}\n")[2].partition("\n## ")[0]
+    part = text.partition(f"\n## {TITLES[paper]}\n")[2].partition("\n## ")[0]
     named = {
         name
         for words in re.findall(
@@ -434,6 +436,27 @@ def test_every_reading_has_its_row_in_readings_and_the_other_way_round(
     found = claims.load(load.load(), paper).values()
     known = {name for own in found for name in (*own.readings, *own.controls)}
     assert named == known - {"printed"}
+
+
+@pytest.mark.parametrize("paper", ["go_ucb", "neuralbo", "lb_gp_ucb"])
+def test_readings_that_are_said_to_change_no_verdict_change_none(paper: str, root: Path) -> None:
+    text = (root / "READINGS.md").read_text(encoding="utf-8")
+    part = text.partition(f"\n## {TITLES[paper]}\n")[2].partition("\n## ")[0]
+    names = re.findall(r"`(\w+)`", part.partition("No verdict changes with readings ")[2])
+    assert names
+    config = load.load()
+    found = claims.load(config, paper)
+    for reading in names:
+        having = [name for name, own in found.items() if reading in own.readings]
+        printed, other = (
+            {
+                verdict.name: verdict.readings[0].word
+                for verdict in verdicts.judge_all(config, [paper], paths.PUBLISHED, having, name)
+                if verdict.readings[0].word != "not run"
+            }
+            for name in ("printed", reading)
+        )
+        assert other and other.items() <= printed.items()
 
 
 # The claims' files

@@ -1,0 +1,57 @@
+"""How easily the project's documents read: their sizes, and the words of their sentences."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+LONGEST, AVERAGE = 35, 20
+"""Words of a sentence at most, and on average over a document."""
+
+LABEL = 3
+"""Words of what is no sentence: a heading, a short cell."""
+
+BYTES = {"READINGS.md": 40_000, "docs/results/lb_gp_ucb.md": 9_000}
+"""The documents that are held to it, and their largest sizes."""
+
+
+def sentences(markdown: str) -> list[str]:
+    """The sentences of a Markdown text: of its paragraphs, items and cells.
+
+    Code and expressions of a template are one word; links count by their text.
+    """
+    text = re.sub(r"<!-- verdicts: start -->.*<!-- verdicts: end -->", "", markdown, flags=re.S)
+    text = re.sub(r"```.*?```|<!--.*?-->|\{%.*?%\}|^#+ .*?$", "\n\n", text, flags=re.S | re.M)
+    text = re.sub(r"`[^`]*`|\{\{.*?\}\}|https?://\S+", "code", text, flags=re.S)
+    text = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", text)
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text).replace("**", "")
+    blocks = re.split(r"\n\s*\n|\n\s*(?:[-*]|\d+\.) |(?<!\\)\||<br>", text)
+    parts = [part for block in blocks for part in re.split(r"(?<=[.!?])[\"”)]*\s+(?=\S)", block)]
+    return [" ".join(part.split()) for part in parts if len(words(part)) > LABEL]
+
+
+def words(sentence: str) -> list[str]:
+    return [word for word in sentence.split() if re.search(r"\w", word)]
+
+
+def test_sentences_of_paragraphs_items_and_cells() -> None:
+    text = (
+        "# A heading of four words\n\nOne sentence with `two words`. Another [one of five](a.md) words!\n"
+        "- an item without an end\n\n| a cell with words | 0.1 ± 0.2 |\n"
+    )
+    assert sentences(text) == [
+        "One sentence with code.",
+        "Another one of five words!",
+        "an item without an end",
+        "a cell with words",
+    ]
+
+
+@pytest.mark.parametrize("name", BYTES)
+def test_a_document_is_short_and_so_are_its_sentences(name: str) -> None:
+    text = (Path(__file__).parents[1] / name).read_text(encoding="utf-8")
+    found = sentences(text)
+    assert [each for each in found if len(words(each)) > LONGEST] == []
+    lengths = [len(words(each)) for each in found if each.endswith((".", "!", "?"))]
+    assert sum(lengths) / len(lengths) <= AVERAGE
+    assert len(text.encode()) <= BYTES[name]
