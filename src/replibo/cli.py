@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status: 0; 2 where the user can mend what is wrong; 130 or 143
-    after Ctrl-C or SIGTERM, with nothing left half-written."""
+    """Run one command and return its exit status. It is 0; 2 if the user can correct what is wrong;
+    130 or 143 after Ctrl-C or SIGTERM, with nothing left half-written."""
     commands = {
         "run": _run,
         "recompute": _recompute,

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ROUNDING = 1e-7
-"""Of a bound, by which a point may lie outside of it: float32's."""
+"""Rounding of float32: the share of a bound by which a point may lie outside."""
 
 
 class Optimizer:

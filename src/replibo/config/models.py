@@ -393,8 +393,8 @@ class Config(Model):
     papers: Names
     """The papers to replicate; each has a file ``config/PAPER.yaml`` with one key, its name."""
     variant: Name | None = None
-    """The name of a changed config; its results and figures stand beside the base's, in folders called
-    ``SCALE@VARIANT``."""
+    """The name of a changed config. Its results and figures lie in folders called
+    ``SCALE@VARIANT``, next to the base's."""
     data_dir: str = "data"
     """Folder of the downloaded files."""
     data_mirror: str | None = None

@@ -84,9 +84,9 @@ def cpu_seconds_a_query(runs: Runs, problem: str, algorithm: str) -> float:
 
 
 def cpu_seconds_by_query(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Array]:
-    """How the mean CPU seconds of a query grow: the number of the query in the middle of each bin of the
-    profile (`replibo.run.collect.timings`; the first bin is left out), and its seconds; both empty where
-    nothing was recorded."""
+    """The growth of a query's mean CPU seconds: the number of the query in the middle of each bin,
+    and its seconds. The bins are those of `replibo.run.collect.timings` without the first. Both are
+    empty if nothing was recorded."""
     timings = _timings(runs, problem, algorithm)
     bins = {int(first): seconds for first, seconds in timings.get("profile", {}).items()}
     if not bins:

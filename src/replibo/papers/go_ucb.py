@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.98
 
 LEVEL = 0.01
-"""Of the tests behind the claims; one-sided."""
+"""Level of the one-sided tests behind the claims."""
 
 REGRETS = {
     "average": (regret.average_regret, "average regret $R_t/(t-n)$"),
@@ -182,8 +182,8 @@ def final_regret(runs: Runs, entry: FigureEntry) -> Table:
 P_NO_BONUS = "p against no bonus (paired)"
 
 STUCK_ROUNDS, STUCK_REGRET = 5, 0.2
-"""A run is stuck if the regret of each of its last five queries is above 0.2: on `two_bumps` all of them
-are away from the higher bump, as the lower one's top has regret 0.3."""
+"""A run is stuck if the regret of each of its last five queries is above 0.2. On `two_bumps` all of
+these are then away from the higher bump, as the top of the lower one has regret 0.3."""
 
 
 def returned_regret(runs: Runs, problem: str, algorithm: str) -> Array:
@@ -202,8 +202,9 @@ def stuck_runs(runs: Runs, problem: str, algorithm: str) -> int:
 
 
 def p_against_no_bonus(runs: Runs, problem: str, algorithm: str) -> float | None:
-    """p of a paired t-test (two-sided) of the average regret against that without a bonus at the same
-    learning rate and number of restarts; None of the latter itself, and where there are no such runs."""
+    """p of a two-sided paired t-test of the average regret, with and without a bonus. Both have the
+    same learning rate and number of restarts. None for the run without a bonus, or if there is
+    none."""
     from scipy.stats import ttest_rel
 
     def fit(name: str) -> Any:
@@ -261,11 +262,11 @@ sigmoid(-z), and the bumps can be exchanged."""
 
 
 def estimate_errors(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Array, Array]:
-    """How far ŵ_t is from the truth in Phase II; three arrays, ``seeds x rounds``.
+    """Errors of the estimate in Phase II; three arrays, ``seeds x rounds``.
 
-    ‖ŵ_t - w*‖, to the nearer w* (`TRUE_PARAMETERS`); whether section 4's bonus σ ‖∇f̂(x)‖ √(U/t) + U/t is
-    at least |f̂(x; ŵ_t) - f(x)| at all x of the grid (Theorem 10); whether it is so without U/t, which
-    does not depend on x.
+    The first is ‖ŵ_t - w*‖, to the nearer w* (`TRUE_PARAMETERS`). The second says whether section 4's
+    bonus σ ‖∇f̂(x)‖ √(U/t) + U/t is at least |f̂(x; ŵ_t) - f(x)| at all x of the grid (Theorem 10). The
+    third leaves out U/t, which does not depend on x.
     """
     require(runs, problem, algorithm)
     rounds = runs.rounds(problem, algorithm)
@@ -335,8 +336,9 @@ def estimates(runs: Runs, entry: FigureEntry) -> Table:
 def scaling_slope(
     runs: Runs, problems: Sequence[str], algorithm: str, minus: float = 0.0
 ) -> intervals.Interval:
-    """The exponent p of R_T ~ T^p: least squares on the logarithms of the mean cumulative regrets of the
-    ``problems``, which differ in T; 95 % by the jackknife over the seeds that all of them have.
+    """The exponent p of R_T ~ T^p, by least squares on the logarithms of the mean cumulative
+    regrets of the ``problems``, which differ in T. The 95 % interval is by the jackknife over their
+    common seeds.
 
     Args:
         minus: is subtracted, so that the p-values are those of an exponent above and below it.
@@ -507,9 +509,9 @@ def performs_similarly(
 ) -> list[Comparison]:
     """The final regret of ``baseline`` differs from that of ``algorithm`` by less than a margin.
 
-    On each problem the two one-sided tests of equivalence (Schuirmann 1987), t-tests paired by seed at
-    1 %: supported where both show that the mean difference lies within the margin, contradicted where it
-    is shown to lie outside.
+    On each problem the two one-sided tests of equivalence are made (Schuirmann 1987), by t-tests
+    paired by seed at 1 %. Supported if both show that the mean difference lies within the margin,
+    contradicted if it is shown to lie outside.
 
     Args:
         ranges: max f - min f of each problem.

@@ -19,9 +19,9 @@ def full_name(paper: str, name: str) -> str:
 
 
 def check(kind: Kind, paper: str, name: str, options: Mapping[str, Any], where: str) -> None:
-    """Raise a `RepliboError` unless ``name`` is one of a module's own public functions, is given what
-    this kind is given (runs, and but for claims the config's entry), and takes ``options``. By reading
-    the source, since an import of the module may be slow.
+    """Raise a `RepliboError` unless ``name`` is a public function that the module defines, with the
+    arguments of its kind and ``options``. All kinds are given runs; figures and tables the config's
+    entry, too. By reading the source, since an import of the module may be slow.
 
     Args:
         where: the entry's place in the config, for messages.

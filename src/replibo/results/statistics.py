@@ -1,8 +1,8 @@
 """Standard errors and tests, on SciPy; the intervals stand in `replibo.results.intervals`.
 
-Every function takes what NumPy can turn into an array of floats, and raises a `RepliboError` of one line
-where there is no value at all, or where a value is not a finite number; too few values for a statistic
-are no error: the statistic is NaN then.
+Every function takes what NumPy can turn into an array of floats. It raises a `RepliboError` of one
+line if there is no value at all, or a value is not a finite number. Too few values for a statistic
+are no error: the statistic is then NaN.
 
 ``scipy.stats`` is imported by the functions that need it, because its import takes 0.7 s.
 """
@@ -192,7 +192,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 def sign_test(wins: int, losses: int) -> tuple[float, float]:
     """p-values of winning in more than half of the cases, and of losing in more than half; ties left out.
-    Of paired shares it is McNemar's exact test. 1 where there are no cases."""
+    For paired shares it is McNemar's exact test. 1 where there are no cases."""
     if not wins + losses:
         return 1.0, 1.0
     from scipy.stats import binomtest
@@ -311,8 +311,8 @@ def ks_normality(samples: ArrayLike) -> KSResult:
     """KS test of ``samples`` against N(sample mean, sample sd), as in NeuralBO's Table 1.
 
     The p-value is reported as the paper does, by the distribution of a test against a fixed normal
-    distribution. Since mean and sd are estimated from the same sample it is far too large
-    (Lilliefors, JASA 1967): at n = 10 Lilliefors' 5 % point is a distance of .262, which is p = .43
+    distribution. Since mean and sd are estimated from the same sample, p is far too large
+    (Lilliefors, JASA 1967). At n = 10 Lilliefors' 5 % point is a distance of .262, which is p = .43
     here. "All p-values exceed .05" therefore says next to nothing: of samples of 10 exponential
     values .4 % fail this test (30 % fail Lilliefors').
 

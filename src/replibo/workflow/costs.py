@@ -36,11 +36,11 @@ from replibo.run.identity import code_digest
 # pyarrow, writing, and torch's exit. Eight runs: 0.3 (NumPy only) to 0.9 (torch).
 PROCESS_SECONDS = 0.5
 
-# What a job asks a cluster for: SAFETY times what was measured (one method's queries differ from seed to
-# seed, and a cluster's nodes from the machine that published), plus what the job's two Snakemake
-# processes and its start take (two starts of 3 to 6 s, and imports from a shared file system), never
-# less than the floors. A job that still hits a limit is sent again with twice as much, and goes on from
-# its journal.
+# A job asks a cluster for SAFETY times what was measured, plus what its two Snakemake processes and
+# its start take, and never less than the floors. Queries differ from seed to seed, and a cluster's
+# nodes from the machine that published. A start takes 3 to 6 s, more if imports come from a shared
+# file system. A job that still hits a limit is sent again with twice as much, and goes on from its
+# journal.
 MEMORY_SAFETY, MEMORY_EXTRA_MB, MEMORY_FLOOR_MB = 1.5, 400, 700
 RUNTIME_SAFETY, RUNTIME_EXTRA_MINUTES, RUNTIME_FLOOR_MINUTES = 3.0, 5, 10
 
@@ -98,10 +98,11 @@ class Profile:
     def tail(self, queries: int) -> Seconds:
         """The queries beyond the measured ones.
 
-        Two laws are fitted to the mean time of a query in the last bins: a power law, which a fixed
-        part of the time makes too flat, and a quadratic one whose parts are a surrogate's (what does not
-        grow, what grows with the observations as a training does, and with their square as a variance
-        does), which noise makes too steep. Their geometric mean is expected, and they are its bounds.
+        Two laws are fitted to the mean time of a query in the last bins. A power law is too flat if
+        a part of the time is fixed. A quadratic one is too steep if the times are noisy; its parts
+        are a surrogate's: a fixed part, one that grows with the observations as a training does,
+        and one with their square as a variance does. Their geometric mean is expected, and they are
+        its bounds.
         """
         ends = (*self.first[1:], self.queries + 1)
         bins = [
@@ -316,8 +317,8 @@ def _of_file(path: Path, changed: int, origin: str) -> Timing | None:
 def measured(config: Config, papers: Iterable[str]) -> tuple[dict[str, Timings], float | None]:
     """The timings of some papers, at the speed of the fastest machine that published.
 
-    Of a pair that was run here, too, the longer runs count; of runs that are equally long, those of
-    today's code; else the published ones.
+    If a pair was run here, too, the longer runs count; among equally long ones those of today's
+    code, else the published ones.
 
     Returns:
         The timings by paper, and the `slowness` of this machine.
@@ -338,9 +339,9 @@ def at_one_speed(entry: PaperEntry, known: Timings) -> Timings:
     by a factor of four. They say whether today's code made them.
 
     How fast a machine was, a job's start says: all jobs with one type of problem and one of algorithm
-    load the same libraries. Whole runs of seven methods on Levy at D = 10 (T = 2,000), predicted from
-    their first quarter on other machines, came out at 1.1 to 4.2 times what they took, and at 0.7 to
-    2.4 times at one speed.
+    load the same libraries. We predicted whole runs of seven methods on Levy at D = 10 (T = 2,000)
+    from their first quarter on other machines. The predictions were 1.1 to 4.2 times what the runs
+    took, and 0.7 to 2.4 times at one speed.
     """
     kinds, today = {}, {}
     fastest: dict[tuple[str, str], float] = {}
@@ -458,7 +459,8 @@ def cost_in_paper(
 
 
 ABOUT_AS_LONG = 0.9
-"""Of the longest run: initial points alone make runs of one horizon differ in length."""
+"""The share of the longest run's length from which a run counts as equally long. Initial points
+alone make runs of one horizon differ."""
 
 NEAR = 4.0
 """Algorithms whose costs differ by less than this factor are taken to grow in proportion."""
@@ -626,11 +628,11 @@ def resources(
 ) -> Resources:
     """Memory and time that a block of runs asks a cluster for.
 
-    From the published timings only, which are part of the repository: a DAG must be the same whether
-    it is built before or after some of its own runs have ended (Snakemake starts anew inside every
-    cluster job), and 10,000 jobs cannot each look into ``results/``. What was never run anywhere asks
-    for the config's ``memory_mb`` and ``runtime_minutes``, and what was run on other problems of its
-    paper only for no less than these.
+    Only the published timings count, which are part of the repository. A DAG must be the same
+    before and after some of its runs have ended, as Snakemake starts anew inside every cluster job.
+    And 10,000 jobs cannot each look into ``results/``. What was never run anywhere asks for the
+    config's ``memory_mb`` and ``runtime_minutes``, and what was run on other problems of its paper
+    only for no less than these.
 
     Raises:
         RepliboError: no such paper, scale, problem or algorithm; damaged published metadata.

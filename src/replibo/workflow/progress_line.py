@@ -96,7 +96,8 @@ class Progress:
 
 
 PROGRESS = Progress()
-"""Of this process's workflow; the Snakefile says what to expect, Snakemake's messages what happens."""
+"""The progress of this process's workflow. The Snakefile says what to expect, Snakemake's messages
+what happens."""
 
 
 def expect(config: Config, jobs: Iterable[Any], cores: int | None) -> None:

@@ -1,10 +1,11 @@
 """The measures of the BBO paper's claims (Fu et al. 2024, section 5; ``config/claims/``).
 
 The tests and their correction are those of all papers (`replibo.results.comparisons`). Problems of
-different N share no random numbers, so that N are compared as independent samples; EI and UCB on one
-problem share initial points, initial weights and batches, and are compared in pairs of the same seed.
-"Independent" is meant given the validation and the test set, which are the same in all runs. The three T
-of a claim share runs (prefixes), so that their verdicts do not confirm each other independently.
+different N share no random numbers, so they are compared as independent samples. EI and UCB on one
+problem share initial points, initial weights and batches, so they are compared in pairs of the same
+seed. "Independent" is meant given the validation and the test set, which are the same in all runs.
+The three T of a claim share runs (prefixes), so that their verdicts do not confirm each other
+independently.
 
 A cell (T, N) that was not run is an open comparison of its own, so that a claim never holds on a part of
 its table.
@@ -246,10 +247,10 @@ def ucb_at_least_as_good(
 ) -> list[Comparison]:
     """At equal (T, N) UCB is no worse than EI in most cells, up to the factor `NO_WORSE`.
 
-    A comparison for each T: the sign test of the pairs (N, seed), which are independent of each other
-    given the fixed validation and test sets, of UCB's loss being less than `NO_WORSE` times EI's in more
-    than half of them. The text counts the cells by their means, and names those with a difference by
-    paired t-tests, Holm's p-values within the table.
+    A comparison for each T. The sign test over the pairs (N, seed) asks whether UCB's loss is less
+    than `NO_WORSE` times EI's in more than half of them. Given the fixed validation and test sets
+    the pairs are independent. The text counts the cells by their means, and names those with a
+    difference by paired t-tests, Holm's p-values within the table.
     """
 
     def compare(t: int) -> tuple[list[Comparison], list[str]]:
@@ -363,12 +364,13 @@ def advised_horizon(
     algorithms: Sequence[str] = EI_AND_UCB,
     reading: str | Reading = REPORTED,
 ) -> list[Comparison]:
-    """Of two cells with equal T·N, total SGD steps, the one nearer to the paper's advice is better, over
-    all such pairs.
+    """The cell nearer to the paper's advice is better, over all pairs of cells with equal T·N (SGD
+    steps in total).
 
     The advice is N ≍ T (``power`` 1; section 4.2) or, where the loss is not convex, N ≍ T² (``power`` 2;
-    section F.1); nearer is the smaller |log(N/T^power)|. All cells have N ≥ 5 T: whatever the constant of
-    N ≍ T up to 12, the nearer one is that of the larger T. That of N ≍ T² is taken as 1.
+    section F.1); nearer is the smaller |log(N/T^power)|. All cells have N ≥ 5 T. So the cell of the
+    larger T is the nearer one, whatever the constant of N ≍ T up to 12. The constant of N ≍ T² is
+    taken as 1.
 
     Per seed the mean over the pairs of ln(performance of the nearer / of the other), which is the same at
     any level of performance; Student's t-test of the seeds. Pairs share runs (a run to the smaller T is
@@ -425,8 +427,9 @@ def more_steps_help(
     algorithms: Sequence[str],
     reading: str | Reading = REPORTED,
 ) -> list[Comparison]:
-    """At N = ``iterations`` the performance is better at the second T of ``steps`` than at the first:
-    t-tests paired by seed, for the run to the smaller T is the beginning of that to the larger."""
+    """At N = ``iterations`` the performance is better at the second T of ``steps`` than at the
+    first. The t-tests are paired by seed, as the run to the smaller T is the beginning of the
+    longer one."""
     read = reading_of(reading)
     tests, missing = [], []
     for algorithm in algorithms:

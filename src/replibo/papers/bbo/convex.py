@@ -216,9 +216,9 @@ def balance(
     more_queries: Sequence[int],
     incumbents: bool = False,
 ) -> list[Comparison]:
-    """At equal cost T·N the average regret R_T/T is smaller with N = T than with N = 4 T, and than with
-    T = 4 N: Student's test, over the seeds, of the mean over the budgets of ln(with N = T / with the
-    other). A budget of which one side was not run to its T is an open comparison.
+    """At equal cost T·N the average regret R_T/T is smaller with N = T than with N = 4 T, and than
+    with T = 4 N. Student's test is made over the seeds, of the mean over the budgets of ln(with N =
+    T / with the other). A budget of which one side was not run to its T is an open comparison.
 
     Args:
         more_steps: the budgets T·N of N = T against N = 4 T.

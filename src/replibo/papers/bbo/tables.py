@@ -88,7 +88,8 @@ def performance_table(
 
 
 def _run_of(runs: Runs, ran: Sequence[str], steps: int, of: int) -> str:
-    """How many cells were run, and in which longer runs the table reads only the first rounds."""
+    """The number of cells that were run, and the lengths of longer runs, of which the table takes
+    the first rounds."""
     text = f"Run: {len(ran)} of {of} cells."
     if longer := sorted({runs.horizon(problem) for problem in ran} - {steps}):
         horizons = " and ".join(map(str, longer))

@@ -219,9 +219,9 @@ def returned_queries(
     """Which query (0, 1, …) is returned after T = ``steps``, one for each seed.
 
     "last_query" is Algorithm 2's λ_T. "best_observed" is the query of the smallest
-    validation loss. "smallest_mean" is Algorithm 1's argmin μ(λ_i) over the queries up
-    to T (ties go to the first); μ is the posterior mean of the algorithm's own surrogate
-    (`replibo.surrogates.gp_regression`, or `gp_given`), given the validation losses of these T queries.
+    validation loss. "smallest_mean" is Algorithm 1's argmin μ(λ_i) over the queries up to T (ties
+    go to the first). μ is the posterior mean of the algorithm's own surrogate, given the validation
+    losses of these T queries (`replibo.surrogates.gp_regression`, or `gp_given`).
     """
     count = int(np.sum(runs.rounds(problem, algorithm) <= steps))
     f = runs.f(problem, algorithm)[:, :count]

@@ -44,14 +44,14 @@ from replibo.results.runs import Runs
 from replibo.streams import generator
 
 RESAMPLES = 10_000
-"""Of the bootstrap."""
+"""Bootstrap samples of the seeds."""
 
 LEAST_SEEDS = 6
-"""For a bootstrap of the seeds, and for a mean time by the normal distribution: with fewer both decide
+"""Seeds that a bootstrap needs, and a mean time by the normal distribution. With fewer both decide
 too often."""
 
 ROUND_OFF = 1e-12
-"""Of logarithms of length scales: less is no evidence."""
+"""Differences of the logarithms of length scales below this are no evidence."""
 
 
 def _mean(values: Array) -> str:
@@ -357,9 +357,9 @@ def varies_less(
     """The mean final regret varies less over ``variants`` (the values of a) than over
     ``other_variants``.
 
-    The variance over the variants of the mean over the seeds; p: (1 + k) / 10,001 for the k of 10,000
-    bootstrap samples of the seeds (the same for all variants) in which it is not smaller; no test with
-    fewer than `LEAST_SEEDS`.
+    The variance over the variants of the mean over the seeds is compared. p is (1 + k) / 10,001: in
+    k of 10,000 bootstrap samples of the seeds, the same for all variants, it is not smaller. No
+    test with fewer than `LEAST_SEEDS`.
     """
     names = [*variants, *other_variants]
     losses = np.array(final_losses(runs, problem, names, metric))  # variants x seeds
@@ -449,8 +449,9 @@ def time_at_least(
 def _time_ratios(
     runs: Runs, problems: Sequence[str], algorithm: str, others: Sequence[str], factor: float
 ) -> Iterator[tuple[str, float, float]]:
-    """The ratio of mean CPU times with its 95 % interval in words, p of its being at most ``factor`` and
-    of its being at least that (delta method on its logarithm); NaN with fewer than `LEAST_SEEDS`."""
+    """The ratio of mean CPU times with its 95 % interval in words, and the p-values of two
+    hypotheses: it is at most ``factor``, it is at least that. By the delta method on its logarithm;
+    NaN with fewer than `LEAST_SEEDS`."""
     from scipy.special import ndtr
 
     for problem, other in product(problems, others):

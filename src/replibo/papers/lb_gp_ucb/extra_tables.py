@@ -230,8 +230,8 @@ def mle_starts(runs: Runs, entry: FigureEntry) -> Table:
     """How often the fit of the length scale collapses, stops early, and depends on its starts.
 
     Single and multi-start are compared on the same data, in the rounds of a run that takes several
-    starts (``length_scale_start: multi``): where another start found a higher maximum by more than
-    1 % of the length scale.
+    starts (``length_scale_start: multi``). They differ if another start found a higher maximum,
+    more than 1 % of the length scale away.
     """
     flags = {
         "read as white noise": "fit_collapsed",

@@ -29,12 +29,13 @@ def estimate_optimal_length_scale(
 ) -> float:
     """θ̂*, the maximum-likelihood length scale where the function is best, in units of the cube.
 
-    Fitted, with the released code's single start, to the noise-free values of the best 1 % of
-    10,000 scrambled Sobol points, or of the best 100 points of a pool (all points of a smaller one).
-    The paper says uniform points; its code draws these. The released values are those of seed 0
-    (Berkenkamp) and 1 (Michalewicz). On a pool it is a constant. Elsewhere it depends on the points:
-    over the seeds 0 to 19 it lies between 0.0043 and 0.0044 on Berkenkamp, and between 0.012 and 0.114
-    on Michalewicz. There the best 100 points are spread thinly over five dimensions.
+    It is fitted with the released code's single start. The data are the noise-free values of the
+    best 1 % of 10,000 scrambled Sobol points, or of the best 100 points of a pool (all points of a
+    smaller one). The paper says uniform points; its code draws these. The released values are those
+    of seed 0 (Berkenkamp) and 1 (Michalewicz). On a pool it is a constant. Elsewhere it depends on
+    the points: over the seeds 0 to 19 it lies between 0.0043 and 0.0044 on Berkenkamp, and between
+    0.012 and 0.114 on Michalewicz. There the best 100 points are spread thinly over five
+    dimensions.
 
     Args:
         seed: of the points, torch's.

@@ -20,7 +20,7 @@ Metric = Literal["best", "cumulative"]
 """Which regret: of the best query so far, or summed over the rounds."""
 
 LEVEL = 0.05
-"""Of every test in this paper's outputs; one-sided."""
+"""Level of every one-sided test in this paper's outputs."""
 
 GROWTH_EXPONENT = 0.5
 """a of g(t) = max(t0, t^a) where an algorithm's entry in the config does not name it (section 5)."""
@@ -65,8 +65,8 @@ def final_regret_of(runs: Runs, problem: str, algorithm: str, metric: Metric) ->
 def final_losses(
     runs: Runs, problem: str, algorithms: Sequence[str], metric: Metric
 ) -> list[Array]:
-    """What is compared in tests, for each algorithm: minus the best value found, or minus the sum of
-    the values of rounds 1 … T, one number for each seed that all of the algorithms have.
+    """Losses that tests compare, for each algorithm one number per common seed: minus the best
+    value, or minus the sum of the values of rounds 1 … T.
 
     It differs from the regret by a constant, and unlike the regret it keeps the size of f, by which
     the tests tell differences from round-off.
@@ -194,7 +194,7 @@ def cpu_time(runs: Runs, problem: str, algorithm: str) -> CpuTime | None:
     n, mean = entry["runs"], entry["cpu_seconds"] / entry["runs"]
     standard_error = math.nan
     if n > 1 and "cpu_seconds_squared" in entry:
-        # Of numbers that are never closer than a clock's tick; round-off could make it negative.
+        # Round-off could make the variance negative.
         variance = max(entry["cpu_seconds_squared"] - n * mean**2, 0.0) / (n - 1)
         standard_error = math.sqrt(variance / n)
     return CpuTime(mean, standard_error, n, entry["queries"])

@@ -71,9 +71,9 @@ def comparable_or_better(
 ) -> list[Comparison]:
     """NeuralBO's final values are comparable to or better than each baseline's (section 7.1, Figure 1).
 
-    By the tests of Table 2: supported if its mean is shown to be larger by less than `MARGIN` pooled
-    standard deviations (non-inferiority, the same correction), contradicted if it is shown to be worse
-    and not supported.
+    By the tests of Table 2. Supported if its mean is shown to be larger by less than `MARGIN`
+    pooled standard deviations (non-inferiority, with the same correction). Contradicted if it is
+    shown to be worse and not supported.
 
     Args:
         baselines, pooled: as in `pattern_of_table_2`.
@@ -208,7 +208,7 @@ def sublinear_regret(
 
 
 FEWEST_ROUNDS = 100
-"""Of runs whose growth is judged."""
+"""Rounds that a run must have for its growth to be judged."""
 
 
 def exponents(totals: Array) -> Array:

@@ -32,8 +32,9 @@ from replibo.run import pairs, traces
 PAPER = "neuralbo"
 TYPE = "coco.Bbob"
 
-# A replayed value may differ from the trace's by this share of it (or, below 1, by this much): on
-# the machine of the runs it is equal to the last bit, on another one the mathematical library may not.
+# A replayed value may differ from the trace's by this share of it (or, below 1, by this much). On
+# the machine of the runs it is equal to the last bit. Another one may have another mathematical
+# library.
 TOLERANCE = 1e-9
 
 # cocopp asks three servers for lists of archived data as soon as it is imported. None is needed, and a

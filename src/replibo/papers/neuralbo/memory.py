@@ -1,11 +1,11 @@
 """NeuralBO, Figure 6: memory on the robot pushing task (Phan-Trong, Tran-The and Gupta 2023, 7.2.3).
 
-The paper shows what the GPU's allocator says. Here two numbers are kept with each query: what the
-surrogate's own tensors hold (`surrogate_bytes`, the same on every machine), and the most memory that the
-process (or PyTorch on the GPU) has held so far (`peak_mib`, measured). A MiB has 2^20 bytes.
+The paper shows what the GPU's allocator says. Here two numbers are kept with each query.
+`surrogate_bytes` is the size of the surrogate's tensors, the same on every machine. `peak_mib` is
+the most memory that the process, or PyTorch on the GPU, has held so far. A MiB has 2^20 bytes.
 
-An algorithm is shown on that problem entry of the task on which its runs are longest: the printed
-NeuralBO, of which 100 queries say all, may have an entry of its own with a shorter horizon.
+An algorithm is shown on the problem entry of the task on which its runs are longest. The printed
+NeuralBO may have an entry of its own with a shorter horizon, as its memory does not change.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TASK = "robot_pushing.RobotPushing"
 HELD, PEAK = "surrogate_bytes", "peak_mib"
 MIB = 2**20
 EVALUATIONS = 6000
-"""Of the paper's robot task."""
+"""Evaluations of the paper's robot task."""
 AT = (2000, EVALUATIONS)
 """Observations at which the table calculates."""
 
@@ -269,7 +269,8 @@ def memory_growth(
     growing: Sequence[str],
     flat: Sequence[str],
 ) -> list[Comparison]:
-    """Of some methods the memory held grows with the iterations, of others it does not.
+    """The memory of the ``growing`` methods grows with the iterations, that of the ``flat`` ones
+    does not.
 
     The bytes that the surrogate holds, at the last query against the first. Supported, for each of
     ``growing``: they are more than `FACTOR` times as many; for each of ``flat``: they are the same at

@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 ITERATIONS = 5000
 """The paper: "NeuralBO achieves the highest reward after 5K optimization steps"."""
 LEAST_SEEDS = 6
-"""For an interval of medians: of two methods that do not differ, a bootstrap over two seeds tells them
-apart in half of the cases, over three in a quarter, over four in a seventh; from six on in about one of
-twenty, as it should."""
+"""Seeds that an interval of medians needs. A bootstrap over two seeds tells two equal methods apart
+in half of the cases, over four in a seventh. From six on it does so in about one of twenty, as it
+should."""
 CONFIDENCE = 0.95
 RESAMPLES = 10_000
 VIEW = 8.5
@@ -213,7 +213,7 @@ def _compared(runs: Runs, problem: str, algorithm: str, baseline: str) -> Undeci
 
 
 SNAPSHOTS = 5
-"""Of each run, evenly spaced in time."""
+"""Snapshots of each run, evenly spaced in time."""
 
 
 def robot_strip(runs: Runs, entry: FigureEntry) -> Figure:

@@ -323,10 +323,10 @@ def detection_at(
     than each baseline.
 
     The level: supported if the rate's 95 % interval lies above ``rate`` - 0.05; contradicted if it
-    lies below that; open otherwise. Each baseline: the difference of the rates on the seeds that both
-    ran, with a paired jackknife; supported if its 95 % interval lies above 0 after Holm's correction over
-    the baselines, contradicted if below, open otherwise, or if the baseline was not run, or
-    too few of its seeds.
+    lies below that; open otherwise. Each baseline: the difference of the rates on the seeds that
+    both ran, with a paired jackknife. Supported if its 95 % interval lies above 0 after Holm's
+    correction over the baselines, contradicted if below. Open otherwise, or if too few seeds of the
+    baseline were run.
 
     Several problems are the same task with other classifiers. Then the classifiers are the sample: the
     level and each difference are means over the classifiers, with Student's intervals. A classifier

@@ -31,18 +31,19 @@ from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table
 
 LEVEL = 0.05
-"""Of the KS tests, and of the false discovery rate of the t-tests."""
+"""Level of the KS tests, and false discovery rate of the t-tests."""
 
 MARGIN = 1.0
-"""Of equivalence and of non-inferiority, in pooled standard deviations. With ten seeds an equivalence
-within less than 0.775 can never be shown: the standard error of the difference is √(2/10) = 0.447, and
-the quantile 1.734 at least. With five seeds none within 1 can be: .632 and 1.860."""
+"""Margin of equivalence and of non-inferiority, in pooled standard deviations. With ten seeds an
+equivalence within less than 0.775 can never be shown: the standard error of the difference is
+√(2/10) = 0.447, and the quantile 1.734 at least. With five seeds none within 1 can be: .632 and
+1.860."""
 
 VARIANTS = ("_uniform", "_standardised", "_biased", "_released")
-"""What the name of a variant of a method ends in; the paper's method stands beside it."""
+"""Endings of the names of variants; the name without the ending is the paper's method."""
 
 PRINTED_SEEDS = 10
-"""Of each method, behind the printed p-values: "averaged over 10 runs"."""
+"""Runs of each method behind the printed p-values: "averaged over 10 runs"."""
 
 
 KS_COLUMNS = (
@@ -215,7 +216,8 @@ class Cell:
 
     @property
     def smaller(self) -> bool | None:
-        """Of a printed T: whether the printed effect lies above the interval of ours; else None."""
+        """Whether the printed effect lies above the interval of ours; None if the paper prints no
+        T."""
         if not self.printed or self.printed_effect is None or math.isnan(self.effect_size):
             return None
         return self.interval[1] < self.printed_effect

@@ -204,9 +204,9 @@ def grid_search(
     """The grid search for ν (section 7): what each value reached, the choice, and what the grid cost.
     The same for another constant of another algorithm.
 
-    One value is chosen for all problems, the one with the smallest mean rank over them: the paper does
-    not say whether it chose one for each problem, and the values of different functions have no
-    common unit.
+    One value is chosen for all problems: the one with the smallest mean rank, as the values of
+    different functions have no common unit. The paper does not say whether it chose one for each
+    problem.
 
     Args:
         grid: the algorithms with each value, in the order of the values.

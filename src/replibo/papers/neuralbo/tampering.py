@@ -104,10 +104,10 @@ def rates_of(detected: Detected, reading: Reading) -> Interval:
     """Detection rates for N_S = 1 … 16 with their intervals, cut off at 0 and 1.
 
     The intervals are the jackknife's. A bootstrap would not do: a resample has runs twice, which as
-    samples are worth one, so that the percentile interval of `subset_rates` lies too low. On simulated
-    runs of equal quality, R = 10 and N_S = 8, it holds the true rate in 51 to 55 % of the cases, the
-    jackknife's in 93 to 94 %; where runs differ much in quality the jackknife's holds it in 71 to 75 %,
-    and of 20 runs in 81 to 88 %.
+    samples are worth one, so that the percentile interval of `subset_rates` lies too low. On
+    simulated runs of equal quality, R = 10 and N_S = 8, it holds the true rate in 51 to 55 % of the
+    cases, the jackknife's in 93 to 94 %. If runs differ much in quality, the jackknife's holds it
+    in 71 to 75 %, with 20 runs in 81 to 88 %.
 
     Args:
         detected: ``runs x queries x models``, the best query first.
@@ -157,8 +157,8 @@ def upscaled(runs: Runs, problem: str, x: Array) -> Array:
 def detected_by(
     runs: Runs, problem: str, algorithms: Sequence[str], reading: Reading
 ) -> dict[str, Detected]:
-    """Which of the tampered models the best queries of each run detect, ``seeds x queries x models``: as
-    many queries as the reading takes of a run, one or 16 (all, where a run keeps fewer)."""
+    """Whether the best queries of each run detect each tampered model, ``seeds x queries x
+    models``. The reading takes one query of a run, or 16 (all, if a run keeps fewer)."""
     queries = SAMPLES if reading == "queries" else 1
     x = {name: runs.best_queries(problem, name)[:, :queries] for name in algorithms}
     images = np.concatenate([best.reshape(-1, best.shape[2]) for best in x.values()])

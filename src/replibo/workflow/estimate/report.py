@@ -33,9 +33,10 @@ SNAKEMAKE_JOB_SECONDS = 0.1
 OUTPUT_SECONDS = {"figure": 2.1, "table": 1.0, "outputs": 18.0, "collect": 0.9, "verdicts": 1.2}
 OUTPUT_SECONDS["claim"] = OUTPUT_SECONDS["verdicts"]
 
-# Bytes on disk. A query in its run's own file and in runs.parquet: 22 MB for the 396,000 queries of two
-# papers at paper scale, the files' own parts taken off; a run's file with its metadata, and its log: from
-# the 111 of `quick`. A figure is a pdf and a png, and the other outputs are small.
+# Bytes on disk. Bytes of a query in its run's own file and in runs.parquet: 22 MB for the 396,000
+# queries of two papers at paper scale, without the files' own parts. Bytes of a run's file with its
+# metadata, and of its log: from the 111 of `quick`. A figure is a pdf and a png, and the other
+# outputs are small.
 QUERY_BYTES = 65
 RUN_FILE_BYTES = 15_000
 OUTPUT_BYTES = {
