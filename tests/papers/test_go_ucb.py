@@ -92,17 +92,20 @@ def test_regret_counts_phase_two_only():
 
 
 @pytest.mark.parametrize("kind", ["average", "instantaneous"])
-def test_the_figure_has_the_means_and_98_percent_bars(kind):
+def test_the_figure_has_the_means_and_98_percent_bands(kind):
     figure = paper.regret_panels(made_runs(F), FIGURE, regret=kind)
     (ax,) = figure.axes
     assert ax.get_title() == "F1"
-    for bars, name in zip(ax.containers, ALGORITHMS, strict=True):
-        line, _, (segments,) = bars
+    for line, band, name in zip(ax.lines, ax.collections, ALGORITHMS, strict=True):
         values = OPTIMUM - F["f1", name][:, INITIAL:]
         if kind == "average":
             values = np.cumsum(values, axis=1) / np.arange(1, 5)
         np.testing.assert_allclose(line.get_ydata(), values.mean(axis=0))
-        low, high = np.array([end[:, 1] for end in segments.get_segments()]).T
+        ends = [
+            [limit(band.get_paths()[0].vertices[band.get_paths()[0].vertices[:, 0] == t, 1])
+             for t in line.get_xdata()] for limit in (np.min, np.max)
+        ]  # fmt: skip
+        low, high = ends
         half = 2.3263478740408408 * scipy.stats.sem(values)
         np.testing.assert_allclose(high, values.mean(axis=0) + half)
         np.testing.assert_allclose(low, np.maximum(values.mean(axis=0) - half, 0), atol=1e-12)

@@ -395,7 +395,7 @@ def test_figure_3_shows_the_known_regret(tmp_path: Path) -> None:
     assert low == pytest.approx(0.5) and high == pytest.approx(
         best.collections[0].get_paths()[0].vertices[:, 1].max()
     )
-    assert best.get_ylim()[0] == 0
+    assert best.get_ylim()[0] < 0  # no curve lies under the axis
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["MLE"]
 

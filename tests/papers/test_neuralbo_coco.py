@@ -170,11 +170,11 @@ def test_the_curves_of_the_figure():
             best = np.minimum.accumulate(gaps[problem, name][:, : 20 * dim], axis=1)
             ecdf = [np.mean(best[:, n, None] <= TARGETS) for n in range(20 * dim)]
             np.testing.assert_allclose(curve.get_ydata(), ecdf, rtol=1e-12)
-            x = np.log10(np.arange(1, 20 * dim + 1) / dim)
+            x = np.arange(1, 20 * dim + 1) / dim
             np.testing.assert_allclose(curve.get_xdata(), x)
             assert curve.get_color() == COLORS[ALGORITHMS[name]]
         assert len(ax.collections) == 3
-        assert initial.get_xdata()[0] == pytest.approx(np.log10(3 / dim))
+        assert initial.get_xdata()[0] == pytest.approx(3 / dim)
     caption = plotting.caption_of(figure).replace("\n", " ")
     for words in (
         "The caption. Share of",

@@ -92,7 +92,7 @@ SHOWN = ["GP_UCB", "NEURAL_BO", "NEURAL_BO_PRINTED", "NEURAL_GREEDY"]
 
 def measured(ax):
     """The lines of what was run."""
-    return [line for line in ax.get_lines() if line.get_label() != "_calculated"]
+    return [line for line in ax.get_lines() if line.get_label().strip("_") != "calculated"]
 
 
 def test_the_lines_of_the_figure(tmp_path):
@@ -126,7 +126,7 @@ def test_the_lines_of_the_figure(tmp_path):
     for words in (
         "The caption. Held: all tensors",
         "interpreter, PyTorch and the problem included",
-        "bands: from the smallest to the largest",
+        "shaded: from the smallest to the largest",
         "2 seeds. Smaller than",
         "T = 300 of 6000",
     ):
@@ -141,7 +141,7 @@ def test_one_seed_one_query_and_no_measured_peak(tmp_path):
     )
     figure = paper.figure_6(runs, FIGURE)
     (line,) = figure.axes[0].get_lines()
-    assert line.get_marker() == "o" and line.get_xdata().tolist() == [1]
+    assert line.get_marker() == "^" and line.get_xdata().tolist() == [1]
     assert not figure.axes[1].get_lines()
     plotting.save(figure, [tmp_path / "figure_6.png"])
     plt.close(figure)

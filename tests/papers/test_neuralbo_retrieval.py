@@ -160,7 +160,7 @@ def test_a_single_seed_has_no_band():
     (ax,) = figure.axes
     assert len(ax.get_lines()) == 2 and len(ax.collections) == 1
     caption = plotting.caption_of(figure).replace("\n", " ")
-    assert "one standard deviation (none of a single seed)" in caption
+    assert "shaded: ± one standard deviation" in caption
     assert "categories on the levels" not in caption  # nothing is recorded of the pool
     assert not np.isnan(ax.get_lines()[0].get_ydata()).any()
     plt.close(figure)

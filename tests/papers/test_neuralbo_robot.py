@@ -180,7 +180,7 @@ def test_a_single_seed_and_several_problems():
     figure = paper.figure_5(made_runs(rewards), FIGURE)
     assert [ax.get_title() for ax in figure.axes] == ["Robot", "Robot, no noise"]
     assert [len(ax.collections) for ax in figure.axes] == [0, 1]
-    assert "the quartiles (none of a single seed)" in caption_of(figure)
+    assert "shaded: the quartiles" in caption_of(figure)
     plt.close(figure)
 
 

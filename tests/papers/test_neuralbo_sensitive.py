@@ -238,7 +238,10 @@ def test_a_panel_says_which_curves_of_the_legend_were_not_run(make):
     figure = make(made_runs(sizes), FIGURE)
     said = {ax.get_title(): [text.get_text() for text in ax.texts] for ax in figure.axes}
     label = ENTRY.algorithms["gp_ucb"].label
-    assert said == {"Log-probabilities": [], "Probabilities": [f"not run: {label}"]}
+    assert said == {
+        "Log-probabilities": ["4 of 12 seeds"],
+        "Probabilities": [f"4 of 12 seeds\nnot run: {label}"],
+    }
     plt.close(figure)
 
 
@@ -254,14 +257,13 @@ def test_the_progress_starts_at_the_last_initial_point():
 def test_the_images_are_the_upscaled_samples():
     runs = made_runs(everything(range(10)))
     figure = paper.sensitive_images(runs, FIGURE)
-    assert len(figure.axes) == 6 * 8
-    second = figure.axes[9]  # gp_ucb, the second run
+    assert len(figure.axes) == 6 * paper.IMAGES
+    second = figure.axes[paper.IMAGES + 1]  # gp_ucb, the second run
     x = sample("sensitive", "gp_ucb", 1)
     np.testing.assert_allclose(second.get_images()[0].get_array().ravel(), x)
     share = detections(CLASSIFIER, SD, x[None]).mean()
-    assert second.get_title() == (
-        f"reads {CLASSIFIER.labels(x[None])[0]}\nnorm 11\nfinds {100 * share:.0f} %"
-    )
+    (below,) = second.texts
+    assert below.get_text() == f"{CLASSIFIER.labels(x[None])[0]}: {100 * share:.0f} %"
     plt.close(figure)
 
 

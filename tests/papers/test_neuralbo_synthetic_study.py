@@ -340,12 +340,28 @@ def test_figure_1_shows_mean_and_deviation(tmp_path: Path) -> None:
     assert [text.get_text() for text in legend.get_texts()] == ["GP-TS"]
 
 
+def test_figure_1_as_simple_regret_is_logarithmic_and_leaves_out_unknown_optima() -> None:
+    runs = made_runs(
+        {p: {"gp_ts": ending_in(np.array([1.0, 3.0]))} for p in ("levy_10", "levy_20")}
+    )
+    for problem, optimum in (("levy_10", 1.0), ("levy_20", None)):
+        runs.metadata["problems"][problem]["optimal_value"] = optimum
+    figure = synthetic.figure_1(runs, output(), simple_regret=True)
+    (ax,) = figure.axes
+    assert ax.get_title() == "Levy, 10-D" and ax.get_yscale() == "log"
+    assert ax.lines[0].get_ydata()[-1] == pytest.approx(2.0 + 1.0)  # f is minus the value
+    plt.close(figure)
+
+
 def test_figure_1_says_in_a_panel_which_of_its_methods_was_not_run_there() -> None:
     first = ending_in(np.array([1.0, 3.0]))
     values = {"levy_10": {"gp_ts": first, "dngo": first}, "levy_20": {"gp_ts": first}}
     figure = synthetic.figure_1(made_runs(values), output())
     said = {ax.get_title(): [text.get_text() for text in ax.texts] for ax in figure.axes}
-    assert said == {"Levy, 10-D": [], "Levy, 20-D": ["not run: DNGO"]}
+    assert said == {
+        "Levy, 10-D": ["2 of 10 seeds"],
+        "Levy, 20-D": ["2 of 10 seeds\nnot run: DNGO"],
+    }
     assert misfits(figure) == []
     plt.close(figure)
 
@@ -370,7 +386,8 @@ def test_figure_1_is_drawn_for_any_subset(
     for ax in figure.axes:
         place = ax.get_subplotspec()
         assert place is not None and place.get_gridspec().get_geometry() == shape
-        assert len(ax.lines) == len(SEVEN)
+        # each curve, and its place among the intervals at the margin
+        assert len(ax.lines) == 2 * len(SEVEN) and len(ax.collections) == 1 + len(SEVEN)
 
 
 def test_figure_1_puts_functions_and_dimensions_in_order() -> None:
@@ -391,7 +408,6 @@ def test_figure_1_of_a_single_seed_has_no_band(tmp_path: Path) -> None:
         figure = drawn(synthetic.figure_1(partial_runs(), output()), tmp_path)
     (ax,) = figure.axes
     assert len(ax.lines) == 2 and not ax.collections
-    assert "none of a single seed" in caption_of(figure)
     assert "the best of the 3 initial points" in caption_of(figure)  # at D = 10
     at_2 = made_runs({"levy_10": {"gp_ts": ending_in(np.array([1.0, 3.0]))}}, dim=2)
     assert "the D + 1 initial points" in caption_of(synthetic.figure_1(at_2, output()))

@@ -22,20 +22,18 @@ F = np.array([[0.0, 0.5, 0.2], [0.4, 0.1, 0.7]])
         (None, [[0.0, 0.5, 0.5], [0.4, 0.4, 0.7]], "linear"),
     ],
 )
-def test_means_with_intervals_at_the_end(
-    optimum: float | None, values: list[list[float]], scale: str
-) -> None:
-    shown = [curves.Curve(LOOK, T, F, band=False), curves.Curve(LOOK, T, F, bold=True)]
+def test_means_with_intervals(optimum: float | None, values: list[list[float]], scale: str) -> None:
+    shown = [curves.Curve(LOOK, T, F), curves.Curve(LOOK, T, F, bold=True)]
     figure = curves.best_so_far({"f": shown}, {"f": optimum}, "Two curves.")
     (ax,) = figure.axes
     thin, thick = ax.lines
     np.testing.assert_allclose(thin.get_ydata(), np.mean(values, axis=0), atol=1e-12)
     assert thick.get_linewidth() > thin.get_linewidth()
     assert ax.get_yscale() == scale
-    bar, band = ax.collections
-    low, high = bar.get_segments()[0][:, 1]
+    band, _ = ax.collections
+    heights = band.get_paths()[0].vertices
+    low, high = (limit(heights[heights[:, 0] == T[-1], 1]) for limit in (np.min, np.max))
     end = np.array(values)[:, -1]
     half = student.ppf(0.975, 1) * end.std(ddof=1) / np.sqrt(2)
     floor = -np.inf if optimum is None else 0.0
     assert (low, high) == pytest.approx((max(end.mean() - half, floor), end.mean() + half))
-    assert band.get_paths()

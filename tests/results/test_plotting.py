@@ -74,12 +74,24 @@ def test_the_colour_blind_tell_any_two_colours_apart(matrix: Any) -> None:
         assert np.linalg.norm(lab(matrix @ linear(a)) - lab(matrix @ linear(b))) > 8
 
 
-def test_in_a_figure_any_two_methods_look_different() -> None:
-    for paper, entry in load.load(ROOT / "config").entries.items():
-        for name, figure in entry.figures.items():
-            looks = [entry.algorithms[a] for a in figure.algorithms or ()]
-            seen = [(a.color, a.line, a.marker) for a in looks]
-            assert len(set(seen)) == len(seen), (paper, name)
+@pytest.mark.parametrize("matrix", [np.eye(3), *BLIND.values()], ids=["none", *BLIND])
+def test_no_two_methods_of_a_figure_are_told_apart_by_colour_alone(matrix: Any) -> None:
+    """They differ in line or marker, or their colours are 20 apart."""
+    for paper, config in load.load(ROOT / "config").entries.items():
+        for name, figure in config.figures.items():
+            looks = [plotting.line_style(config.algorithms[a]) for a in figure.algorithms or ()]
+            for a, b in itertools.combinations(looks, 2):
+                distance = np.linalg.norm(
+                    lab(matrix @ linear(a["color"])) - lab(matrix @ linear(b["color"]))
+                )
+                shape = [(look["linestyle"], look["marker"]) for look in (a, b)]
+                assert shape[0] != shape[1] or distance >= 20, (paper, name, a, b)
+
+
+def test_every_colour_has_a_marker_of_its_own() -> None:
+    """So that this is true of the algorithms that somebody adds, too."""
+    assert plotting.MARKER_OF_COLOR.keys() == COLORS.keys()
+    assert len(set(plotting.MARKER_OF_COLOR.values())) == len(COLORS)
 
 
 def test_within_a_paper_one_colour_has_one_meaning() -> None:
@@ -137,15 +149,78 @@ def test_what_does_not_fit_is_found() -> None:
     assert "'the legend' is cut" in misfits(figure)
 
 
-def test_bands_are_those_of_the_first_four_curves() -> None:
-    few = {"a": ["x", "y"], "b": ["y", "z"]}
-    assert plotting.shaded(few) == ["x", "y", "z"] and plotting.bands_of(few) == ""
-    many = {"a": list("uvw"), "b": list("vxyz")}
-    assert plotting.shaded(many) == list("uvwx") and "first four" in plotting.bands_of(many)
+def curves(looks: list[AlgorithmEntry]) -> list[plotting.Curve]:
+    t = np.arange(20.0)
+    return [plotting.Curve(look, t, t + i, t + i - 1, t + i + 2) for i, look in enumerate(looks)]
+
+
+LOOKS = [entry("own"), entry("a", color="orange"), entry("b", color="grey")]
+
+
+def test_few_curves_have_bands_and_the_papers_method_lies_in_front() -> None:
+    assert plotting.has_bands({"f": list("wxyz")}) and not plotting.has_bands({"f": list("vwxyz")})
+    assert plotting.intervals_said({"f": ["x"]}, "± 1 sd") == "shaded: ± 1 sd"
+    _, axes = plotting.panels(1, 1)
+    plotting.draw(axes[0, 0], curves(LOOKS), bands=True)
+    lines, bands = axes[0, 0].lines, axes[0, 0].collections
+    assert [line.get_label() for line in lines] == ["own", "a", "b"]
+    assert lines[0].get_zorder() > lines[1].get_zorder() > lines[2].get_zorder()
+    for band, curve in zip(bands, curves(LOOKS), strict=True):
+        heights = band.get_paths()[0].vertices[:, 1]
+        assert {heights.min(), heights.max()} == {curve.low[0], curve.high[-1]}
+
+
+@pytest.mark.parametrize("scale", ["linear", "log"])
+def test_of_many_curves_the_intervals_lie_side_by_side_beyond_the_last_round(scale: Any) -> None:
+    figure, axes = plotting.panels(1, 1)
+    ax = axes[0, 0]
+    ax.set_xscale(scale)
+    drawn = [
+        plotting.Curve(
+            curve.look, curve.t + 1, *(v + 1 for v in (curve.middle, curve.low)), curve.high
+        )
+        for curve in curves(LOOKS)
+    ]
+    plotting.draw(ax, drawn, bands=False)
+    plotting.end_axis_at(ax, 20.0)
+    bars = [own for own in ax.collections if hasattr(own, "get_segments")]
+    assert len(ax.collections) == len(bars) + 1  # the band of the paper's method
+    places = [bar.get_segments()[0][0, 0] for bar in bars]
+    assert places == sorted(set(places)) and places[0] > 20
+    for bar, curve in zip(bars, drawn, strict=True):
+        assert bar.get_segments()[0][:, 1].tolist() == [curve.low[-1], curve.high[-1]]
+    assert all(tick <= 20 for tick in ax.get_xticks())
+    plotting.finish(figure, "")
+    assert misfits(figure) == []
+
+
+def test_a_panel_says_what_its_runs_lack_and_an_empty_one_has_no_axes() -> None:
+    figure, axes = plotting.panels(1, 2)
+    axes[0, 0].plot([0, 1])
+    axes[0, 0].set_title("f")
+    plotting.say_in_panel(axes[0, 0], ["5 of 10 seeds", ""])
+    plotting.say_not_run(axes[0, 1])
+    plotting.finish(figure, "")
+    assert [text.get_text() for text in axes[0, 0].texts] == ["5 of 10 seeds"]
+    assert not axes[0, 1].axison and axes[0, 1].texts[0].get_text() == "not run"
+    assert misfits(figure) == []
+
+
+def test_no_curve_lies_under_the_axis() -> None:
+    for scale in (plotting.from_zero, plotting.logarithmic_from_zero, plotting.logarithmic):
+        _, axes = plotting.panels(1, 1)
+        axes[0, 0].plot([0, 1, 2], [1.0, 0.0, 0.0])
+        scale(axes[0, 0])
+        assert axes[0, 0].get_ylim()[0] < 0, scale
+        assert (
+            min(axes[0, 0].get_yticks()[axes[0, 0].get_yticks() >= axes[0, 0].get_ylim()[0]]) >= 0
+        )
 
 
 def test_a_band_ends_at_what_is_possible() -> None:
-    low, high = plotting.plus_minus(np.array([0.1, 0.5, 0.9]), np.array([0.3, 0.1, 0.3]), 0.0, 1.0)
+    middle = np.array([0.1, 0.5, 0.9])
+    same, low, high = plotting.plus_minus(middle, np.array([0.3, 0.1, 0.3]), 0.0, 1.0)
+    assert same is middle
     np.testing.assert_allclose(low, [0.0, 0.4, 0.6])
     np.testing.assert_allclose(high, [0.4, 0.6, 1.0])
 

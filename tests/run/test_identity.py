@@ -180,7 +180,7 @@ def test_an_edit_reruns_what_computes_with_it_and_nothing_else(
 @pytest.mark.parametrize(
     ("edit", "drawn"),
     [
-        (("papers/lb_gp_ucb/figures.py", 'ax.set_xlabel("round $t$")\n            ax.set_ylabel(REGRET', 'ax.set_xlabel("$t$")\n            ax.set_ylabel(REGRET'), {"lb_gp_ucb.figures.figure_3"}),
+        (("papers/lb_gp_ucb/figures.py", '("round $t$", REGRET', '("$t$", REGRET'), {"lb_gp_ucb.figures.figure_3"}),
         (("papers/lb_gp_ucb/figures.py", "{counts[0]} to {counts[-1]}", "{counts[0]}-{counts[-1]}"), {f"lb_gp_ucb.figures.figure_{i}" for i in (2, 3)}),
         (("papers/lb_gp_ucb/__init__.py", "its figures, tables", "its tables, figures"), set()),
     ],

@@ -154,7 +154,8 @@ class AlgorithmEntry(Model):
     line: Literal["solid", "dashed", "dotted", "dashdot"] = "solid"
     """Line style in every figure."""
     marker: Literal["circle", "square", "triangle", "diamond", "cross"] | None = None
-    """Marker in every figure: colour says the method, line and marker say which variant."""
+    """Marker in every figure; None: that of the colour. Colour says the method, line and marker say which
+    variant."""
     parameters: dict[str, Any] = {}
     """Keyword arguments of the class."""
     seeds_per_job: Size | None = None

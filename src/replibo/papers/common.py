@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
+from replibo.results import plotting
 from replibo.results.comparisons import MissingRunsError, Outcome, Undecided
 from replibo.results.effects import Sample, of_interval
 from replibo.results.intervals import Interval
 from replibo.results.runs import Runs
+from replibo.results.statistics import standard_deviation
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Bounds = tuple[Array, Array, Array]
 
 
 def label_of(runs: Runs, algorithm: str) -> str:
@@ -63,11 +70,6 @@ def runs_of_type(
     return found
 
 
-def any_single_seed(runs: Runs, problems: dict[str, list[str]]) -> bool:
-    """Whether something shown has one seed only, and so no spread."""
-    return any(len(runs.seeds(p, name)) == 1 for p, names in problems.items() for name in names)
-
-
 def cpu_seconds(runs: Runs, problem: str, algorithm: str) -> float:
     """CPU seconds of all runs of a problem and algorithm, imports not counted; NaN where nothing was
     recorded."""
@@ -99,6 +101,68 @@ def cpu_seconds_by_query(runs: Runs, problem: str, algorithm: str) -> tuple[Arra
 def _timings(runs: Runs, problem: str, algorithm: str) -> dict[str, Any]:
     found: dict[str, Any] = runs.metadata.get("timings", {}).get(f"{problem}/{algorithm}", {})
     return found
+
+
+# Curves
+
+
+Summary = tuple[Array, Array, Array, Array]
+"""Rounds, curve, and the two ends of its interval (NaN if there is none), ``n`` each."""
+
+
+def mean_and_deviation(values: Array, low: float = -np.inf, high: float = np.inf) -> Bounds:
+    """The mean over the seeds ± one standard deviation, cut off at what is possible.
+
+    Args:
+        values: ``seeds x n``.
+    """
+    deviation = standard_deviation(values)
+    return plotting.plus_minus(values.mean(axis=0), deviation, low, high)
+
+
+def mean_and_interval(interval: Interval) -> Bounds:
+    """The mean, and the ends of its interval."""
+    return interval.mean, interval.low, interval.high
+
+
+def draw_problem(
+    ax: Axes,
+    runs: Runs,
+    problem: str,
+    shown: Mapping[str, Sequence[str]],
+    summary: Callable[[Runs, str, str], Summary],
+    *,
+    labels: tuple[str, str],
+    step: bool = False,
+    title: str = "",
+) -> None:
+    """Draw the curves of one problem, and say in what its runs are smaller than configured.
+
+    Args:
+        shown: for each problem of the figure its algorithms.
+        summary: the curve of a problem and algorithm.
+        labels: of the x and the y axis.
+        step: as of `plotting.draw`.
+        title: in place of the problem's label.
+    """
+    curves = [
+        plotting.Curve(runs.entry.algorithms[name], *summary(runs, problem, name))
+        for name in shown[problem]
+    ]
+    plotting.draw(ax, curves, bands=plotting.has_bands(shown), step=step)
+    ax.set_title(title or problem_label(runs, problem))
+    ax.set_xlabel(labels[0])
+    ax.set_ylabel(labels[1])
+    if ax.get_xscale() == "linear":
+        ax.locator_params(axis="x", integer=True)
+    else:
+        plotting.plain_numbers(ax, "x")
+    if not plotting.has_bands(shown):
+        plotting.end_axis_at(ax, max(curve.t[-1] for curve in curves))
+    notes = [", ".join(runs.reductions([problem], shown[problem]))]
+    if lacking := runs.lacking(problem, plotting.in_legend(shown)):
+        notes.append(f"not run: {', '.join(lacking)}")
+    plotting.say_in_panel(ax, notes)
 
 
 # Outcomes of comparisons

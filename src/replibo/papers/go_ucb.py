@@ -12,7 +12,15 @@ import numpy as np
 from replibo.algorithms.go_ucb import FAMILIES
 from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError, allowed
-from replibo.papers.common import label_of, outcome, problem_label, require, tested
+from replibo.papers.common import (
+    Summary,
+    draw_problem,
+    label_of,
+    outcome,
+    problem_label,
+    require,
+    tested,
+)
 from replibo.problems.base import Array
 from replibo.results import intervals, plotting, regret, statistics
 from replibo.results.comparisons import (
@@ -83,51 +91,26 @@ def regret_panels(
         linear: a linear axis, where no method comes near zero.
     """
     problems = runs.problems(entry.problems)
-    columns = min(2, len(problems))
-    rows = -(-len(problems) // columns)
-    figure, axes = plotting.panels(rows, columns)
     shown = {problem: runs.algorithms(problem, entry.algorithms) for problem in problems}
-    with_bars = plotting.shaded(shown)
-    for ax, (problem, algorithms) in zip(axes.flat, shown.items(), strict=False):
-        for i, algorithm in enumerate(algorithms):
-            t, values = phase_two_regret(runs, problem, algorithm, regret)
-            interval = intervals.wald_interval(values, CONFIDENCE)
-            style = plotting.line_style(runs.entry.algorithms[algorithm])
-            bars = shift = None
-            if algorithm in with_bars:
-                bars = [np.fmin(interval.half_width, interval.mean), interval.half_width]
-                # The bars of the methods stand side by side, not on top of each other.
-                shift = 0.4 * (i / max(1, len(with_bars) - 1) - 0.5)
-            # Above the axis, on which a method without regret lies; all of one kind, so that the legend
-            # keeps their order.
-            ax.errorbar(
-                t + (shift or 0),
-                interval.mean,
-                yerr=bars,
-                capsize=1.5,
-                elinewidth=0.8,
-                clip_on=False,
-                zorder=3,
-                **style,
-            )
-        ax.set_title(runs.entry.problems[problem].label)
-        ax.set_xlabel("round $t$")
-        ax.set_ylabel(REGRETS[regret][1])
+
+    def summary(runs: Runs, problem: str, name: str) -> Summary:
+        t, values = phase_two_regret(runs, problem, name, regret)
+        interval = intervals.wald_interval(values, CONFIDENCE)
+        return t, *plotting.plus_minus(interval.mean, interval.half_width, 0.0)
+
+    figure, axes = plotting.grid(len(problems), 2)
+    for ax, problem in zip(axes, problems, strict=True):
+        labels = ("round $t$", REGRETS[regret][1])
+        draw_problem(ax, runs, problem, shown, summary, labels=labels)
         if linear:
-            ax.set_ylim(bottom=0)
+            plotting.from_zero(ax)
         else:
             plotting.logarithmic_from_zero(ax)
-        ax.xaxis.get_major_locator().set_params(integer=True)
-    scale = (
-        ""
-        if linear
-        else f" The axis is linear below {plotting.LINEAR_BELOW:g}, logarithmic above; bars are cut off "
-        "at 0, and a curve on the axis has no regret at all."
-    )
+    scale = f" The axis is linear below {plotting.LINEAR_BELOW:g}, logarithmic above."
     caption = (
-        f"{entry.caption} Mean over the seeds of noise-free regret; error bars: 98 % Wald "
-        f"intervals, side by side{plotting.bands_of(shown)}.{scale} "
-        f"{runs.note(problems, entry.algorithms)}"
+        f"{entry.caption} Mean over the seeds of noise-free regret, "
+        f"{plotting.intervals_said(shown, '98 % Wald intervals, cut off at 0')}."
+        f"{'' if linear else scale} {runs.note(problems, entry.algorithms)}"
     )
     return plotting.finish(figure, caption)
 

@@ -8,7 +8,8 @@ import io
 import math
 import textwrap
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -34,11 +35,15 @@ CHARACTERS = 12
 LONGEST, LINES = 70, 3
 """The most characters in a line of a legend's label, and the most lines of any label."""
 BANDS = 4
-"""The most curves of a panel that have bands; more of them blend to mud."""
+"""The most curves of a panel whose intervals are bands; of more they are bars at the right margin."""
+BETWEEN = 0.025
+"""The distance between two bars at the margin, as a share of the panel's rounds."""
 
 STYLE: dict[str, Any] = {
+    # one size of text in all figures
     "font.size": 8,
     "axes.titlesize": 8,
+    "legend.title_fontsize": 8,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
@@ -46,14 +51,28 @@ STYLE: dict[str, Any] = {
     "lines.linewidth": 1.2,
     "lines.markersize": 3.5,
     "legend.frameon": False,
-    "legend.fontsize": 7.5,
+    "legend.fontsize": 8,
     "savefig.dpi": 300,
     # text stays text in the PDF, and the file does not change from day to day
     "pdf.fonttype": 42,
     "svg.hashsalt": "replibo",
 }
 
-MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "cross": "x"}
+MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "cross": "X"}
+MARKER_OF_COLOR = {
+    "blue": "o",
+    "orange": "s",
+    "vermillion": "^",
+    "purple": "D",
+    "green": "v",
+    "black": "X",
+    "brown": "P",
+    "sky_blue": "<",
+    "grey": "",
+}
+"""The marker of an algorithm whose entry names none, so that no two colours differ by hue alone."""
+OWN_COLOR = "blue"
+"""The colour of the method that a paper proposes. It is drawn over all others."""
 
 
 def empty(size: tuple[float, float], **options: Any) -> Figure:
@@ -83,16 +102,34 @@ def panels(rows: int, columns: int, height: float = PANEL[1]) -> tuple[Figure, n
     return figure, axes
 
 
+def grid(number: int, columns: int, height: float = PANEL[1]) -> tuple[Figure, list[Axes]]:
+    """A figure of so many panels, row by row, at most ``columns`` in a row."""
+    columns = min(columns, number)
+    figure, axes = panels(-(-number // columns), columns, height)
+    for ax in axes.flat[number:]:
+        ax.remove()
+    return figure, list(axes.flat[:number])
+
+
 def line_style(entry: AlgorithmEntry) -> dict[str, Any]:
-    """Colour, dashes, marker and label of one algorithm."""
-    style: dict[str, Any] = {
+    """Colour, dashes, marker, label and place in front of one algorithm."""
+    marker = MARKERS[entry.marker] if entry.marker else MARKER_OF_COLOR[entry.color]
+    return {
         "color": COLORS[entry.color],
         "linestyle": entry.line,
+        "marker": marker,
+        "markeredgecolor": "white",
+        "markeredgewidth": 0.3,
         "label": entry.label,
+        "zorder": 2.0
+        + (entry.color != "grey")
+        + (entry.color == OWN_COLOR) * (2 - _variant(entry)),
     }
-    if entry.marker is not None:
-        style |= {"marker": MARKERS[entry.marker], "markevery": 0.15}
-    return style
+
+
+def _variant(entry: AlgorithmEntry) -> bool:
+    """Whether line or marker say that this is a variant of its colour's method."""
+    return entry.line != "solid" or entry.marker is not None
 
 
 def in_legend(shown: Mapping[str, Sequence[str]]) -> list[str]:
@@ -104,53 +141,118 @@ def in_legend(shown: Mapping[str, Sequence[str]]) -> list[str]:
     return list(dict.fromkeys(name for names in shown.values() for name in names))
 
 
-def shaded(shown: Mapping[str, Sequence[str]]) -> list[str]:
-    """The algorithms whose curves have bands: the first four.
+@dataclass(frozen=True)
+class Curve:
+    """One algorithm in one panel.
+
+    Attributes:
+        look: label, colour, line and marker.
+        t: rounds, shape ``n``.
+        middle, low, high: the curve and the ends of its interval, ``n``; NaN if there is none.
+        bold: whether the line is thick and lies in front.
+    """
+
+    look: AlgorithmEntry
+    t: np.ndarray
+    middle: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    bold: bool = False
+
+
+def draw(ax: Axes, curves: Sequence[Curve], *, bands: bool, step: bool = False) -> None:
+    """Draw curves with their intervals.
 
     Args:
-        shown: for each problem its algorithms, in the order of the legend.
+        bands: draw each interval as a band. Otherwise draw it as a bar at the right margin, in the order
+            of the legend, and as a band for the paper's method alone.
+        step: draw steps, each value kept until the next round.
     """
-    return in_legend(shown)[:BANDS]
+    where: Any = "post" if step else None
+    exponential = ax.get_xscale() == "log"
+    for i, curve in enumerate(curves):
+        style = line_style(curve.look)
+        # Shifted, so that the markers of curves that coincide do not hide each other.
+        every = ((i + 0.5) / len(curves) * 0.2, 0.2) if len(curve.t) > 12 else None
+        if curve.bold:
+            style |= {"linewidth": 2.2, "zorder": 5.0}
+        drawstyle = "steps-post" if step else "default"
+        ax.plot(curve.t, curve.middle, drawstyle=drawstyle, markevery=every, **style)
+        if np.all(np.isnan(curve.low)):
+            continue
+        own = curve.look.color == OWN_COLOR and not _variant(curve.look)
+        if bands or own or curve.bold:
+            color = style["color"]
+            face, edge = (color, 0.15), (color, 0.5)
+            look: Any = {"facecolor": face, "edgecolor": edge, "lw": 0.4, "zorder": 1.5}
+            ax.fill_between(curve.t, curve.low, curve.high, step=where, **look)
+        if not bands:
+            away = BETWEEN * (i + 1)
+            first, last = curve.t[0], curve.t[-1]
+            place = last * (last / first) ** away if exponential else last + away * (last - first)
+            known = np.flatnonzero(np.isfinite(curve.low))[-1]
+            ends: tuple[float, float] = curve.low[known], curve.high[known]
+            ax.vlines(place, *ends, color=style["color"], lw=1.2, zorder=style["zorder"])
+            bar = {**style, "label": "_interval", "linestyle": "none", "markersize": 3}
+            ax.plot([place], [curve.middle[known]], **bar)
 
 
-def bands_of(shown: Mapping[str, Sequence[str]]) -> str:
-    """Says in a caption which curves have bands; empty where all have."""
-    several = len(in_legend(shown)) > BANDS
-    return " (of the first four of the legend alone)" if several else ""
+def end_axis_at(ax: Axes, last: float) -> None:
+    """End the x axis at ``last``, so that the bars at the right margin are no later rounds."""
+    ax.spines["bottom"].set_bounds(ax.get_xlim()[0], last)
+    low = ax.get_xlim()[0]
+    ax.set_xticks([tick for tick in ax.get_xticks() if low <= tick <= 1.0001 * last])
+    ax.set_xticks([], minor=True)
 
 
-def curve(
-    ax: Axes,
-    t: np.ndarray,
-    middle: np.ndarray,
-    entry: AlgorithmEntry,
-    ends: tuple[np.ndarray, np.ndarray] | None = None,
-    *,
-    step: bool = False,
-) -> None:
-    """A curve, and the band between ``ends`` where they are given and known."""
-    drawstyle = "steps-post" if step else "default"
-    ax.plot(t, middle, drawstyle=drawstyle, **line_style(entry))
-    if ends is not None and not np.all(np.isnan(ends[0])):
-        where: Any = "post" if step else None
-        ax.fill_between(t, *ends, step=where, color=COLORS[entry.color], alpha=0.18, lw=0)
+def has_bands(shown: Mapping[str, Sequence[str]]) -> bool:
+    """Whether no panel of a figure has more than `BANDS` curves.
+
+    Args:
+        shown: for each problem its algorithms.
+    """
+    return max(map(len, shown.values())) <= BANDS
+
+
+def intervals_said(shown: Mapping[str, Sequence[str]], what: str) -> str:
+    """How a figure shows its intervals, for its caption.
+
+    Args:
+        shown: for each problem its algorithms.
+        what: the kind of interval.
+    """
+    if has_bands(shown):
+        return f"shaded: {what}"
+    return f"bars at the right margin, in the legend's order, and the band of a solid blue line: {what}"
 
 
 def plus_minus(
     middle: np.ndarray, half: np.ndarray, low: float = -np.inf, high: float = np.inf
-) -> tuple[np.ndarray, np.ndarray]:
-    """The ends of ``middle ± half``, cut off at what is possible."""
-    return np.maximum(middle - half, low), np.minimum(middle + half, high)
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """``middle``, and the ends of ``middle ± half``, cut off at what is possible."""
+    return middle, np.maximum(middle - half, low), np.minimum(middle + half, high)
 
 
-def say_not_run(ax: Axes, labels: Collection[str]) -> None:
-    """Say below a panel's title, which must be set before, which curves of the legend it lacks."""
-    if labels:
-        lines = textwrap.wrap(f"not run: {', '.join(labels)}", 40)
-        look: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": 6, "color": "0.35"}
+def say_in_panel(ax: Axes, notes: Iterable[str]) -> None:
+    """Say below a panel's title, which must be set before, in what its runs differ from the others."""
+    lines = [line for note in notes for line in textwrap.wrap(note, 36)]
+    if lines:
         above: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
+        look: dict[str, Any] = {"ha": "center", "va": "bottom", "color": "0.35"}
         ax.annotate("\n".join(lines), (0.5, 1), (0, 4), **above, **look)
-        ax.set_title(ax.get_title(), pad=6 + 7.5 * len(lines))
+        ax.set_title(ax.get_title(), pad=6 + 9.8 * len(lines))
+
+
+def say_not_run(ax: Axes) -> None:
+    """Say that a panel has no runs, in place of axes that nothing was measured on."""
+    ax.set_axis_off()
+    ax.text(0.5, 0.5, "not run", ha="center", va="center", transform=ax.transAxes)
+
+
+def from_zero(ax: Axes) -> None:
+    """A y axis from 0 on, with a margin below it, so that no curve lies under the axis."""
+    top = ax.get_ylim()[1]
+    ax.set_ylim(-0.03 * top, top)
 
 
 def plain_numbers(ax: Axes, which: Literal["x", "y"] = "y") -> None:
@@ -169,10 +271,24 @@ LINEAR_BELOW = 1e-3
 
 
 def logarithmic_from_zero(ax: Axes) -> None:
-    """A y axis from 0 on that is linear below `LINEAR_BELOW`, logarithmic above."""
+    """A y axis that is linear below `LINEAR_BELOW`, logarithmic above, with a margin below 0."""
     ax.set_yscale("symlog", linthresh=LINEAR_BELOW, linscale=0.4)
     ax.yaxis.set_major_formatter("{x:g}")
-    ax.set_ylim(bottom=0)
+    ax.set_ylim(bottom=-LINEAR_BELOW / 3)
+    ax.set_yticks([tick for tick in ax.get_yticks() if tick >= 0])
+
+
+def logarithmic(ax: Axes) -> None:
+    """A logarithmic y axis that holds the curves, whatever the lower ends of their intervals are; linear
+    near 0 if a curve comes near it."""
+    middle = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for line in ax.lines])
+    smallest, largest = float(np.nanmin(middle)), float(ax.dataLim.y1)
+    if smallest <= LINEAR_BELOW:
+        logarithmic_from_zero(ax)
+        return
+    ax.set_yscale("log")
+    ax.set_ylim(smallest / 2, 1.3 * largest)
+    plain_numbers(ax)
 
 
 def finish(figure: Figure, caption: str) -> Figure:

@@ -438,7 +438,7 @@ def _figure(config: Config, bench: Bench, paper: str, mine: Runs, published: Run
     for task in bench.tasks_of(paper):
         title = entry.problems[task.problem].label
         panels[title] = [
-            *curves.of_runs(published, task.problem, task.others, band=False),
+            *curves.of_runs(published, task.problem, task.others),
             *curves.of_runs(mine, task.problem, [bench.name], bold=True),
         ]
         optima[title] = published.metadata["problems"][task.problem]["optimal_value"]

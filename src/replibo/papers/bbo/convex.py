@@ -37,7 +37,7 @@ CONVEX = "softmax_{}"
 
 FIXED = ("orange", "brown", "sky_blue")
 SHADES = ("blue", "green", "purple")
-"""Colours of the fixed N, and of the budgets."""
+"""Colours of the fixed N, and of the budgets; their markers are those of `plotting.MARKER_OF_COLOR`."""
 
 
 def theorem(
@@ -355,31 +355,29 @@ def _shown(interval: intervals.Interval) -> str:
 def _against_bound(ax: Axes, values: dict[int, Array], fixed: Sequence[int]) -> None:
     own = [n for n in fixed if n in values]
     T, totals = totals_at_equal(values)
-    lines = [("N = T", COLORS["black"], T, totals)] if len(T) > 1 else []
+    lines = [("N = T", "black", T, totals)] if len(T) > 1 else []
     for n, color in zip(own, FIXED, strict=False):
         longer = np.array([t for t in T if t <= values[n].shape[1]])
         sums = np.cumsum(values[n], axis=1)[:, longer.astype(int) - 1]
         if len(longer) > 1:
-            lines.append((f"N = {n}", COLORS[color], longer, sums))
+            lines.append((f"N = {n}", color, longer, sums))
     for label, color, at, sums in lines:
         slope, middle = exponent(at, sums), intervals.student_interval(sums, 0.95)
         ax.errorbar(
             root(at),
             middle.mean,
             yerr=np.nan_to_num(middle.half_width),
-            color=color,
-            marker="o",
-            ms=3.5,
-            lw=1.2,
+            color=COLORS[color],
+            marker=plotting.MARKER_OF_COLOR[color],
             capsize=1.5,
+            label=f"$R_T$, {label}",
         )
         ax.annotate(
             f"{label}: {_shown(slope)}",
-            (0.03, 0.97 - 0.08 * len(ax.texts)),
+            (0.03, 0.99 - 0.1 * len(ax.texts)),
             xycoords="axes fraction",
             va="top",
-            color=color,
-            fontsize=7,
+            color=COLORS[color],
         )
     if lines:
         ends = root(T[[0, -1]])
@@ -417,7 +415,7 @@ def _at_equal_cost(ax: Axes, values: dict[int, Array], budgets: Sequence[int]) -
                 yerr=np.nan_to_num(half),
                 color=COLORS[color],
                 linestyle=style,
-                lw=1.2,
+                marker=plotting.MARKER_OF_COLOR[color],
                 capsize=1.5,
                 label=f"T·N = {budget:,}" if style == "-" else None,
             )
@@ -427,7 +425,7 @@ def _at_equal_cost(ax: Axes, values: dict[int, Array], budgets: Sequence[int]) -
                 means[best],
                 "o",
                 mfc="none",
-                ms=7,
+                ms=9,
                 color=COLORS[color],
                 linestyle="none",
             )

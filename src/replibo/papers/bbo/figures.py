@@ -32,52 +32,59 @@ if TYPE_CHECKING:
 LINES = {20: "solid", 40: "dashed", 60: "dotted"}
 MARKERS = {20: "o", 40: "s", 60: "^"}
 
-Points = Mapping[tuple[int, int], tuple[float, float]]
-"""For each (T, N) the mean and the standard deviation."""
+Samples = Mapping[tuple[int, int], Array]
+"""For each (T, N) the values of the seeds."""
+Means = Mapping[tuple[int, int], float]
+"""For each (T, N) the mean."""
 
 
 def performance(runs: Runs, entry: FigureEntry) -> Figure:
-    """The six tables as one figure: performance against N, a row for each T, a line for each algorithm;
-    ours as test cross-entropy and as test error, the paper's on the same axes as the latter."""
-    figure, axes = plotting.panels(len(STEPS), len(METRICS))
+    """The six tables as one figure: performance against N, a row for each T that was run, a line for each
+    algorithm. Ours as test cross-entropy and as test error, the paper's on the axes of the latter."""
     names = entry.algorithms or list(ACQUISITIONS)
     ours = {
         (name, metric): _ours(runs, name, metric)  # type: ignore[arg-type]
         for name in names
         for metric in METRICS
     }
-    for row, steps in zip(axes, STEPS, strict=True):
+    ran = [t for t in STEPS if any(t == steps for own in ours.values() for steps, _ in own)]
+    figure, axes = plotting.panels(len(ran) or 1, len(METRICS))
+    for row, steps in zip(axes, ran or STEPS[:1], strict=True):
         for ax, metric in zip(row, METRICS, strict=True):
-            drawn = [_line(ax, ours[name, metric], runs, name, steps) for name in names]
-            if metric == "test_error":
-                for name in (name for name in names if name in PERFORMANCE):
-                    _line(ax, _printed(name), runs, name, steps, printed=True)
-            ax.set_yscale("log" if any(drawn) else "linear")
             ax.set_title(f"T = {steps}")
-            _finish_performance(ax, METRICS[metric], points=any(drawn))
-        _mark_uniform_guess(row[0])
-    for column in axes.T:
-        shown = [ax for ax in column if ax.containers]
-        ends = [end for ax in shown for end in ax.get_ylim()]
-        for ax in shown:  # one scale for all T
+            if not ran:
+                plotting.say_not_run(ax)
+                continue
+            for i, name in enumerate(names):
+                _line(ax, ours[name, metric], runs, name, steps, shift=1 + 0.05 * (i - 1))
+            if metric == "test_error":
+                for i, name in enumerate(name for name in names if name in PERFORMANCE):
+                    _printed_line(ax, runs, name, steps, shift=1 + 0.05 * (i - 0.5))
+            else:
+                _mark_uniform_guess(ax)
+            _finish_performance(ax, METRICS[metric])
+    for column in axes.T if ran else ():  # one scale for all T
+        ends = [end for ax in column for end in ax.get_ylim()]
+        for ax in column:
             ax.set_ylim(min(ends), max(ends))
+            plotting.plain_numbers(ax)
     problems = problems_run(runs)
     caption = (
-        f"{entry.caption} Mean ± standard deviation over the seeds (the paper: not said of what); of "
-        "the hyperparameters returned after T steps, by their network on the test set. Dashed: the "
-        f"printed numbers. {_agreement(ours)}{LEVELS} {runs.note(problems, names)}"
+        f"{entry.caption} Points: the seeds; lines: their means; of the hyperparameters returned after T "
+        "steps, by their network on the test set. Dashed, with bars: the printed mean ± standard "
+        f"deviation (not said of what). {_agreement(ours)}{LEVELS} {runs.note(problems, names)}"
     )
     return plotting.finish(figure, caption)
 
 
-def _agreement(ours: Mapping[tuple[str, str], Points]) -> str:
+def _agreement(ours: Mapping[tuple[str, str], Samples]) -> str:
     """How our test error agrees with the printed numbers, and how a constant does; empty with fewer
     than three cells."""
     cells = [
-        (mean, _printed(name)[cell][0])
-        for (name, metric), points in ours.items()
+        (mean, _printed(name)[cell])
+        for (name, metric), samples in ours.items()
         if metric == "test_error" and name in PERFORMANCE
-        for cell, (mean, _) in points.items()
+        for cell, mean in _means(samples).items()
     ]
     if len(cells) < 3:
         return ""
@@ -120,7 +127,7 @@ def frontier(runs: Runs, entry: FigureEntry, *, metric: Metric = "test_cross_ent
     figure, axes = plotting.panels(len(names), 3)
     for row, name in zip(axes, names, strict=True):
         label = label_of(runs, name)
-        ours, printed = _ours(runs, name, metric), _printed(name)
+        ours, printed = _means(_ours(runs, name, metric)), _printed(name)
         for ax, points, title in (
             (row[0], ours, f"{label}, ours"),
             (row[2], printed, f"{label}, paper"),
@@ -136,7 +143,7 @@ def frontier(runs: Runs, entry: FigureEntry, *, metric: Metric = "test_cross_ent
                 ax.set_yscale("log")
                 plotting.plain_numbers(ax)
             else:
-                _say_missing(ax)
+                plotting.say_not_run(ax)
     caption = (
         f"{entry.caption} Means over the seeds; labels: N, where a cell is better than all cheaper ones "
         "and there is room. Line: the best that a budget buys. Middle: points joined by a line cost the "
@@ -149,17 +156,23 @@ def frontier(runs: Runs, entry: FigureEntry, *, metric: Metric = "test_cross_ent
 # The numbers
 
 
-def _ours(runs: Runs, algorithm: str, metric: Metric) -> Points:
+def _ours(runs: Runs, algorithm: str, metric: Metric) -> Samples:
     """The cells that were run."""
     reading = Reading(metric=metric)
     cells: Iterable[Cell] = (c for t in STEPS for c in reading.cells(runs, algorithm, t))
-    return {(c.steps, c.iterations): (c.mean, float(np.nan_to_num(c.sd))) for c in cells}
+    return {(c.steps, c.iterations): c.values for c in cells}
 
 
-def _printed(algorithm: str) -> Points:
-    """The paper's."""
+def _means(samples: Samples) -> Means:
+    return {cell: float(values.mean()) for cell, values in samples.items()}
+
+
+def _printed(algorithm: str) -> Means:
+    """The paper's means."""
     return {
-        (t, n): cell for t, table in PERFORMANCE[algorithm].items() for n, cell in table.items()
+        (t, n): mean
+        for t, table in PERFORMANCE[algorithm].items()
+        for n, (mean, _) in table.items()
     }
 
 
@@ -175,46 +188,46 @@ def _marker(steps: int) -> dict[str, Any]:
     return {"marker": MARKERS[steps], "ms": 4.5, "linestyle": "none"}
 
 
+def _look(runs: Runs, algorithm: str) -> dict[str, Any]:
+    """The look of an algorithm; black if the config has no entry of this name."""
+    entry = runs.entry.algorithms.get(algorithm)
+    look: dict[str, Any] = plotting.line_style(entry) if entry else {"color": COLORS["black"]}
+    return look | {"label": label_of(runs, algorithm)}
+
+
 def _line(
-    ax: Axes, points: Points, runs: Runs, algorithm: str, steps: int, *, printed: bool = False
-) -> bool:
-    """A line with error bars for one T, dashed for the paper's; whether there was anything to draw."""
-    numbers = [n for t, n in points if t == steps]
-    if not numbers:
-        return False
-    means, deviations = np.array([points[steps, n] for n in numbers]).T
-    # The bars of the lines stand side by side, not on top of each other.
-    shift = {"gp_ei": 0.96, "gp_ucb": 1.04}.get(algorithm, 1.0)
+    ax: Axes, samples: Samples, runs: Runs, algorithm: str, steps: int, *, shift: float
+) -> None:
+    """The means of one T as a line, and a point for each seed, beside those of the other methods."""
+    own = {n: values for (t, n), values in samples.items() if t == steps}
+    look = _look(runs, algorithm)
+    for n, values in own.items():
+        places = np.full(len(values), n * shift)
+        ax.scatter(places, values, s=7, color=look["color"], alpha=0.45, lw=0, zorder=1.5)
+    ax.plot([n * shift for n in own], [values.mean() for values in own.values()], **look)
+
+
+def _printed_line(ax: Axes, runs: Runs, algorithm: str, steps: int, *, shift: float) -> None:
+    """The printed mean ± standard deviation of one T."""
+    table = PERFORMANCE[algorithm][steps]
+    means, deviations = np.array(list(table.values())).T
+    look = _look(runs, algorithm)
+    look |= {"linestyle": "--", "markerfacecolor": "white", "label": f"{look['label']}, printed"}
+    look |= {"markeredgecolor": look["color"], "markeredgewidth": 0.8}
     ax.errorbar(
-        np.array(numbers) * shift,
-        means,
-        # On a logarithmic axis a bar down to 0 has no end.
-        yerr=[np.minimum(deviations, 0.9 * means), deviations],
-        color=_color(runs, algorithm),
-        marker=MARKERS[steps],
-        ms=3.5,
-        lw=1.2,
-        elinewidth=0.8,
-        capsize=1.5,
-        linestyle="--" if printed else "-",
-        mfc="white" if printed else None,
-        label=f"{label_of(runs, algorithm)}, printed" if printed else label_of(runs, algorithm),
+        [n * shift for n in table], means, yerr=deviations, elinewidth=0.8, capsize=1.5, **look
     )
-    return True
 
 
-def _finish_performance(ax: Axes, label: str, *, points: bool = True) -> None:
+def _finish_performance(ax: Axes, label: str) -> None:
+    ax.set_yscale("log")
     ax.set_xscale("log")
     ticks = sorted({n for table in PERFORMANCE["gp_ei"].values() for n in table})
-    ax.set_xticks(ticks, ["" if n == 3000 else _short(n) for n in ticks], fontsize=7)  # no room
+    ax.set_xticks(ticks, ["" if n == 3000 else _short(n) for n in ticks])  # no room
     ax.set_xticks([], minor=True)
     ax.set_xlim(ticks[0] / 1.2, ticks[-1] * 1.25)
     ax.set_xlabel("SGD iterations $N$")
     ax.set_ylabel(label)
-    if not points:
-        _say_missing(ax)
-    elif ax.get_yscale() == "log":
-        plotting.plain_numbers(ax)
 
 
 def _short(n: int) -> str:
@@ -232,29 +245,31 @@ def _mark_uniform_guess(ax: Axes) -> None:
     )
 
 
-def _against_cost(ax: Axes, points: Points, runs: Runs, algorithm: str) -> None:
+def _against_cost(ax: Axes, points: Means, runs: Runs, algorithm: str) -> None:
     """Every cell by its T·N, with its N, and the best for each budget."""
     for steps in STEPS:
         ax.plot([], [], **_marker(steps), color="0.3", label=f"T = {steps}")
-    for (t, n), (mean, _) in points.items():
+    for (t, n), mean in points.items():
         ax.plot(t * n, mean, **_marker(t), color=_color(runs, algorithm))
     _label_best(ax, points)
     costs = sorted({t * n for t, n in points})
-    cheapest = [min(points[c][0] for c in points if c[0] * c[1] == cost) for cost in costs]
+    cheapest = [min(points[c] for c in points if c[0] * c[1] == cost) for cost in costs]
     best: Sequence[float] = np.minimum.accumulate(cheapest) if cheapest else []  # type: ignore[assignment]
     ax.step(costs, best, where="post", color=_color(runs, algorithm), lw=1, alpha=0.6)
     ax.set_xscale("log")
     ax.set_xlim(1e3, 7e5)
-    ax.margins(y=0.1)  # room for the labels
+    ax.margins(y=0.15)  # room for the labels
     ax.set_xlabel("total SGD steps $T·N$")
 
 
-def _label_best(ax: Axes, points: Points) -> None:
+def _label_best(ax: Axes, points: Means) -> None:
     """N beside each cell that no cheaper one equals, where there is room: the labels of all overprint."""
     best, last, paid = np.inf, np.inf, 0.0
-    for t, n in sorted(points, key=lambda cell: (cell[0] * cell[1], points[cell][0])):
-        mean = points[t, n][0]
-        apart = mean < 0.9 * last or (mean < 0.97 * last and t * n >= 2 * paid)
+    for t, n in sorted(points, key=lambda cell: (cell[0] * cell[1], points[cell])):
+        mean = points[t, n]
+        apart = t * n >= 1.9 * paid and (
+            mean < 0.9 * last or (mean < 0.97 * last and t * n >= 3 * paid)
+        )
         if mean < best and apart:
             ax.annotate(
                 *(_short(n), (t * n, mean)),
@@ -262,24 +277,23 @@ def _label_best(ax: Axes, points: Points) -> None:
                 textcoords="offset points",
                 ha="right",
                 va="top",
-                fontsize=6,
             )
             last, paid = mean, t * n
         best = min(best, mean)
 
 
-def _against_ratio(ax: Axes, points: Points, runs: Runs, algorithm: str) -> None:
+def _against_ratio(ax: Axes, points: Means, runs: Runs, algorithm: str) -> None:
     """Every cell by its N/T, equal T·N joined, and the advice."""
     color = _color(runs, algorithm)
     for first, second in equal_cost():
         if first in points and second in points:
             ax.plot(
                 [n / t for t, n in (first, second)],
-                [points[first][0], points[second][0]],
+                [points[first], points[second]],
                 color=color,
                 lw=1.2,
             )
-    for (t, n), (mean, _) in points.items():
+    for (t, n), mean in points.items():
         ax.plot(n / t, mean, **_marker(t), color=color)
     ax.axvline(1, color=COLORS["black"], lw=1.2, label="N = T")
     for steps in STEPS:
@@ -293,10 +307,3 @@ def _against_ratio(ax: Axes, points: Points, runs: Runs, algorithm: str) -> None
         )
     ax.set_xscale("log")
     ax.set_xlabel("$N/T$")
-
-
-def _say_missing(ax: Axes) -> None:
-    """Say so in the panel where nothing was run: a partial run still makes every figure."""
-    ax.text(
-        0.5, 0.5, "no cell of the tables was run", ha="center", va="center", transform=ax.transAxes
-    )

@@ -8,7 +8,7 @@ import numpy as np
 
 from replibo.config.models import COLORS, FigureEntry
 from replibo.errors import RepliboError
-from replibo.papers.common import problem_label
+from replibo.papers.common import Summary, draw_problem, mean_and_interval
 from replibo.papers.lb_gp_ucb.traces import GROWTH_EXPONENT, cumulative_regret
 from replibo.problems.base import Array
 from replibo.results import intervals, plotting
@@ -31,14 +31,20 @@ def optimality(runs: Runs, entry: FigureEntry) -> Figure:
     problems = [p for p in runs.problems(entry.problems) if runs.has(p, ORACLE)]
     if not problems:
         raise RepliboError(f"{ORACLE} must have been run on a problem")
-    figure, axes = plotting.panels(1, len(problems))
-    for ax, problem in zip(axes[0], problems, strict=True):
-        for name in runs.algorithms(problem, entry.algorithms):
-            if name == ORACLE:
-                continue
-            t, ratio = ratio_to_oracle(runs, problem, name)
-            ends = ratio.low, ratio.high
-            plotting.curve(ax, t, ratio.mean, runs.entry.algorithms[name], ends)
+    shown = {
+        problem: [name for name in runs.algorithms(problem, entry.algorithms) if name != ORACLE]
+        for problem in problems
+    }
+
+    def summary(runs: Runs, problem: str, name: str) -> Summary:
+        t, ratio = ratio_to_oracle(runs, problem, name)
+        return t, *mean_and_interval(ratio)
+
+    figure, axes = plotting.grid(len(problems), 4)
+    for ax, problem in zip(axes, problems, strict=True):
+        draw_problem(
+            *(ax, runs, problem, shown, summary), labels=("round $t$", "$R_t$ over the oracle's")
+        )
         d = runs.dim(problem)
         rounds = np.arange(1, runs.horizon(problem) + 1)
         growth = np.maximum(np.exp(5 / d), rounds**GROWTH_EXPONENT)
@@ -48,13 +54,12 @@ def optimality(runs: Runs, entry: FigureEntry) -> Figure:
         ax.axhline(1.0, color=COLORS["grey"], lw=0.8)
         ax.set_yscale("log")
         plotting.plain_numbers(ax)
-        ax.set_title(problem_label(runs, problem))
-        ax.set_xlabel("round $t$")
-        ax.set_ylabel("$R_t$ over the oracle's")
     caption = (
-        f"{entry.caption} Ratio of the mean cumulative regrets over the common seeds; shaded: "
-        f"{CONFIDENCE:.0%} by the jackknife. The rate is up to a constant, a vertical shift on this "
-        f"axis: what the theorem bounds is how fast a curve rises. {runs.note(problems)}"
+        f"{entry.caption} Ratio of the mean cumulative regrets over the common seeds; "
+        f"{plotting.intervals_said(shown, f'{CONFIDENCE:.0%} by the jackknife')}. "
+        f"The rate is up to "
+        f"a constant, a vertical shift on this axis: what the theorem bounds is how fast a curve rises. "
+        f"{runs.note(problems)}"
     )
     return plotting.finish(figure, caption)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from replibo.config.models import COLORS, FigureEntry
 from replibo.errors import RepliboError
-from replibo.papers.common import problem_label
+from replibo.papers.common import Summary, draw_problem, problem_label
 from replibo.papers.lb_gp_ucb.traces import (
     METRICS,
     Metric,
@@ -153,6 +154,8 @@ def figure_1(
 
 # Figure 2
 
+DASHES = ("dotted", "dashdot", "dashed", "solid")
+"""Of the outlines, whose places have no markers."""
 LIMITS = 1e-3, 10.0
 """Of the length scales shown, in units of the cube; what is outside counts in the outermost bins."""
 
@@ -169,20 +172,22 @@ def figure_2(
     ax = axes[0, 0]
     edges = np.geomspace(low, high, 41)
     outside, used = [], [low, high]
-    for name in _with_length_scales(runs, problem, entry.algorithms):
+    names = _with_length_scales(runs, problem, entry.algorithms)
+    for name, dashes in zip(names, itertools.cycle(DASHES)):
         values = diagnostic(runs, problem, name, "length_scale").ravel()
-        look = plotting.line_style(runs.entry.algorithms[name])
+        style = plotting.line_style(runs.entry.algorithms[name])
+        look = {key: style[key] for key in ("color", "label", "zorder")}
         weights = np.full(len(values), 1 / len(values))
         clipped = np.clip(values, low, high)
         used += [clipped.min(), clipped.max()]
-        ax.hist(
-            clipped, edges, weights=weights, histtype="stepfilled", alpha=0.2, color=look["color"]
-        )
-        ax.hist(clipped, edges, weights=weights, histtype="step", lw=1.6, **look)
+        bins: dict[str, Any] = {"bins": edges, "weights": weights}
+        ax.hist(clipped, **bins, histtype="stepfilled", alpha=0.15, color=look["color"])
+        ax.hist(clipped, **bins, histtype="step", lw=1.6, linestyle=dashes, **look)
         share = float(np.mean((values < low) | (values > high)))
         if share > 0:
             outside.append(f"{look['label']} {share:.1%}")
-    _say_missing(ax, runs, problem)
+    if not names:
+        plotting.say_not_run(ax)
     ax.set_xscale("log")
     if len(used) > 2:  # no empty decades
         ax.set_xlim(0.8 * min(used[2:]), 1.25 * max(used[2:]))
@@ -206,7 +211,7 @@ def figure_3(runs: Runs, entry: FigureEntry, *, log_best: bool = False) -> Figur
     """Figure 3: cumulative (top) and best regret (bottom) for each problem, mean ± standard error.
 
     Args:
-        log_best: best regret on a logarithmic axis (a mean of 0 then leaves the panel below).
+        log_best: best regret on a logarithmic axis, linear near 0 if a curve comes near it.
     """
     shown = {
         problem: names
@@ -216,34 +221,25 @@ def figure_3(runs: Runs, entry: FigureEntry, *, log_best: bool = False) -> Figur
     if not shown:
         raise RepliboError(f"no runs of the algorithms that the config names: {entry.algorithms}")
     figure, axes = plotting.panels(len(METRICS), len(shown))
-    with_band = plotting.shaded(shown)
-    for i, (row, (metric, function)) in enumerate(zip(axes, METRICS.items(), strict=True)):
-        for ax, (problem, algorithms) in zip(row, shown.items(), strict=True):
-            positive = False
-            for algorithm in algorithms:
-                t, values = function(runs, problem, algorithm)
-                mean = values.mean(axis=0)
-                positive |= bool(np.any(mean > 0))
-                ends = None
-                if algorithm in with_band:
-                    half = np.nan_to_num(statistics.standard_error(values))
-                    ends = plotting.plus_minus(mean, half, 0.0)
-                plotting.curve(ax, t, mean, runs.entry.algorithms[algorithm], ends)
-            if i == 0:
-                ax.set_title(_title(runs, problem, algorithms))
-            ax.set_xlabel("round $t$")
-            ax.set_ylabel(REGRET_LABELS[metric])  # type: ignore[index]
-            if metric == "best" and log_best and positive:
-                ax.set_yscale("log")
-                # A band whose lower edge is 0 up to rounding must not stretch the axis over it.
-                means = np.concatenate([np.asarray(line.get_ydata()) for line in ax.lines])
-                ax.set_ylim(bottom=max(ax.get_ylim()[0], means[means > 0].min() / 10))
-                plotting.plain_numbers(ax)
+    for row, (metric, function) in zip(axes, METRICS.items(), strict=True):
+
+        def summary(runs: Runs, problem: str, name: str, function: Any = function) -> Summary:
+            t, values = function(runs, problem, name)
+            return t, *plotting.plus_minus(
+                values.mean(axis=0), statistics.standard_error(values), 0.0
+            )
+
+        for ax, (problem, names) in zip(row, shown.items(), strict=True):
+            labels = ("round $t$", REGRET_LABELS[metric])  # type: ignore[index]
+            title = _title(runs, problem, names)
+            draw_problem(ax, runs, problem, shown, summary, labels=labels, title=title)
+            if metric == "best" and log_best:
+                plotting.logarithmic(ax)
             else:
-                ax.set_ylim(bottom=0)
+                plotting.from_zero(ax)
     caption = (
-        f"{entry.caption} Regret in the unit of each objective; mean over the seeds, shaded: ± one "
-        f"standard error{plotting.bands_of(shown)}. {runs.note(list(shown))}"
+        f"{entry.caption} Regret in the unit of each objective; mean over the seeds, "
+        f"{plotting.intervals_said(shown, '± one standard error')}. {runs.note(list(shown))}"
     )
     return plotting.finish(figure, caption)
 
@@ -287,22 +283,21 @@ def figure_4(
             if values:
                 errors = [float(np.nan_to_num(statistics.standard_error(v))) for v in values]
                 means = [float(v.mean()) for v in values]
-                ax.errorbar(
-                    list(at.values()), means, yerr=errors, marker="o", ms=4, capsize=3, **style
-                )
+                ax.errorbar(list(at.values()), means, yerr=errors, capsize=3, **style)
         for name in names:
             if has_diagnostic(runs, problem, name, "length_scale"):
                 scales = diagnostic(runs, problem, name, "length_scale").ravel()
-                _box(axes[0, 2], scales, at[name] + shift, style["color"])
+                _box(axes[0, 2], scales, at[name] + shift, style)
     labels = ("best regret at $T$", "cumulative regret $R_T$", r"length scale $\theta_t$")
     for ax, label in zip(axes[0], labels, strict=True):
         ax.set_xticks(range(len(positions)), [f"{a:g}" for a in positions])
         ax.set_xlim(-0.6, max(len(positions), 1) - 0.4)
         ax.set_xlabel("$a$ in $g(t) = \\max(t_0, t^a)$")
         ax.set_ylabel(label)
-        _say_missing(ax, runs, problem)
+        if not ran:
+            plotting.say_not_run(ax)
     for ax in axes[0, :2]:
-        ax.set_ylim(bottom=0)
+        plotting.from_zero(ax)
     axes[0, 2].set_yscale("log")
     _mark_optimum(axes[0, 2].axhline, oracle_length_scale(runs, problem))
     caption = (
@@ -316,8 +311,9 @@ def figure_4(
 # What the figures share
 
 
-def _box(ax: Axes, values: Array, position: float, color: str) -> None:
-    """A box plot of one sample: quartiles, median, whiskers at 5 and 95 %."""
+def _box(ax: Axes, values: Array, position: float, style: dict[str, Any]) -> None:
+    """A box plot of one sample: quartiles, median with the method's marker, whiskers at 5 and 95 %."""
+    color = style["color"]
     ax.boxplot(
         values,
         positions=[position],
@@ -331,6 +327,7 @@ def _box(ax: Axes, values: Array, position: float, color: str) -> None:
         whiskerprops={"color": color},
         capprops={"color": color},
     )
+    ax.plot([position], [np.median(values)], **{**style, "label": "_median", "zorder": 5.0})
 
 
 def _with_length_scales(runs: Runs, problem: str, wanted: Sequence[str] | None) -> list[str]:
@@ -362,14 +359,6 @@ def _title(runs: Runs, problem: str, wanted: Sequence[str] | None) -> str:
         return label
     seeds = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     return f"{label}, {seeds} seed{'s' if counts[-1] > 1 else ''}"
-
-
-def _say_missing(ax: Axes, runs: Runs, problem: str) -> None:
-    """Say so in the panel where nothing was drawn: a partial run still makes every figure."""
-    if not (ax.lines or ax.patches or ax.containers or ax.collections):
-        ax.text(
-            0.5, 0.7, f"no such runs on {problem}", ha="center", va="center", transform=ax.transAxes
-        )
 
 
 def _note(runs: Runs, problems: list[str]) -> str:

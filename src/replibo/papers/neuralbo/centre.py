@@ -8,14 +8,15 @@ centre followed by random search, and the factorial study of what takes the peak
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError
-from replibo.papers.common import label_of, problem_label
+from replibo.papers.common import draw_problem, label_of, mean_and_deviation, problem_label
 from replibo.papers.neuralbo.synthetic import DIVERGED, draw_smallest_value
 from replibo.papers.neuralbo.traces import smallest_value
 from replibo.problems.base import Array
@@ -54,44 +55,37 @@ def _rounds(runs: Runs, entry: FigureEntry, pair: Sequence[str]) -> int:
     return min(runs.horizon(p) for p in pair if runs.algorithms(p, entry.algorithms))
 
 
-def _panels(runs: Runs, entry: FigureEntry) -> tuple[Figure, list[tuple[str, Axes]]]:
-    """One panel for each problem that was run, a function and its sister side by side."""
+def _panels(runs: Runs, entry: FigureEntry) -> tuple[Figure, dict[str, tuple[Axes, int]]]:
+    """For each problem that was run its panel, a function and its sister side by side, and the last round
+    that is shown."""
     pairs = _pairs(runs, entry)
     figure, axes = plotting.panels(len(pairs), 2)
-    found = []
+    found = {}
     for pair, row in zip(pairs, axes, strict=True):
         for problem, ax in zip(pair, row, strict=True):
-            if not runs.algorithms(problem, entry.algorithms):
+            if runs.algorithms(problem, entry.algorithms):
+                found[problem] = ax, _rounds(runs, entry, pair)
+            else:
                 ax.remove()
-                continue
-            ax.set_title(problem_label(runs, problem))
-            ax.set_xlabel("iteration $t$")
-            ax.set_xlim(0, _rounds(runs, entry, pair))
-            ax.xaxis.get_major_locator().set_params(integer=True)
-            found.append((problem, ax))
     return figure, found
 
 
-def _finish(
-    runs: Runs, entry: FigureEntry, figure: Figure, problems: Sequence[str], text: str
-) -> Figure:
-    caption = f"{entry.caption} {text} {runs.note(problems, entry.algorithms)}"
-    return plotting.finish(figure, caption)
+def _shown(runs: Runs, entry: FigureEntry, problems: Iterable[str]) -> dict[str, list[str]]:
+    return {problem: runs.algorithms(problem, entry.algorithms) for problem in problems}
 
 
 def figure_1_centre(runs: Runs, entry: FigureEntry) -> Figure:
     """The smallest value so far on each function and, beside it, on its shifted sister."""
     figure, panels = _panels(runs, entry)
-    shown = {problem: runs.algorithms(problem, entry.algorithms) for problem, _ in panels}
-    for problem, ax in panels:
-        draw_smallest_value(ax, runs, problem, shown)
-        ax.set_ylabel("smallest value so far")
-    text = (
-        "Smallest noise-free value so far, as the paper minimises: mean over the seeds, shaded: ± one "
-        f"standard deviation{plotting.bands_of(shown)}. A shifted function has the box and the "
-        "values of its sister."
+    shown = _shown(runs, entry, panels)
+    for problem, (ax, rounds) in panels.items():
+        draw_smallest_value(ax, runs, problem, shown, rounds=rounds)
+    caption = (
+        f"{entry.caption} Smallest noise-free value so far, as the paper minimises: mean over the seeds, "
+        f"{plotting.intervals_said(shown, '± one standard deviation')}. A shifted function has the box "
+        f"and the values of its sister. {runs.note(list(panels), entry.algorithms)}"
     )
-    return _finish(runs, entry, figure, [problem for problem, _ in panels], text)
+    return plotting.finish(figure, caption)
 
 
 def distances(runs: Runs, problem: str, algorithm: str) -> Array:
@@ -106,24 +100,34 @@ def distances(runs: Runs, problem: str, algorithm: str) -> Array:
 def figure_1_centre_distance(runs: Runs, entry: FigureEntry) -> Figure:
     """How far the queries lie from the centre, over time."""
     figure, panels = _panels(runs, entry)
-    for problem, ax in panels:
-        for name in runs.algorithms(problem, entry.algorithms):
-            mean = distances(runs, problem, name).mean(axis=0)
-            if np.isnan(mean).all():
-                continue
-            width = min(WINDOW, len(mean))
-            smooth = np.convolve(mean, np.ones(width) / width, mode="valid")
-            t = runs.rounds(problem, name)[-len(smooth) :]
-            ax.plot(t, smooth, **plotting.line_style(runs.entry.algorithms[name]))
-        ax.set_ylabel("distance to the centre")
-        if not ax.lines:
-            ax.text(0.5, 0.5, "not recorded in these runs", ha="center", transform=ax.transAxes)
-        ax.set_ylim(bottom=0.0)
-    text = (
-        "Root mean square of a query's coordinates in [−1, 1]ᴰ: 0 at the centre, 1 at a corner, about "
-        f"0.58 at uniform points; mean over the seeds and the last {WINDOW} queries."
+    recorded = {
+        problem: [name for name in names if np.isfinite(distances(runs, problem, name)).any()]
+        for problem, names in _shown(runs, entry, panels).items()
+    }
+    for problem, (ax, rounds) in panels.items():
+
+        def summary(
+            runs: Runs, problem: str, name: str, rounds: int = rounds
+        ) -> tuple[Array, Array, Array, Array]:
+            values = distances(runs, problem, name)[:, :rounds]
+            width = min(WINDOW, values.shape[1])
+            smooth = sliding_window_view(values, width, axis=1).mean(axis=2)
+            return np.arange(width, values.shape[1] + 1), *mean_and_deviation(smooth, 0.0)
+
+        if not recorded[problem]:
+            ax.set_title(problem_label(runs, problem))
+            plotting.say_not_run(ax)
+            continue
+        labels = ("iteration $t$", "distance to the centre")
+        draw_problem(ax, runs, problem, recorded, summary, labels=labels)
+        plotting.from_zero(ax)
+    caption = (
+        f"{entry.caption} Root mean square of a query's coordinates in [−1, 1]ᴰ: 0 at the centre, 1 at a "
+        f"corner, about 0.58 at uniform points; mean over the seeds and the last {WINDOW} queries, "
+        f"{plotting.intervals_said(recorded, '± one standard deviation over the seeds')}. "
+        f"{runs.note(list(panels), entry.algorithms)}"
     )
-    return _finish(runs, entry, figure, [problem for problem, _ in panels], text)
+    return plotting.finish(figure, caption)
 
 
 def _finals(runs: Runs, problem: str, name: str, rounds: int) -> dict[str, float]:

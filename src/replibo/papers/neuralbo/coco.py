@@ -16,7 +16,10 @@ import numpy as np
 
 from replibo.config.models import FigureEntry
 from replibo.papers.common import (
+    Summary,
+    draw_problem,
     label_of,
+    mean_and_interval,
     ran_or_required,
     runs_of_type,
     shown_difference,
@@ -140,35 +143,30 @@ def _covered(runs: Runs, seeds: dict[str, Array]) -> str:
 
 
 def figure_2(runs: Runs, entry: FigureEntry) -> Figure:
-    """Figure 2: the ECDF against log10(evaluations / D), one panel for each dimension."""
+    """Figure 2: the ECDF against the evaluations over D, one panel for each dimension."""
     problems = shown(runs, entry)
-    columns = min(2, len(problems))
-    figure, axes = plotting.panels(-(-len(problems) // columns), columns)
-    for ax in axes.flat[len(problems) :]:
-        ax.set_visible(False)
+    figure, axes = plotting.grid(len(problems), 2)
     covered = {}
-    with_band = plotting.shaded(problems)
-    for ax, (problem, algorithms) in zip(axes.flat, problems.items(), strict=False):
+    for ax, (problem, algorithms) in zip(axes, problems.items(), strict=True):
         dim = runs.dim(problem)
         covered[problem], shares = common_shares(runs, problem, algorithms)
-        for name, values in shares.items():
-            x = np.log10(np.arange(1, values.shape[1] + 1) / dim)
-            interval = interval_of(values, covered[problem])
-            look = runs.entry.algorithms[name]
-            ends = (interval.low, interval.high) if name in with_band else None
-            plotting.curve(ax, x, interval.mean, look, ends, step=True)
-        ax.axvline(np.log10(runs.initial_points(problem) / dim), color="0.6", lw=0.8, ls=":")
-        ax.set_xlim(-np.log10(dim), np.log10(EVALUATIONS_PER_DIMENSION))
-        ax.set_ylim(bottom=0)
-        ax.set_title(runs.entry.problems[problem].label)
-        ax.set_xlabel(r"$\log_{10}$(evaluations / $D$)")
-        ax.set_ylabel("share of targets")
-        plotting.say_not_run(ax, runs.lacking(problem, plotting.in_legend(problems)))
+
+        def summary(
+            runs: Runs, problem: str, name: str, shares: dict[str, Array] = shares, dim: int = dim
+        ) -> Summary:
+            x = np.arange(1, shares[name].shape[1] + 1) / dim
+            return x, *mean_and_interval(interval_of(shares[name], covered[problem]))
+
+        ax.set_xscale("log")
+        labels = ("evaluations / $D$", "share of targets")
+        draw_problem(ax, runs, problem, problems, summary, labels=labels, step=True)
+        ax.axvline(runs.initial_points(problem) / dim, color="0.6", lw=0.8, ls=":")
+        plotting.from_zero(ax)
     caption = (
         f"{entry.caption} Share of (function, instance, target) triples reached, 51 targets "
         f"f − f* from 10² to 10⁻⁸, up to {EVALUATIONS_PER_DIMENSION} D evaluations, initial "
-        f"points included (dotted line: the last of them). Bands{plotting.bands_of(problems)}: "
-        f"{INTERVALS}. "
+        f"points included (dotted line: the last of them); "
+        f"{plotting.intervals_said(problems, INTERVALS)}. "
         f"{_covered(runs, covered)} {runs.note(list(problems), entry.algorithms)}"
     )
     return plotting.finish(figure, caption)

@@ -175,38 +175,37 @@ def _note(runs: Runs, memories: Mapping[str, Memory]) -> str:
 def figure_6(runs: Runs, entry: FigureEntry) -> Figure:
     """Figure 6: memory against iterations; held by the surrogate (log scale), and the process's peak."""
     memories = shown(runs, entry)
-    figure, axes = plotting.panels(1, 2)
-    figure.set_size_inches(9.0, 5.0)
+    figure, axes = plotting.panels(1, 2, height=2.8)
     held, peaks = axes.flat
+    curves: list[plotting.Curve] = []
+    drawn: list[Any] = []
     for name, memory in memories.items():
         look = runs.entry.algorithms[name]
         # a run of one query is a point
-        single: dict[str, Any] = {"marker": "o"} if len(memory.rounds) == 1 else {}
-        held.plot(memory.rounds, memory.held / MIB, **plotting.line_style(look) | single)
+        style = plotting.line_style(look) | {"markevery": (0.1, 0.3)}
+        style |= {"marker": style["marker"] or "o"} if len(memory.rounds) == 1 else {}
+        held.plot(memory.rounds, memory.held / MIB, **style)
         more = np.arange(memory.observations[-1], EVALUATIONS)
         if len(more) and (later := calculated(runs, name, memory, more)) is not None:
             t = more - memory.observations[-1] + memory.rounds[-1]
-            held.plot(t, later / MIB, lw=0.6, color=COLORS[look.color], label="_calculated")
-        if np.isnan(memory.peak).all():
-            continue
-        peaks.plot(
-            memory.rounds, np.median(memory.peak, axis=0), **plotting.line_style(look) | single
-        )
-        if name not in plotting.shaded({"": list(memories)}):
-            continue
-        low, high = memory.peak.min(axis=0), memory.peak.max(axis=0)
-        peaks.fill_between(memory.rounds, low, high, color=COLORS[look.color], alpha=0.2, lw=0)
+            label = "_calculated" if drawn else "calculated"
+            drawn = held.plot(t, later / MIB, lw=0.6, color=COLORS[look.color], label=label)
+        if not np.isnan(memory.peak).all():
+            middle = np.median(memory.peak, axis=0)
+            ends = memory.peak.min(axis=0), memory.peak.max(axis=0)
+            curves.append(plotting.Curve(look, memory.rounds, middle, *ends))
+    plotting.draw(peaks, curves, bands=True)
     held.set_yscale("log")
     held.set_title("held by the surrogate")
-    peaks.set_ylim(bottom=0)
+    plotting.from_zero(peaks)
     peaks.set_title("peak of the process")
     for ax in axes.flat:
         ax.set_xlabel("iteration $t$")
         ax.set_ylabel("MiB")
     caption = (
-        f"{entry.caption} {EXPLAINED} Lines of the peak: the median of the seeds; bands: from the "
-        f"smallest to the largest{plotting.bands_of({'': list(memories)})}. A thick line "
-        f"ends where the runs do. {CALCULATED} {_note(runs, memories)}"
+        f"{entry.caption} {EXPLAINED} Lines of the peak: the median of the seeds; shaded: from the "
+        f"smallest to the largest. A thick line ends where the runs do. {CALCULATED} "
+        f"{_note(runs, memories)}"
     )
     return plotting.finish(figure, caption)
 

@@ -15,9 +15,11 @@ import numpy as np
 
 from replibo.config.models import FigureEntry
 from replibo.papers.common import (
-    any_single_seed,
+    Summary,
     cpu_seconds_a_query,
+    draw_problem,
     label_of,
+    mean_and_deviation,
     ran_or_required,
     runs_of_type,
     shown_difference,
@@ -90,29 +92,23 @@ def queries_to_best(scores: Array) -> Array:
 
 def figure_4(runs: Runs, entry: FigureEntry) -> Figure:
     """Figure 4: the largest hierarchical F1 score so far against the iteration, mean ± sd."""
+
+    def summary(runs: Runs, problem: str, name: str) -> Summary:
+        t, scores = largest_so_far(runs, problem, name)
+        return t, *mean_and_deviation(scores, 0.0, 1.0)
+
     problems = shown(runs, entry)
-    figure, axes = plotting.panels(1, len(problems))
-    single = any_single_seed(runs, problems)
-    with_band = plotting.shaded(problems)
-    for ax, (problem, names) in zip(axes.flat, problems.items(), strict=True):
-        for name in names:
-            t, scores = largest_so_far(runs, problem, name)
-            mean, ends = scores.mean(axis=0), None
-            if name in with_band and len(scores) > 1:
-                ends = plotting.plus_minus(mean, standard_deviation(scores), 0.0, 1.0)
-            plotting.curve(ax, t, mean, runs.entry.algorithms[name], ends)
-        ax.set_ylim(0.0, 1.05)
-        ax.set_title(runs.entry.problems[problem].label)
-        ax.set_xlabel("iteration $t$")
-        ax.set_ylabel("largest hierarchical F1 so far")
-        ax.xaxis.get_major_locator().set_params(integer=True)
+    figure, axes = plotting.grid(len(problems), 2)
+    for ax, problem in zip(axes, problems, strict=True):
+        labels = ("iteration $t$", "largest hierarchical F1 so far")
+        draw_problem(ax, runs, problem, problems, summary, labels=labels)
+        ax.set_ylim(-0.03, 1.05)
     caption = " ".join(
         [
             f"{entry.caption} Largest hierarchical F1 score so far (1: a document of the target's own "
-            "category): mean over the seeds, shaded: ± one standard deviation"
-            f"{' (none of a single seed)' if single else ''}{plotting.bands_of(problems)}, cut off at 0 "
-            "and 1. t = 0 is "
-            "the best of the initial documents, which all methods of a seed share.",
+            "category): mean over the seeds, "
+            f"{plotting.intervals_said(problems, '± one standard deviation, cut off at 0 and 1')}. "
+            "t = 0 is the best of the initial documents, which all methods of a seed share.",
             *filter(None, (described(runs, problem) for problem in problems)),
             runs.note(list(problems), entry.algorithms),
         ]

@@ -15,8 +15,9 @@ import numpy as np
 
 from replibo.config.models import COLORS, FigureEntry
 from replibo.papers.common import (
-    any_single_seed,
+    Summary,
     cpu_seconds_a_query,
+    draw_problem,
     initial_points_of,
     label_of,
     ran_or_required,
@@ -85,26 +86,22 @@ def median_interval(problem: str, *samples: Array) -> Interval:
 
 def figure_5(runs: Runs, entry: FigureEntry) -> Figure:
     """Figure 5: the median over the seeds of the best reward so far against the iteration."""
+
+    def summary(runs: Runs, problem: str, name: str) -> Summary:
+        t, values = largest_so_far(runs, problem, name)
+        low, middle, high = np.quantile(values, [0.25, 0.5, 0.75], axis=0)
+        if len(values) == 1:  # no spread
+            low = high = np.full_like(middle, np.nan)
+        return t, middle, low, high
+
     problems = shown(runs, entry)
-    figure, axes = plotting.panels(1, len(problems), height=2.8)
-    with_band = plotting.shaded(problems)
-    for ax, (problem, names) in zip(axes.flat, problems.items(), strict=True):
-        for name in names:
-            t, values = largest_so_far(runs, problem, name)
-            look = runs.entry.algorithms[name]
-            ends = None
-            if name in with_band and len(values) > 1:
-                low, high = np.quantile(values, [0.25, 0.75], axis=0)
-                ends = (low, high)
-            plotting.curve(ax, t, np.median(values, axis=0), look, ends)
-        ax.set_title(runs.entry.problems[problem].label)
-        ax.set_xlabel("iteration $t$")
-        ax.set_ylabel("best reward so far, median")
-        ax.xaxis.get_major_locator().set_params(integer=True)
-    single = any_single_seed(runs, problems)
+    figure, axes = plotting.grid(len(problems), 2, height=2.8)
+    for ax, problem in zip(axes, problems, strict=True):
+        labels = ("iteration $t$", "best reward so far, median")
+        draw_problem(ax, runs, problem, problems, summary, labels=labels)
     caption = (
-        f"{entry.caption} Best reward obtained so far, higher is better: median over the seeds, shaded: "
-        f"the quartiles{' (none of a single seed)' if single else ''}{plotting.bands_of(problems)}. "
+        f"{entry.caption} Best reward obtained so far, higher is better: median over the seeds, "
+        f"{plotting.intervals_said(problems, 'the quartiles')}. "
         f"t = 0 is the best of the {initial_points_of(runs, problems)} initial points, which all "
         f"methods of a seed share. No reward exceeds {robot_pushing.BOUND:.2f}. "
         f"{runs.note(list(problems), entry.algorithms)}"
@@ -226,7 +223,7 @@ def robot_strip(runs: Runs, entry: FigureEntry) -> Figure:
     """
     problem, names = next(iter(shown(runs, entry).items()))
     figure, axes = plotting.panels(len(names), SNAPSHOTS)
-    figure.set_size_inches(1.5 * SNAPSHOTS, 1.75 * len(names))
+    figure.set_size_inches(plotting.WIDTH, 1.75 * len(names))
     for row, name in zip(axes, names, strict=True):
         best = runs.f(problem, name).max(axis=1)
         run = int(np.argmax(best))
@@ -235,9 +232,9 @@ def robot_strip(runs: Runs, entry: FigureEntry) -> Figure:
             _draw(ax, path[: step + 1])
             box, circle = path[step, :2, :2].tolist()
             gained = robot_pushing.reward_at(box, circle)
-            ax.set_title(f"{step * robot_pushing.STEP:.2f} s, reward {gained:.2f}", fontsize=7)
+            ax.set_title(f"{step * robot_pushing.STEP:.2f} s, reward {gained:.2f}")
         seed = runs.seeds(problem, name)[run]
-        row[0].set_ylabel(f"{label_of(runs, name)}\nseed {seed} got {best[run]:.2f}", fontsize=7)
+        row[0].set_ylabel(f"{label_of(runs, name)}\nseed {seed} got {best[run]:.2f}")
     caption = (
         f"{entry.caption} The best query of the best run of each method, with that run's seed and the "
         "reward it obtained. The table from above, simulated again without the noise of the hands' "

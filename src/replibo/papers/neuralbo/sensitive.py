@@ -5,7 +5,7 @@ Gupta 2023, section 7.2.1). The rates stand in `replibo.papers.neuralbo.tamperin
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +13,11 @@ import numpy as np
 from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError
 from replibo.papers.common import (
+    Summary,
     cpu_seconds_a_query,
+    draw_problem,
     label_of,
+    mean_and_interval,
     outcome,
     ran_or_required,
     shown_difference,
@@ -51,17 +54,9 @@ from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # Figures and table
-
-
-def _head(ax: Axes, runs: Runs, problem: str, problems: Mapping[str, Sequence[str]]) -> None:
-    """The problem's label, in two lines where panels are narrow, and what of the legend it lacks."""
-    label = runs.entry.problems[problem].label
-    ax.set_title(label.replace(", ", ",\n", 1) if len(problems) > 2 else label)
-    plotting.say_not_run(ax, runs.lacking(problem, plotting.in_legend(problems)))
 
 
 def figure_3(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> Figure:
@@ -72,26 +67,29 @@ def figure_3(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> Fi
             need N_S runs; or ``queries``, the N_S best queries of one run. The paper does not say.
     """
     problems = shown(runs, entry)
-    figure, axes = plotting.panels(1, len(problems), height=2.8)
-    N = np.arange(1, SAMPLES + 1)
-    with_band = plotting.shaded(problems)
-    for ax, (problem, algorithms) in zip(axes[0], problems.items(), strict=True):
-        for name, found in detected_by(runs, problem, algorithms, reading).items():
-            interval = rates_of(found, reading)
-            own = N[: len(interval.mean)]
-            ends = (interval.low, interval.high) if name in with_band else None
-            plotting.curve(ax, own, interval.mean, runs.entry.algorithms[name], ends)
+    figure, axes = plotting.grid(len(problems), 2, height=2.4)
+    N = np.arange(1.0, SAMPLES + 1)
+    for ax, (problem, algorithms) in zip(axes, problems.items(), strict=True):
+        intervals = {
+            name: rates_of(found, reading)
+            for name, found in detected_by(runs, problem, algorithms, reading).items()
+        }
+
+        def summary(
+            runs: Runs, problem: str, name: str, intervals: dict[str, Interval] = intervals
+        ) -> Summary:
+            own = intervals[name]
+            return N[: len(own.mean)], *mean_and_interval(own)
+
+        labels = ("number of samples $N_S$", "detection rate")
+        draw_problem(ax, runs, problem, problems, summary, labels=labels)
         rates = reference_rates(runs, problem)
-        ax.plot(N, rates, color="0.6", lw=0.8, ls=":", label="Images at random")
-        ax.plot(*PRINTED, "k+", ms=8, label="Paper, NeuralBO")
-        _head(ax, runs, problem, problems)
-        ax.set_xlabel("number of samples $N_S$")
-        ax.set_ylabel("detection rate")
-        ax.set_xlim(0.8, SAMPLES + 0.2)
-        ax.set_ylim(0, 1.02)
-        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.plot(N, rates, color="0.4", lw=1.0, ls=(0, (1, 3)), label="images at random")
+        ax.plot(*PRINTED, "k+", ms=9, mew=1.5, zorder=6, label="paper, NeuralBO")
+        ax.set_ylim(-0.03, 1.05)
     caption = (
-        f"{entry.caption} {READINGS[reading]}. Bands{plotting.bands_of(problems)}: {JACKKNIFE[reading]}. "
+        f"{entry.caption} {READINGS[reading]}. "
+        f"{plotting.intervals_said(problems, JACKKNIFE[reading])}. "
         f"Dotted: {REFERENCE} images drawn uniformly from the box, which nobody optimised, in the "
         f"same way; cross: nearly 0.9 from 8 samples on, as the paper says of NeuralBO. "
         f"{about_the_models(runs, list(problems))} "
@@ -102,62 +100,59 @@ def figure_3(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> Fi
 
 def sensitive_progress(runs: Runs, entry: FigureEntry) -> Figure:
     """The largest objective value so far against the iteration, one panel for each problem."""
+
+    def summary(runs: Runs, problem: str, name: str) -> Summary:
+        t, values = largest_so_far(runs, problem, name)
+        return t, *mean_and_interval(student_interval(values, CONFIDENCE))
+
     problems = shown(runs, entry)
-    figure, axes = plotting.panels(1, len(problems), height=2.8)
-    for ax, (problem, algorithms) in zip(axes[0], problems.items(), strict=True):
-        for name in algorithms:
-            t, values = largest_so_far(runs, problem, name)
-            interval = student_interval(values, CONFIDENCE)
-            ends = (interval.low, interval.high) if name in plotting.shaded(problems) else None
-            plotting.curve(ax, t, interval.mean, runs.entry.algorithms[name], ends)
-        _head(ax, runs, problem, problems)
-        ax.set_xlabel("iteration $t$")
-        ax.set_ylabel("largest value so far")
-        ax.xaxis.get_major_locator().set_params(integer=True)
+    figure, axes = plotting.grid(len(problems), 2, height=2.4)
+    for ax, problem in zip(axes, problems, strict=True):
+        labels = ("iteration $t$", "largest value so far")
+        draw_problem(ax, runs, problem, problems, summary, labels=labels)
+    what = "Student's 95 % interval of the mean"
     caption = (
-        f"{entry.caption} Largest norm of the classifier's Jacobian so far: mean over the runs, shaded: "
-        "Student's 95 % interval of the mean (none of a single run)"
-        f"{plotting.bands_of(problems)}. t = 0 is the best of the initial "
+        f"{entry.caption} Largest norm of the classifier's Jacobian so far: mean over the runs, "
+        f"{plotting.intervals_said(problems, what)}. t = 0 is the best of the initial "
         f"images, which all methods of a seed share. {runs.note(list(problems), entry.algorithms)}"
     )
     return plotting.finish(figure, caption)
 
 
+IMAGES = 4
+"""Of each method, two methods in a row of the figure."""
+
+
 def sensitive_images(runs: Runs, entry: FigureEntry) -> Figure:
-    """The best images of the first eight runs, a row for each problem and algorithm."""
+    """The best images of the first four runs of each problem and algorithm."""
     problems = shown(runs, entry)
-    rows = [(problem, name) for problem, names in problems.items() for name in names]
-    width = min(8, max(len(runs.seeds(*row)) for row in rows))
-    figure, axes = plotting.panels(len(rows), width)
-    figure.set_size_inches(0.8 * width + 1.2, 1.15 * len(rows))
+    shown_methods = [(problem, name) for problem, names in problems.items() for name in names]
+    figure, axes = plotting.panels(-(-len(shown_methods) // 2), 2 * IMAGES)
+    figure.set_size_inches(plotting.WIDTH, 1.35 * len(axes))
     low, high = normalised(np.array([0, 255], np.uint8))
     found = {
         problem: detected_by(runs, problem, names, "runs") for problem, names in problems.items()
     }
-    for axes_of_row, (problem, name) in zip(axes, rows, strict=True):
+    groups = axes.reshape(-1, IMAGES)
+    for ax in axes.flat:
+        ax.set_axis_off()
+    for group, (problem, name) in zip(groups, shown_methods, strict=False):
         images = upscaled(runs, problem, runs.best_queries(problem, name)[:, 0])
         labels = classifier_of(runs, problem).labels(images)
-        values = runs.f(problem, name).max(axis=1)
         shares = found[problem][name][:, 0].mean(axis=1)
-        for i, ax in enumerate(axes_of_row):
-            ax.set_axis_off()
-            if i < len(images):
-                size = math.isqrt(images.shape[1])
-                ax.imshow(images[i].reshape(size, size), cmap="gray", vmin=low, vmax=high)
-                ax.set_title(
-                    f"reads {labels[i]}\nnorm {values[i]:.3g}\nfinds {100 * shares[i]:.0f} %",
-                    fontsize=6,
-                )
+        for ax, image, label, share in zip(group, images, labels, shares, strict=False):
+            size = math.isqrt(len(image))
+            ax.imshow(image.reshape(size, size), cmap="gray", vmin=low, vmax=high)
+            below = f"{label}: {100 * share:.0f} %"
+            ax.text(0.5, -0.06, below, ha="center", va="top", transform=ax.transAxes)
         head = label_of(runs, name)
         if len(problems) > 1:
-            head += f"\n{runs.entry.problems[problem].label}"
-        axes_of_row[0].text(
-            -0.1, 0.5, head, transform=axes_of_row[0].transAxes, ha="right", va="center", fontsize=7
-        )
+            head += f", {runs.entry.problems[problem].label}"
+        group[0].set_title(head, loc="left")
     caption = (
-        f"{entry.caption} The best image of each of the first {width} runs, upscaled; above it what "
-        "the original model reads, the objective (the Jacobian's norm), and the share of the tampered "
-        f"models that it detects alone. {runs.note(list(problems), entry.algorithms)}"
+        f"{entry.caption} The best image of each of the first {IMAGES} runs, upscaled; below it the "
+        "digit that the original model reads, and the share of the tampered models that it finds alone. "
+        f"{runs.note(list(problems), entry.algorithms)}"
     )
     return plotting.finish(figure, caption)
 

@@ -15,11 +15,13 @@ import numpy as np
 from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError, allowed
 from replibo.papers.common import (
-    any_single_seed,
+    Summary,
     cpu_seconds,
     cpu_seconds_a_query,
+    draw_problem,
     initial_points_of,
     label_of,
+    mean_and_deviation,
 )
 from replibo.papers.neuralbo.traces import (
     final_values_of,
@@ -45,15 +47,19 @@ DIVERGED = "diverged"
 # Figure 1
 
 
-def figure_1(runs: Runs, entry: FigureEntry) -> Figure:
+def figure_1(runs: Runs, entry: FigureEntry, *, simple_regret: bool = False) -> Figure:
     """Figure 1: the smallest noise-free value so far against the iteration, functions by dimensions.
 
     One panel for each of the problems that were run; the place of one that was not stays empty.
+
+    Args:
+        simple_regret: the value above the optimum, on a logarithmic axis, where the optimum is known.
     """
     shown = {
         problem: names
         for problem in synthetic_problems(runs, entry.problems)
         if (names := runs.algorithms(problem, entry.algorithms))
+        and not (simple_regret and optimum_of(runs, problem) is None)
     }
     if not shown:
         wanted = allowed(entry.algorithms or runs.entry.algorithms)
@@ -69,46 +75,60 @@ def figure_1(runs: Runs, entry: FigureEntry) -> Figure:
         place = (functions.index(function_of(problem)), dims.index(runs.dim(problem)))
         ax = axes[place[::-1] if across else place]
         empty.discard(ax)
-        ax.set_title(runs.entry.problems[problem].label)
-        draw_smallest_value(ax, runs, problem, shown)
-        ax.set_xlabel("iteration $t$")
-        ax.set_ylabel("smallest value so far")
-        ax.xaxis.get_major_locator().set_params(integer=True)
+        draw_smallest_value(ax, runs, problem, shown, simple_regret=simple_regret)
     for ax in empty:
         ax.remove()
-    single = any_single_seed(runs, shown)
     by_dim = all(runs.initial_points(problem) == runs.dim(problem) + 1 for problem in shown)
     initial = "D + 1" if by_dim else initial_points_of(runs, shown)
+    value = (
+        "Simple regret, the smallest noise-free value so far minus the optimum"
+        if simple_regret
+        else "Smallest noise-free value so far, as the paper minimises"
+    )
     caption = (
-        f"{entry.caption} Smallest noise-free value so far, as the paper minimises: mean over the "
-        f"seeds, shaded: ± one standard deviation{' (none of a single seed)' if single else ''}"
-        f"{plotting.bands_of(shown)}, cut off at the function's optimum. "
+        f"{entry.caption} {value}: mean over the seeds, "
+        f"{plotting.intervals_said(shown, '± one standard deviation')}. "
         f"t = 0 is the best of the {initial} initial points, which all methods of a seed share. "
         f"{runs.note(list(shown), entry.algorithms)}"
     )
     return plotting.finish(figure, caption)
 
 
+def optimum_of(runs: Runs, problem: str) -> float | None:
+    """The smallest value of a function; None if it is not known."""
+    best = runs.metadata["problems"][problem]["optimal_value"]
+    return None if best is None else -float(best)
+
+
 def draw_smallest_value(
-    ax: Axes, runs: Runs, problem: str, shown: Mapping[str, Sequence[str]]
+    ax: Axes,
+    runs: Runs,
+    problem: str,
+    shown: Mapping[str, Sequence[str]],
+    *,
+    rounds: int | None = None,
+    simple_regret: bool = False,
 ) -> None:
-    """The mean of the smallest value so far, ± one standard deviation of the first algorithms of the
-    figure, and which of them were not run on this problem.
+    """The mean of the smallest value so far ± one standard deviation.
 
     Args:
         shown: for each problem of the figure its algorithms.
+        rounds: the last round to show; None shows all.
+        simple_regret: as of `figure_1`.
     """
-    best = runs.metadata["problems"][problem]["optimal_value"]
-    with_band = plotting.shaded(shown)
-    for name in shown[problem]:
+    optimum = optimum_of(runs, problem)
+
+    def summary(runs: Runs, problem: str, name: str) -> Summary:
         t, values = smallest_value(runs, problem, name)
-        mean, ends = values.mean(axis=0), None
-        if name in with_band and len(values) > 1:
-            # f is minus the value: no value is below minus the optimum
-            low = -np.inf if best is None else -float(best)
-            ends = plotting.plus_minus(mean, standard_deviation(values), low)
-        plotting.curve(ax, t, mean, runs.entry.algorithms[name], ends)
-    plotting.say_not_run(ax, runs.lacking(problem, plotting.in_legend(shown)))
+        t, values = t[t <= (rounds or t[-1])], values[:, t <= (rounds or t[-1])]
+        if simple_regret:
+            return t, *mean_and_deviation(values - (optimum or 0.0), 0.0)
+        return t, *mean_and_deviation(values, -np.inf if optimum is None else optimum)
+
+    label = "simple regret" if simple_regret else "smallest value so far"
+    draw_problem(ax, runs, problem, shown, summary, labels=("iteration $t$", label))
+    if simple_regret:
+        plotting.logarithmic(ax)
 
 
 # Tables
