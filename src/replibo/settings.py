@@ -44,7 +44,7 @@ class SettingError(RepliboError):
 def must_be(error: ValidationError) -> str:
     """``must be X, got Y`` (or ``must be X or be Z, got Y`` for a union), for a single value."""
     faults = error.errors(include_url=False)
-    # Of a union, the member whose type the value has.
+    # A union gives the member whose type the value has.
     faults = [fault for fault in faults if not fault["type"].endswith("_type")] or faults
     ways = dict.fromkeys(
         # pydantic names the Python class here

@@ -34,10 +34,9 @@ class AGpUcb(Algorithm):
     At each round t: θ_t = θ0/g(t), g(t) = max(t0, t^a), then x_t = argmax_x μ(x) + β σ(x) of the GP
     with length scale θ_t, given all data so far. It starts at θ0/t0, not at θ0.
 
-    The theory's β is the one of LB-GP-UCB, β_t = B_t + σ_N √(2(γ + 1 + ln(2/δ))), with the norm bound
-    that A-GP-UCB scales up as the length scale shrinks, B_t = b(t) g(t)^(d/2) N, and γ the
-    information gain ½ log det(I + σ⁻²K) of the points visited so far. b(t) = max(1, t^c); c = 0 where
-    the norm is known.
+    The theory's β is LB-GP-UCB's, β_t = B_t + σ_N √(2(γ + 1 + ln(2/δ))). A-GP-UCB scales the norm
+    bound up as the length scale shrinks: B_t = b(t) g(t)^(d/2) N. γ is the information gain ½ log
+    det(I + σ⁻²K) of the points visited so far. b(t) = max(1, t^c); c = 0 where the norm is known.
 
     Args:
         beta: β, the factor of the standard deviation itself, the same for every θ_t; None takes the

@@ -79,9 +79,9 @@ class Algorithm(metaclass=Checked):
     """An ask-tell optimiser of one run.
 
     The rule: what `ask` returns is a function of (history, t) and of the run's random streams, and
-    of nothing hidden. Whatever an object keeps between calls (factors, caches, warm starts) is a
-    speed-up that it can rebuild from the history, bit for bit: resuming a killed run makes a new
-    object and hands it the history.
+    of nothing hidden. An object may keep factors, caches and warm starts between calls. It must be
+    able to rebuild them from the history, bit for bit: resuming a killed run makes a new object and
+    hands it the history.
 
     Subclasses take their settings as keyword-only arguments after ``space`` and ``streams``; these
     are the ``parameters`` of the algorithm's entry in the config, held to the types that they declare

@@ -15,10 +15,10 @@ from replibo.streams import RunStreams
 class ExplorationFirst(GoUcb):
     """Exploration-first (Lemma 15, proof in Lemma 29): ŵ_n is estimated once, after Phase I.
 
-    Every query of Phase II is x̂ = argmax_x f̂(x; ŵ_n); step (89) of the proof needs just that. With
-    ``bonus_of_phase_one`` it is the maximum of the upper confidence bound at the end of Phase I,
-    f̂(x; ŵ_n) + σ ‖∇_w f̂(x; ŵ_n)‖ √(U/n), the other reading of "relies on the convergence bound of
-    ŵ_n, rather than ŵ_t".
+    Every query of Phase II is x̂ = argmax_x f̂(x; ŵ_n); step (89) of the proof needs just that.
+    With ``bonus_of_phase_one`` it is the maximum of the upper confidence bound at the end of Phase
+    I, f̂(x; ŵ_n) + σ ‖∇_w f̂(x; ŵ_n)‖ √(U/n). This is the other way to read "relies on the
+    convergence bound of ŵ_n, rather than ŵ_t".
     """
 
     def __init__(

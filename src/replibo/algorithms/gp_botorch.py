@@ -1,7 +1,7 @@
 """GP-UCB, GP-EI and GP-TS on BoTorch and GPyTorch, which the NeuralBO paper (section 7) ran its Gaussian
 processes with: its model, its fit, its acquisition functions and its gradient ascent on them.
 
-They stand beside `gp_ucb`, `gp_ei` and `gp_ts`, which choose among candidates that all methods share.
+`gp_ucb`, `gp_ei` and `gp_ts` choose among candidates that all methods share instead.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ Kernel = Literal["isotropic", "ard"]
 class GpBotorch(Algorithm):
     """An acquisition function of BoTorch's ``SingleTaskGP``, maximised by ``optimize_acqf``.
 
-    The kernel is outputscale x isotropic RBF, set by hand, or BoTorch's own (``ard``: RBF with a length
-    scale for each dimension, their prior, no outputscale); all else of the model is BoTorch's: constant
-    mean, its prior of the noise, hyperparameters by
-    ``fit_gpytorch_mll`` from its one start. They are fitted to the initial points and again whenever the
-    history has grown by ``refit_growth`` (`RefitSchedule`), always from that start. In between the
-    observations are standardised as at the fit and condition the same prior.
+    The kernel is outputscale x isotropic RBF. With ``ard`` it is BoTorch's own: RBF with a length
+    scale for each dimension, their prior, no outputscale. All else of the model is BoTorch's:
+    constant mean, its prior of the noise, hyperparameters by ``fit_gpytorch_mll`` from its one
+    start. They are fitted to the initial points and again whenever the history has grown by
+    ``refit_growth`` (`RefitSchedule`), always from that start. In between the observations are
+    standardised as at the fit and condition the same prior.
 
     All that BoTorch draws (Sobol points and starts of the ascent, features of a sample, new starts of a
     fit that failed) comes from seeds of the run's streams.

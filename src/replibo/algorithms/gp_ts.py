@@ -11,9 +11,9 @@ from replibo.surrogates.gp_regression import GpRegression
 class GpTs(GpSampled):
     """GP-TS (Chowdhury and Gopalan 2017, Algorithm 2): the candidate where a sample of f is largest.
 
-    The sample is drawn from the *joint* posterior at the candidates, from the stream ``algorithm`` of
-    the query; its deviation is σ_t itself (the paper's factor v_t is of the theory, and no value of it
-    is given). Settings are those of `replibo.algorithms.parts.gp_sampled`.
+    The sample is drawn from the *joint* posterior at the candidates, from the stream ``algorithm``
+    of the query. Its deviation is σ_t itself: the paper's theory has a factor v_t, but no value of
+    it is given. Settings are those of `replibo.algorithms.parts.gp_sampled`.
     """
 
     def scores(self, gp: GpRegression, X: Array, history: History, t: int) -> Scores:

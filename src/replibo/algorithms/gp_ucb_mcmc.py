@@ -28,10 +28,10 @@ from replibo.surrogates.length_scale_posterior import (
 )
 
 TOLERANCE = 1e-6
-"""Of the expectation over the samples, in units of the standardised y."""
+"""Error of the expectation over the samples, in units of the standardised y."""
 
 RESTARTS, RAW_SAMPLES = 10, 512
-"""Of the gradient ascent on a continuous domain, as in the released code."""
+"""Starts and raw points of the gradient ascent on a continuous domain, as in the released code."""
 
 
 class GpUcbMcmc(Algorithm):

@@ -1,4 +1,5 @@
-"""LB-GP-UCB as its released code, once mended, runs it (Ziomek, Adachi and Osborne 2024)."""
+"""LB-GP-UCB as its released code runs it, after repairs without which it stops (Ziomek, Adachi and
+Osborne 2024)."""
 
 from __future__ import annotations
 
@@ -14,13 +15,13 @@ from replibo.streams import RunStreams
 
 
 class LbGpUcbReleased(LbGpUcb):
-    """LB-GP-UCB as the released code runs it, once mended: `LbGpUcb` with other settings.
+    """LB-GP-UCB as the repaired released code runs it: `LbGpUcb` with other settings.
 
-    Other than in Algorithm 1: the candidates lie closer, R^θ takes the RBF kernel's γ and no norm,
-    β = 1.000355 (Theorem 4.1 with σ_N = 1e-4 and no information gain) multiplies the predictive σ,
-    eliminations are decided on once the mean β σ, with σ at un-normalised coordinates, and y is
-    standardised there by the observations before the round. The factor 0.01 of its R^θ makes no
-    difference.
+    It departs from Algorithm 1 in five points. The candidates lie closer. R^θ takes the RBF
+    kernel's γ and no norm. β = 1.000355 (Theorem 4.1 with σ_N = 1e-4 and no information gain)
+    multiplies the predictive σ. Eliminations take once the mean β σ, with σ at un-normalised
+    coordinates. For them y is standardised by the observations before the round. The factor 0.01 of
+    its R^θ makes no difference.
     """
 
     def __init__(

@@ -16,10 +16,10 @@ from replibo.streams import RunStreams
 class LnbGpUcb(LbGpUcb):
     """LNB-GP-UCB: Algorithm 3 of Ziomek, Adachi and Osborne 2024 (Appendix F).
 
-    As LB-GP-UCB, but the candidates are pairs u = (θ, N), N = v(j) = N0 e^j. After each round, line
-    14 may add the next length scale, with all norms so far (lines 15 and 16), and line 18 the next
-    norm, v(|B|) < N0 b(t), b(t) = max(1, t^c), with all length scales so far (lines 19 and 20;
-    eliminated pairs do not come back).
+    As LB-GP-UCB, but the candidates are pairs u = (θ, N), N = v(j) = N0 e^j. After each round line
+    14 may add the next length scale, with all norms so far (lines 15 and 16). Line 18 may add the
+    next norm, v(|B|) < N0 b(t) with b(t) = max(1, t^c), with all length scales so far (lines 19 and
+    20). Eliminated pairs do not come back.
 
     Lines 18 and 19 print v(|B_t| + 1), line 20 v(|B_{t+1}| + 1), which would skip norms: literally, the
     second one is e² N0, from t = 55 on at c = 0.5. Here v(|B|) stands in all three: e N0, from t = 8 on.

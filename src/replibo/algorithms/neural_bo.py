@@ -23,7 +23,8 @@ from replibo.surrogates.tangent_kernel import (
     Variance,
 )
 
-# Of the jitter that a covariance may need; σ² is 0 everywhere where each candidate is the centre.
+# The scale of the jitter that a covariance may need. σ² is 0 everywhere if each candidate is the
+# centre.
 SMALLEST_SCALE = 1e-12
 
 
@@ -38,10 +39,10 @@ class NeuralBO(NeuralSurrogate):
     follows the mean of a batch's losses, not their sum; without either trainings diverge. What the print
     leaves open: the sample is maximised over finitely many candidates (`Candidates`).
 
-    The printed network has no bias and y is not centred. Where all y are negative (−f of a function that
-    is positive) h is a cone whose apex, of value 0, is the centre of the box: the sample is largest there
-    from the first rounds on. It is the optimum of Ackley's function. ``constant_input`` and ``y_scaling:
-    standardise`` take this away.
+    The printed network has no bias and y is not centred. If all y are negative (−f of a positive
+    function), h is a cone whose apex, of value 0, is the centre of the box. The sample is largest
+    there from the first rounds on. The centre is the optimum of Ackley's function. ``constant_input`` and
+    ``y_scaling: standardise`` take this away.
 
     Args:
         space, streams: the run's.

@@ -23,7 +23,7 @@ from replibo.surrogates.bounds import evaluate_where_best
 # Candidates whose gradients are held at once: so many stay in a core's cache.
 CHUNK = 1024
 
-# Of 50,000 candidates some thousands may be the best: σ is computed at so many of them at a time.
+# σ is computed at so many of the 50,000 candidates at a time, as some thousands may be the best.
 BLOCK = 256
 
 

@@ -18,9 +18,9 @@ class NeuralGreedy(NeuralSurrogate):
 
     The paper refers to an appendix of Paria et al. for network and perturbation and states neither.
     Read here: NeuralBO's own network and training, so that the two differ in how they explore only, and
-    independent normal numbers added to the observations, drawn anew for each training. Their standard
-    deviation is √λ by default, 0.1 at λ = 0.01: λ is the noise variance in NeuralBO's σ, and a fit to
-    observations perturbed by as much as their noise is how a posterior sample of a linear model is made.
+    independent normal numbers added to the observations, drawn anew for each training. Their
+    standard deviation is √λ by default, 0.1 at λ = 0.01, as λ is the noise variance in NeuralBO's
+    σ. For a linear model a fit to observations perturbed by their noise gives a posterior sample.
 
     Args:
         space, streams: the run's.

@@ -18,9 +18,9 @@ ACQUISITIONS = {"EI": "EI", "PI": "PI", "UCB": "LCB"}
 class ScikitOptimize(Algorithm):
     """``skopt.Optimizer`` with a GP, by ask and tell, minimising -y; two of its defaults are settings.
 
-    scikit-optimize keeps a random state from call to call. Here each query is asked of a fresh
-    optimizer that is told the whole history and seeded by the query's own stream; it fits one GP, as
-    the stock loop does at each tell, and the proposal is a function of the history.
+    scikit-optimize keeps a random state from call to call. Here a fresh optimizer for each query is
+    told the whole history and seeded by the query's own stream. It fits one GP, as the stock loop
+    does at each tell, and the proposal is a function of the history.
 
     Args:
         acquisition: ``EI`` and ``PI`` (xi = 0.01) or ``UCB`` (scikit-optimize's LCB, kappa = 1.96).

@@ -28,7 +28,7 @@ PACKAGES = (
     "scikit-learn",
     "scipy",
 )
-"""The libraries of ``envs/requirements.txt`` with most docstrings, but for torch: to parse it takes
+"""The libraries of ``envs/requirements.txt`` with most docstrings, except torch. To parse it takes
 longer than all of these, and its builds have files of their own."""
 
 FEWEST_WORDS = 30

@@ -1,7 +1,7 @@
 """Fetching the files of the manifest: from a mirror, then from where they are published; verified.
 
-pooch downloads, retries, shows the progress and keeps a file that is not whole or not right under a
-temporary name, so that nothing is left behind and processes that fetch the same file do not disturb
+pooch downloads, retries and shows the progress. It keeps an incomplete or wrong file under a
+temporary name. So nothing is left behind, and processes that fetch the same file do not disturb
 each other. Here are the sources, the bounds of size and time, and one line for whatever goes wrong.
 """
 

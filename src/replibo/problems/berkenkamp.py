@@ -25,7 +25,7 @@ class Berkenkamp(Problem):
     """
 
     MEAN, SD = 0.2, 0.08
-    """Of the normal density."""
+    """Mean and standard deviation of the normal density."""
 
     def __init__(self, *, noise_std: NonNegative = 0.0) -> None:
         self.dim = 1

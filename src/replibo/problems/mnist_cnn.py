@@ -31,9 +31,9 @@ LOG10_LEARNING_RATE = (-4.0, 0.0)
 MOMENTUM = (0.0, 0.99)
 
 PENALTY = 2.0 * math.log(CLASSES)
-"""Cross-entropy recorded for a training that diverged, 4.605 nats: twice that of a network which gives
-each class the same probability, so that it is worse than having learned nothing, and still of the
-size of an ordinary loss, so that it does not flatten all others where the losses are standardised."""
+"""Cross-entropy recorded for a training that diverged, 4.605 nats: twice that of a network which
+gives each class the same probability. So it is worse than having learned nothing. It is still of
+the size of an ordinary loss, so it does not flatten all others when losses are standardised."""
 
 PENALTY_ERROR = 100.0
 """The same for the error, percent: all wrong."""
@@ -59,22 +59,22 @@ class MnistCnn(Problem):
     ``x`` is log10 of the learning rate, on [-4, 0]; with ``momentum="tuned"`` a second coordinate is
     the momentum, on [0, 0.99].
 
-    The training is deterministic for each (seed of the run, query, λ): initial weights and batches
-    come from the query's stream of noise, which leaves the algorithm out; so two algorithms that ask
-    the same λ at the same query of the same seed see the same loss, and the noise of the paper (the
-    excess risk of the N steps) differs from query to query. A noise-free value does not exist: `f` of
-    an observation is `y` itself, and `evaluate_true` trains with initial weights and batches that
-    never change.
+    The training is deterministic for each (seed of the run, query, λ). Initial weights and batches
+    come from the query's stream of noise, which does not depend on the algorithm. So two algorithms
+    that ask the same λ at the same query of the same seed see the same loss. The noise of the paper
+    (the excess risk of the N steps) differs from query to query. A noise-free value does not exist:
+    `f` of an observation is `y` itself, and `evaluate_true` trains with initial weights and batches
+    that never change.
 
     The test set is only ever looked at for the diagnostics of an observation: ``test_cross_entropy``
     (nats) and ``test_error`` (percent), beside ``validation_cross_entropy``, ``validation_error``, the
     hyperparameters ``log10_learning_rate`` and ``momentum``, ``training_loss`` (mean over the batches of
     the last steps) and ``diverged``.
 
-    A training has diverged (``diverged`` 1) where a training loss or an output on the validation set
-    is not finite, or where the validation cross-entropy exceeds `PENALTY`: then all cross-entropies
-    are recorded as `PENALTY`, and all errors as `PENALTY_ERROR`, also those on the test set, and also
-    where the network's own numbers are finite.
+    A training has diverged (``diverged`` 1) if a training loss or an output on the validation set
+    is not finite, or the validation cross-entropy exceeds `PENALTY`. Then all cross-entropies are
+    recorded as `PENALTY` and all errors as `PENALTY_ERROR`. This includes the test set, and
+    networks whose own numbers are finite.
 
     Args:
         iterations: N, steps of stochastic gradient descent.

@@ -30,10 +30,11 @@ EVALUATED = 500
 class MnistCnnLarge(Problem):
     """Minus the validation cross-entropy of a larger network, in PyTorch, after N steps of SGD.
 
-    Two convolutions (16 and 32 channels, 5×5, padding 2), each with a ReLU and a 2×2 max-pool, and one
-    linear layer; momentum 0.9, batches of 256 of 5,000 training images: a guess at what the paper, which
-    names none of it, may have run. Validation and test sets, ``x`` (log10 of the learning rate), random
-    streams and diverged trainings are those of `replibo.problems.mnist_cnn.MnistCnn`.
+    Two convolutions (16 and 32 channels, 5×5, padding 2), each with a ReLU and a 2×2 max-pool, and
+    one linear layer; momentum 0.9, batches of 256 of 5,000 training images. The paper names none of
+    it: this is a guess at what it may have run. Validation and test sets, ``x`` (log10 of the
+    learning rate), random streams and diverged trainings are those of
+    `replibo.problems.mnist_cnn.MnistCnn`.
 
     Args:
         iterations: N.

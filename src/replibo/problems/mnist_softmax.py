@@ -21,9 +21,10 @@ from replibo.streams import RunStreams, generator
 Floats = NDArray[np.float32]
 
 NORM = 4.0
-"""Every image enters with this Euclidean norm, and a 1 for the bias. The gradient of the loss is then
-bounded by √(2 (NORM² + 1)) and its smoothness γ by (NORM² + 1)/2 = 8.5, as the Hessian of the softmax's
-loss in the logits is at most 1/2; N^-1/2 ≤ 2/γ, the other condition, from N = 19 on."""
+"""Every image enters with this Euclidean norm, and a 1 for the bias. The gradient of the loss is
+then bounded by √(2 (NORM² + 1)). Its smoothness γ is bounded by (NORM² + 1)/2 = 8.5, as the Hessian
+of the softmax's loss in the logits is at most 1/2. The other condition, N^-1/2 ≤ 2/γ, holds from N
+= 19 on."""
 
 
 class MnistSoftmax(Problem):

@@ -1,5 +1,6 @@
-"""Robot pushing in 14 dimensions (Phan-Trong, Tran-The and Gupta 2023, section 7.2.3, Figures 5 and 6;
-the task is that of Wang and Jegelka 2017): two robot hands push two objects over a table to their goals.
+"""Robot pushing in 14 dimensions: two robot hands push two objects over a table to their goals
+(Phan-Trong, Tran-The and Gupta 2023, section 7.2.3, Figures 5 and 6). The task is that of Wang and
+Jegelka (2017).
 
 The table is seen from above, and there is no gravity: joints stand for its friction. Lengths, masses,
 times and forces are in Box2D's units (m, kg, s, N), angles in radians.
@@ -149,9 +150,9 @@ def _drive(hand: Hand, body: Any) -> None:
 
 
 def reward(x: Array) -> float:
-    """By how much the objects come closer to their goals, in all, when the hands do exactly what the
-    native point ``x``, shape 14, tells them: the sum of the distances at the start minus that at the end,
-    at most `BOUND`."""
+    """The reward of the native point ``x``, shape 14, if the hands do exactly what it tells them.
+    It is the sum of the objects' distances to their goals at the start minus that at the end, at
+    most `BOUND`."""
     scene = Scene(*hands(x))
     for _ in scene.steps():
         pass

@@ -1,9 +1,9 @@
 """Sensitive samples as the compiled code of NeuralBO's authors has them: f by the largest output.
 
-The first commit of their repository (phantrdat/neuralbo, d32f12a) has an older version of their code in
-compiled files (``__pycache__/objectives.cpython-311.pyc``): its network is the 784-10-10 one that ends
-in log-softmax, its box and its linear upscaling are the paper's, and it differentiates the largest of
-the ten outputs.
+The first commit of their repository (phantrdat/neuralbo, d32f12a) has an older version of their
+code in compiled files (``__pycache__/objectives.cpython-311.pyc``). Its network is the 784-10-10
+one that ends in log-softmax. Its box and its linear upscaling are the paper's. It differentiates
+the largest of the ten outputs.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Digests of code: equal as long as nothing has changed that a definition of this package computes with.
 
 Snakemake does not see inside an imported package, so each rule carries such a digest as a parameter.
-The digest of a name covers its definition and every definition of this package that this one refers
-to, directly or not, found by reading the source: functions, classes with their bases and decorators,
-constants, types in annotations (they say whose methods are called), in whatever module they stand. A
-reference that leads to no definition counts as one to the whole module. Module-level statements that
-do something when a module is imported belong to every definition of that module and of those that
-import it; so does a C file beside the module, of the same name.
+The digest of a name covers its definition and every definition of this package that it refers to,
+directly or not. These are found by reading the source of all modules: functions, classes with their
+bases and decorators, constants, and types in annotations, which say whose methods are called. A
+reference that leads to no definition counts as one to the whole module. Module-level statements
+that do something when a module is imported belong to every definition of that module and of those
+that import it; so does a C file beside the module, of the same name.
 
 Comments, docstrings, formatting and the messages of a `RepliboError` or a `SettingError` change no
 digest. Modules that are looked up by a name put together while the program runs are not seen
@@ -94,8 +94,8 @@ class Package:
         self._effects: dict[str, frozenset[Node]] = {}
 
     def digest(self, *names: str, without: frozenset[str] = frozenset()) -> str:
-        """A digest of the definitions or whole modules ``names`` and of all that they refer to in this
-        package, but for what stands in the modules (or packages) ``without``.
+        """A digest of the definitions or whole modules ``names`` and of all that they refer to in
+        this package, except the modules or packages ``without``.
 
         Args:
             names: dotted, e.g. ``replibo.streams`` or ``replibo.streams.generator``.
@@ -256,7 +256,7 @@ def _is_idle(statement: ast.stmt) -> bool:
 
 
 def _binds(node: ast.AST) -> Iterator[str]:
-    """The names that a statement binds in its own scope, but for imports."""
+    """The names that a statement binds in its own scope, except imports."""
     if isinstance(node, _NAMED):
         yield node.name
     elif isinstance(node, ast.Name):

@@ -66,8 +66,9 @@ def _foreign_collected(
 
 
 def collect(config: Config, paper: str, scale: str, problem: str, algorithm: str) -> pa.Table:
-    """One long table of the traces of one problem and algorithm, with what is common in the metadata. Of
-    x, only those of each run's best queries stay (`Problem.kept_queries`); the others are null.
+    """One long table of the traces of one problem and algorithm, with what is common in the
+    metadata. x stays for each run's best queries only (`Problem.kept_queries`), and is null for the
+    others.
 
     Raises:
         RepliboError: a name is wrong; one line for each file that is missing, damaged or of another run.

@@ -50,7 +50,7 @@ class Finished:
 
     @property
     def digest(self) -> str:
-        """Of the identity."""
+        """Digest of the identity."""
         return identity_digest(self.identity)
 
     @property

@@ -169,8 +169,8 @@ class _Run:
             self.journal.append(astuple(record))
 
     def _native(self, x: Array, candidate: int) -> Array:
-        """The point in native coordinates. That of a pool is the pool's own row: converted to the unit
-        cube and back, it need not have the same bits."""
+        """The point in native coordinates. For a pool it is the pool's own row, as a conversion to
+        the unit cube and back need not keep its bits."""
         pool = self.problem.candidates
         native: Array = self.problem.to_native(x) if pool is None else pool[candidate]
         return native

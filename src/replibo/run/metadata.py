@@ -12,7 +12,7 @@ from replibo.errors import RepliboError
 
 
 class Block(BaseModel):
-    """Of a run's own file."""
+    """Metadata of a run's own file."""
 
     paper: str
     problem: str
@@ -30,7 +30,7 @@ class Block(BaseModel):
 
 
 class Collected(BaseModel):
-    """Of the runs of one or more problems and algorithms of a paper."""
+    """Metadata of the runs of one or more problems and algorithms of a paper."""
 
     paper: str
     scale: str
@@ -65,6 +65,6 @@ def check(kind: type[BaseModel], found: Any, where: object) -> dict[str, Any]:
 
 
 def checksum(metadata: dict[str, Any]) -> str:
-    """SHA-256 of published metadata, but for the key ``checksum`` itself."""
+    """SHA-256 of published metadata without the key ``checksum``."""
     rest = {key: value for key, value in metadata.items() if key != "checksum"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()

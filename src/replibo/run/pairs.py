@@ -36,12 +36,12 @@ def at(
 
 
 def among(config: Config, paper: str, scale: str, wanted: Collection[Pair]) -> list[Pair]:
-    """Those of the ``wanted`` pairs that are run at a scale, or published."""
+    """The ``wanted`` pairs that are run at a scale, or published."""
     return [pair for pair in at(config, paper, scale) if pair in wanted]
 
 
 def there(config: Config, paper: str, scale: str, pairs: Iterable[Pair]) -> list[Pair]:
-    """Those of ``pairs`` whose files are there."""
+    """The ``pairs`` whose files exist."""
     return [pair for pair in pairs if all(map(os.path.exists, files(config, paper, scale, [pair])))]
 
 

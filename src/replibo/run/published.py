@@ -19,7 +19,7 @@ class PublishedRuns:
         runs: their number.
         queries: of one run.
         horizon: T, the last round.
-        identity, code: digests of all that the runs depend on but for the seed, and of their code.
+        identity, code: digests of all that the runs depend on except the seed, and of their code.
         best_at: x is kept for the best queries up to each of these rounds.
         changed_config: whether the settings are others than the config's.
         versions, machine, commit: of libraries, machines and code; all that there were.

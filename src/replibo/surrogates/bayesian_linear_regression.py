@@ -24,7 +24,7 @@ from replibo.problems.base import Array
 LOG_PRECISIONS = (-10.0, 10.0)
 """Bounds of ln α and of ln β."""
 
-# Of ln β/α, 0.25 apart; the maximum is then found between the neighbours of the best.
+# Grid of ln β/α, 0.25 apart; the maximum is then searched between the neighbours of the best.
 _GRID = np.linspace(
     LOG_PRECISIONS[0] - LOG_PRECISIONS[1], LOG_PRECISIONS[1] - LOG_PRECISIONS[0], 161
 )

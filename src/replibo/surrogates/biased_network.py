@@ -1,9 +1,9 @@
 """The network of NeuralBO's released code: linear layers with biases, trained on by one Adam.
 
-h(x; θ) = c (w_L · a_{L−1} + b_L), a_l = relu(W_l a_{l−1} + b_l), a_0 = x; in double precision (facts of
-the authors' repository, phantrdat/neuralbo, first commit d32f12a: c = √W in its source, 1 in its older,
-compiled files). In each layer the gradient is the product of what comes in and of what goes back, so
-that the product of two gradients is
+h(x; θ) = c (w_L · a_{L−1} + b_L), a_l = relu(W_l a_{l−1} + b_l), a_0 = x; in double precision. In
+the authors' repository (phantrdat/neuralbo, first commit d32f12a) c = √W in the source, 1 in the
+older, compiled files. In each layer the gradient is the product of what comes in and of what goes
+back, so that the product of two gradients is
 
     g(x)·g(x')/c² = Σ_l (a_{l−1}(x)·a'_{l−1}(x') + 1) (δ_l(x)·δ'_l(x'))
 
@@ -49,7 +49,7 @@ class Gradients:
         return sum((a.square().sum(1) + 1.0) * d.square().sum(1) for a, d in pairs)  # type: ignore[return-value]
 
     def with_more(self, other: Gradients) -> Gradients:
-        """Those of ``other`` behind these."""
+        """Append the units of ``other``."""
         import torch
 
         def joined(left: list[Tensor], right: list[Tensor]) -> list[Tensor]:

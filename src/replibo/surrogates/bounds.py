@@ -26,7 +26,7 @@ def evaluate_where_best(
 ) -> None:
     """Evaluate points in the order of their bounds, until none that is left can have the largest value.
 
-    What is equal but for rounding is evaluated, too.
+    Points that are equal up to rounding are evaluated, too.
 
     Args:
         upper: ``m``, upper bounds of the values.

@@ -1,7 +1,7 @@
-"""The C functions of this package: each ``.c`` file stands beside the module that calls it.
+"""The C functions of this package. Each ``.c`` file lies next to the module that calls it.
 
-Every sum in them is taken in a fixed order, and no product is fused with a sum unless the code says so:
-their results have the same bits on all processors and at all levels of instructions.
+Every sum in them is taken in a fixed order, and no product is fused with a sum unless the code says
+so. So their results have the same bits on all processors and at all levels of instructions.
 """
 
 from __future__ import annotations

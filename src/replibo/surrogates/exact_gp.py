@@ -4,8 +4,8 @@ Zero mean, outputscale 1, an isotropic kernel, fixed noise variance σ²: the on
 length scale ℓ. The targets are standardised (`standardise`) and never kept: whatever needs them
 is given them, since they are standardised anew whenever data come in.
 
-Two models give the same posterior: `ExactGP` factorises at once, from given distances (for a length
-scale that changes at every round); `GrowingGP` adds one point after the other at a fixed length
+Two models give the same posterior. `ExactGP` factorises at once, from given distances, for a length
+scale that changes at every round. `GrowingGP` adds one point after the other at a fixed length
 scale, in O(n²), or O(n·m) with a pool of m candidates.
 
 Singular kernel matrices. A repeated point without noise makes K + σ²I singular. The factor is then

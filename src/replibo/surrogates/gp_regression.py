@@ -8,13 +8,13 @@ The surrogate of the GP baselines of the NeuralBO paper (Phan-Trong, Tran-The an
 
 with one length scale ℓ for all dimensions. `fit` maximises what ``fit_gpytorch_mll`` maximises, the log
 marginal likelihood plus the log density of BoTorch's prior of the noise variance, log σ² ~ N(-4, 1)
-with σ² ≥ 1e-4. (c and s have no prior; ℓ has one on request.) The prior and the bound are kept, as they
-are what "BoTorch" means, keep K + σ²I regular whatever points are repeated, and weigh less than one
-observation.
+with σ² ≥ 1e-4. (c and s have no prior; ℓ has one on request.) The prior and the bound are kept, as
+they are what "BoTorch" means. They keep K + σ²I regular whatever points are repeated, and weigh
+less than one observation.
 
-It is written out with its gradient, one Cholesky factor and one inverse for each evaluation, because
-that takes a fraction of the time of GPyTorch's automatic differentiation (`benchmarks/gp_regression.py`);
-the tests hold it to BoTorch's optimum.
+It is written out with its gradient, one Cholesky factor and one inverse for each evaluation. This
+takes a fraction of the time of GPyTorch's automatic differentiation
+(`benchmarks/gp_regression.py`). The tests hold it to BoTorch's optimum.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ BOUNDED_FROM, BOUNDING_SHARE = 256, 4
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """Of the model above: ``mean`` c, ``outputscale`` s and ``noise_variance`` σ² in units of the
-    standardised y, ``length_scale`` ℓ in units of the cube."""
+    """Hyperparameters of the model above: ``mean`` c, ``outputscale`` s and ``noise_variance`` σ²
+    in units of the standardised y, ``length_scale`` ℓ in units of the cube."""
 
     mean: float
     outputscale: float
@@ -108,9 +108,10 @@ def fit(
     maxima, parameters and start decide which is found: with few points there is often one at ℓ → 0,
     which reads all data as white noise.
 
-    BoTorch's start, ℓ = 0.69, is a sixth of the distance of two random points of a 100-D cube: there
-    the kernel matrix is the identity, its derivative in ℓ is 0, and the fit ends where it began. So
-    "multi" adds a start with ℓ longer by √d and keeps the better end; in one dimension the two are one.
+    BoTorch's start, ℓ = 0.69, is a sixth of the distance of two random points of a 100-D cube. The
+    kernel matrix is then the identity, its derivative in ℓ is 0, and the fit ends where it began.
+    So "multi" adds a start with ℓ longer by √d and keeps the better end; in one dimension the two
+    are one.
 
     One observation, or constant ones, say nothing of s, ℓ and σ²: all four stay at BoTorch's start, as
     they do should K + σ²I have no Cholesky factor on the way from every start.

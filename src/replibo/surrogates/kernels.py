@@ -30,9 +30,9 @@ def pairwise_distances(X1: Array, X2: Array) -> Array:
     """Euclidean distances, ``n1 x n2``, between the rows of ``X1`` (``n1 x d``) and ``X2``
     (``n2 x d``).
 
-    The coordinates' squared differences are added up one coordinate after the other, never by
-    ‖a‖² + ‖b‖² - 2ab: repeated points have distance 0 exactly, and every entry has the same bits
-    whatever rows it is computed with.
+    The squared differences are added up one coordinate after the other, never by ‖a‖² + ‖b‖² - 2ab.
+    So repeated points have distance 0 exactly, and every entry has the same bits whatever rows it
+    is computed with.
     """
     squared = np.zeros((len(X1), len(X2)))
     for a, b in zip(X1.T, X2.T, strict=True):

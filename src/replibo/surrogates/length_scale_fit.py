@@ -64,7 +64,7 @@ FURTHER_STARTS = (0.05, 0.2, 2.0)
 have their maximum."""
 
 LowerBound = Annotated[float, Field(ge=SMALLEST_LENGTH_SCALE, lt=min(FURTHER_STARTS))]
-"""Of the multi-start fit, in units of the cube."""
+"""Lower bound of the multi-start fit, in units of the cube."""
 
 LOWER_BOUND = 1e-3
 """The smallest length scale of ``starts="multi"``, in units of the cube (the smallest of the

@@ -94,8 +94,8 @@ class TabulatedPosterior:
     """`LengthScalePosterior`, interpolated: value and derivative at any z within microseconds.
 
     The axis of z is cut into panels of width `PANEL`. When NUTS first steps into one, the log
-    likelihood is evaluated at `NODES` Chebyshev points of it, and from then on their polynomial and
-    its derivative stand for it; the prior is added in closed form. The log likelihood is analytic
+    likelihood is evaluated at `NODES` Chebyshev points of it. From then on their polynomial and its
+    derivative take its place. The prior is added in closed form. The log likelihood is analytic
     around the real axis (see `nodes_needed`), so that this many nodes leave nothing but rounding.
 
     Below `lowest` the kernel has vanished between all distinct points, and the log likelihood is
@@ -260,9 +260,10 @@ class Quadrature:
 def quadrature(log_density: Callable[[float], float]) -> Quadrature:
     """The posterior of θ by two stages of 32 equidistant nodes in z = log θ.
 
-    The trapezoidal rule converges geometrically where the integrand vanishes at both ends. The first
-    stage spans θ from 1e-4 to 6, beyond which Gamma(3, 6) has less than 1e-10 of its mass; the second
-    spans those of its nodes that come within 18 nats of the highest, and one more to either side.
+    The trapezoidal rule converges geometrically where the integrand vanishes at both ends. The
+    first stage spans θ from 1e-4 to 6, beyond which Gamma(3, 6) has less than 1e-10 of its mass.
+    The second spans the nodes of the first that lie within 18 nats of the highest, and one more to
+    either side.
     """
 
     def stage(lower: float, upper: float) -> tuple[Array, Array]:

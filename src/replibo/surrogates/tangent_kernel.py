@@ -203,8 +203,8 @@ class DualVariance:
         return _bytes(held + self.kernel.tensors())
 
     def _solve(self, K: Tensor) -> Tensor:
-        """L⁻¹ K in place, ``t x n``, by blocks of rows: PyTorch would copy the whole of L at each call,
-        for it is a part of a buffer, which took up to two thirds of an append."""
+        """L⁻¹ K in place, ``t x n``, by blocks of rows. L is a part of a buffer, so PyTorch would
+        copy the whole of it at each call, which took up to two thirds of an append."""
         import torch
 
         for first in range(0, len(K), BLOCK):

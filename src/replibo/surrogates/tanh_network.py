@@ -1,17 +1,17 @@
 """The tanh network of DNGO (Snoek et al. 2015), trained by a fused step of Adam.
 
-The settings are those of pybnn, which the NeuralBO paper uses (section 7): three layers of 50 tanh
-units and a linear output; 500 epochs of Adam (learning rate 0.01, constant) on the mean squared
-error of batches of 10. Facts of pybnn that are kept: inputs are standardised column by column;
-each epoch has a new order, and those of it that do not fill a last batch are left out of that epoch;
-with fewer points than a batch holds, all of them are the batch; weights and biases start uniform on
-±1/√(inputs of the layer), which is torch's default; float32.
+The settings are those of pybnn, which the NeuralBO paper uses (section 7). The network has three
+layers of 50 tanh units and a linear output. It is trained by 500 epochs of Adam (learning rate
+0.01, constant) on the mean squared error of batches of 10. Facts of pybnn that are kept: inputs are
+standardised column by column; each epoch has a new order, and those of it that do not fill a last
+batch are left out of that epoch; with fewer points than a batch holds, all of them are the batch;
+weights and biases start uniform on ±1/√(inputs of the layer), which is torch's default; float32.
 
 The step is written out in NumPy, because at this size the time goes into the number of operations, and
 an operation on so few numbers costs least there: one flat vector each for parameters, gradient and
 Adam's moments, of which the layers' matrices are views; the gradient by the chain rule into
 preallocated buffers. Networks of one shape are trained together, each operation for all of them at
-once, to the same bits as alone: with ten of them and few inputs a step of each takes half the time
+once, to the same bits as alone. With ten of them and few inputs a step of each takes half the time
 (`benchmarks/dngo_forest.py`).
 """
 
@@ -101,7 +101,7 @@ class TanhNetwork:
         return self._inputs(X)
 
     def _take(self, parameters: Matrix, inputs: Matrix, targets: Matrix) -> None:
-        """Take trained ``parameters``, and say what they come to on the training data."""
+        """Take trained ``parameters``, and record their loss on the training data."""
         self.parameters = parameters.copy()
         W_out = _matrices(parameters, self._shapes)[-1][0]
         self.training_loss = float(np.mean((W_out @ self._last_hidden(inputs) - targets) ** 2))

@@ -105,9 +105,10 @@ def train_sgd(
         or times η/b   (``mean``).
 
     L has the same minimiser in both; in 50 epochs ``mean`` stays far from it. A step of ``mean`` is
-    stable for any batch where η m max‖x‖² < 2; a step of ``sum`` only where η m times the largest
-    eigenvalue of the batch's kernel matrix is, which is up to b times as large where the batch's points
-    lie close together. Training may then end in weights that are not numbers, and says so.
+    stable for any batch if η m max‖x‖² < 2. A step of ``sum`` is stable only if η m times the
+    largest eigenvalue of the batch's kernel matrix is below 2. This eigenvalue is up to b times as
+    large if the batch's points lie close together. Training may then end in weights that are not
+    numbers, and says so.
 
     Args:
         start: θ₀.

@@ -21,7 +21,7 @@ from replibo.surrogates.exact_gp import ExactGP, GrowingGP, PosteriorGradient, s
 from replibo.surrogates.kernels import KERNELS, KernelName, PointDistances, PoolDistances
 
 RESTARTS, RAW_SAMPLES = 10, 512
-"""Of the gradient ascent on a cube, as in the released code."""
+"""Starts and raw points of the gradient ascent on a cube, as in the released code."""
 
 BEST_OBSERVED = 0
 """Points beside which the cube is sampled more densely: none, as in the released code. In 5-D and
@@ -262,11 +262,12 @@ def maximise_on_cube(
 ) -> Array:
     """The maximiser ``x``, ``d``, that multi-start gradient ascent finds on [0, 1]^d.
 
-    The raw samples are a Latin hypercube, which in 1-D leaves no gap wider than two strata: uniform
-    samples do, and lose the maximum at short length scales (scipy's Sobol points would cost an
-    import of a second). Two more are drawn about each of the ``centres``, because in 5-D a peak no
-    wider than a short length scale holds none of 512 samples. The ascents start from the highest
-    sample and, one after the other, the highest one that is at least ℓ/4 away from all starts so
+    The raw samples are a Latin hypercube, which in 1-D leaves no gap wider than two strata. Uniform
+    samples leave wider ones and lose the maximum at short length scales. The import of scipy's
+    Sobol points would cost a second. Two more are drawn about each of the ``centres``, because in
+    5-D a peak no wider than a short length scale holds none of 512 samples. The ascents start from
+    the highest sample and, one after the other, the highest one that is at least ℓ/4 away from all
+    starts so
     far: the samples of one broad peak would else take all of them.
     All ascents climb at once (`ascend`); the highest end is polished by scipy's L-BFGS-B.
 
@@ -337,9 +338,9 @@ def ascend(
 ) -> Array:
     """Where ascents from the ``starts``, ``m x d``, in [0, 1]^d end, ``m x d``; none below its start.
 
-    Projected BFGS (Bertsekas 1982, "Projected Newton methods for optimization problems with simple
-    constraints") of all starts at once: each climbs with an inverse Hessian and a step of its own,
-    but ``function`` is called with all that still climb. (scipy climbs one at a time, in twice the
+    Projected BFGS of all starts at once (Bertsekas 1982, "Projected Newton methods for optimization
+    problems with simple constraints"). Each start has its own inverse Hessian and step, but
+    ``function`` is called with all that still climb. (scipy climbs one at a time, in twice the
     time; in one stacked problem, the sum may rise while the highest one falls.)
 
     Args:

@@ -14,8 +14,8 @@ from scipy.special import erfcx, ndtr
 
 from replibo.problems.base import Array
 
-# Beyond it 1 + z Φ(z)/φ(z) is better summed as a series in 1/z² than by its difference: at z = -100
-# the difference loses 1e-12 of its value and the series, cut after four terms, 1e-13.
+# Beyond it 1 + z Φ(z)/φ(z) is better summed as a series in 1/z² than by its difference. At z = -100
+# the difference loses 1e-12 of its value, the series, cut after four terms, 1e-13.
 _SERIES_BELOW = -100.0
 
 

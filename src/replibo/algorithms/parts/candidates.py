@@ -1,11 +1,11 @@
 """The candidates among which a sampled acquisition is maximised: one rule for every algorithm.
 
-NeuralBO (Phan-Trong, Tran-The and Gupta 2023) maximises a Thompson sample over the domain (Algorithm
-1, line 5) and does not say how; a fresh sample is one normal number per point, so it can only be
-maximised over finitely many. Every algorithm of that paper's figures here, the baselines included,
-chooses among the same number of candidates, drawn by the same rule from the same stream: the same
-uniform points and the same steps, which each takes from its own best point. (Readings may differ: the
-released code's candidates, BoTorch's own search, uniform points alone.)
+NeuralBO (Phan-Trong, Tran-The and Gupta 2023) maximises a Thompson sample over the domain
+(Algorithm 1, line 5) and does not say how. A fresh sample is one normal number per point, so it can
+only be maximised over finitely many points. Every algorithm of that paper's figures, the baselines
+included, chooses among the same number of candidates, drawn by the same rule from the same stream.
+All share the uniform points and the steps; each takes the steps from its own best point. (Readings
+may differ: the released code's candidates, BoTorch's own search, uniform points alone.)
 """
 
 from __future__ import annotations

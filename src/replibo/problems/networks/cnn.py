@@ -3,10 +3,10 @@
 Layers: 3×3 convolutions of stride 2 with one pixel of zero padding, each followed by a ReLU, then one
 linear layer; the loss is the cross-entropy of the softmax.
 
-The step is written out by hand because it is the cost of a whole paper: every array has the batch as
-its last axis (``channels x height x width x batch``), so that a convolution and both its gradients are
-one matrix product each, the output of one layer is the input of the next without a transposition, and
-all arrays are allocated once. `benchmarks/mnist_cnn.py` compares it with PyTorch.
+The step is written out by hand because it is the cost of a whole paper. Every array has the batch
+as its last axis (``channels x height x width x batch``). So a convolution and both its gradients
+are one matrix product each, and the output of one layer is the input of the next without a
+transposition. All arrays are allocated once. `benchmarks/mnist_cnn.py` compares it with PyTorch.
 """
 
 from __future__ import annotations

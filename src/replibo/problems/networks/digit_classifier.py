@@ -24,7 +24,8 @@ PARAMETERS = HIDDEN * (PIXELS + 1) + CLASSES * (HIDDEN + 1)
 """Weights and biases, 7,960."""
 
 PIXEL_MEAN, PIXEL_STD = 0.1307, 0.3081
-"""Of MNIST's training images, pixels from 0 to 1: an image enters as (pixel - mean) / sd."""
+"""Mean and deviation of the pixels of MNIST's training images, from 0 to 1. An image enters as
+(pixel - mean) / sd."""
 
 IMAGES_AN_EPOCH = 60_000
 BATCH, LEARNING_RATE, ADAM_BETAS, ADAM_EPSILON = 64, 1e-3, (0.9, 0.999), 1e-8
