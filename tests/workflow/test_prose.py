@@ -47,6 +47,14 @@ def test_a_number_of_a_verdict_is_that_of_the_traces(root: Path) -> None:
     assert numbers.number("lb_gp_ucb_1", "stuck: MLE") == stuck
     label = numbers.verdict("lb_gp_ucb_1")
     assert numbers.says(label, "lb_gp_ucb_1") == ""
+    name, count = re.findall(r"`(\w+)` \((\d+)\)", numbers.deciding(1))[0]
+    changed = [
+        each
+        for each, verdict in numbers._verdicts.items()
+        if name in {reading.name for reading in verdict.judged}
+        and numbers.verdict(each, name) != numbers.verdict(each)
+    ]
+    assert len(changed) == int(count) > 0
     faults = {
         "lb_gp_ucb_1 as printed: .* but the page says never": lambda: numbers.says(
             "never", "lb_gp_ucb_1"

@@ -97,7 +97,7 @@ def pages(config: Config) -> dict[Path, str]:
     tables = {Path("README.md"): summary(found)}
     for paper in config.papers:
         tables[paths.results_page(paper)] = verdict_table([v for v in found if v.paper == paper])
-    texts = {paths.results_page(paper): prose.page(config, paper) for paper in config.papers}
+    texts = {paths.results_page(paper): prose.page(config, paper, found) for paper in config.papers}
     texts[Path("README.md")] = Path("README.md").read_text(encoding="utf-8")
     return {path: with_verdicts(texts[path], table, str(path)) for path, table in tables.items()}
 

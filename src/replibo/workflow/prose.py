@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,10 +34,11 @@ class Numbers:
 
     Args:
         paper: the paper's name.
+        judged: the verdicts of published traces, if they were judged already.
     """
 
-    def __init__(self, config: Config, paper: str) -> None:
-        self.config, self.paper = config, paper
+    def __init__(self, config: Config, paper: str, judged: Sequence[Verdict] = ()) -> None:
+        self.config, self.paper, self._judged = config, paper, judged
         self._tables: dict[str, pd.DataFrame] = {}
 
     def _runs(self, problem: str, algorithm: str) -> Runs:
@@ -100,8 +103,8 @@ class Numbers:
 
     @cached_property
     def _verdicts(self) -> dict[str, Verdict]:
-        judged = verdicts.judge_all(self.config, [self.paper], paths.PUBLISHED)
-        return {verdict.name: verdict for verdict in judged}
+        judged = self._judged or verdicts.judge_all(self.config, [self.paper], paths.PUBLISHED)
+        return {verdict.name: verdict for verdict in judged if verdict.paper == self.paper}
 
     def _reading(self, claim: str, reading: str) -> Judgement:
         if claim not in self._verdicts:
@@ -129,6 +132,19 @@ class Numbers:
                 raise RepliboError(f"{claim} as {reading}: {found}, but the page says {label}")
         return ""
 
+    def deciding(self, count: int = 3) -> str:
+        """The readings with the most verdicts that differ from those as printed, as Markdown.
+
+        A reading whose runs are too short for a verdict changes none.
+        """
+        changed = Counter(
+            reading.name
+            for verdict in self._verdicts.values()
+            for reading in verdict.judged
+            if reading.word != verdict.printed.word and not reading.short
+        )
+        return ", ".join(f"`{name}` ({number})" for name, number in changed.most_common(count))
+
     def number(self, claim: str, after: str, reading: str = "printed") -> str:
         """The first number that follows a text in what a verdict says of our runs: ``8 of 20``.
 
@@ -154,7 +170,7 @@ class Numbers:
         return f"{100 * float(self.cell(table, column, **row).replace('−', '-')):.3g}"
 
 
-def page(config: Config, paper: str) -> str:
+def page(config: Config, paper: str, judged: Sequence[Verdict] = ()) -> str:
     """The page of a paper's results: its template with the numbers filled in, or the page as it is.
 
     Raises:
@@ -164,10 +180,10 @@ def page(config: Config, paper: str) -> str:
     template = path.with_name(f"{path.name}.j2")
     if not template.exists():
         return path.read_text(encoding="utf-8")
-    return render(config, paper, template)
+    return render(config, paper, template, judged)
 
 
-def render(config: Config, paper: str, template: Path) -> str:
+def render(config: Config, paper: str, template: Path, judged: Sequence[Verdict] = ()) -> str:
     """A template's text with the numbers of a paper filled in.
 
     Raises:
@@ -180,7 +196,7 @@ def render(config: Config, paper: str, template: Path) -> str:
     )
     try:
         text = template.read_text(encoding="utf-8")
-        return environment.from_string(text).render(n=Numbers(config, paper))
+        return environment.from_string(text).render(n=Numbers(config, paper, judged))
     except jinja2.TemplateError as error:
         raise RepliboError(f"{template}: {error}") from None
     except RepliboError as error:
