@@ -55,7 +55,7 @@ Overall = Literal[
 
 @dataclass(frozen=True)
 class Judgement:
-    """What our runs say about a claim in one reading, or in one control.
+    """The verdict of our runs on a claim in one reading, or in one control.
 
     Attributes:
         name: of the reading or control, in the claims' file.
@@ -120,7 +120,7 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What our runs say about a claim.
+    """The verdict of our runs on a claim, in all its readings and controls.
 
     Attributes:
         paper: that makes the claim.

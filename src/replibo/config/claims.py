@@ -19,7 +19,7 @@ SOURCES: dict[Source, str] = {
     "open": "another answer to something that the paper leaves open",
     "mend": "a departure that makes it work better, or at all",
 }
-"""Where a reading comes from; maps and tables show readings in this order."""
+"""The source of a reading; maps and tables show readings in this order."""
 
 PRINTED = "printed"
 """The reading that every claim has, and that comes first."""
@@ -30,13 +30,13 @@ says or all as the authors' code has them."""
 
 
 def place(name: str, source: Source) -> tuple[int, int]:
-    """Where a reading stands among the others: the leading ones first, then by source."""
+    """The place of a reading among the others: the leading ones first, then by source."""
     leading = LEADING.index(name) if name in LEADING else len(LEADING)
     return leading, list(SOURCES).index(source)
 
 
 class Variation(Model):
-    """What stands in for what in a claim; its measure stays the same."""
+    """A claim with other problems, algorithms or options; its measure stays the same."""
 
     algorithms: dict[Name, Name] = Field(default_factory=dict)
     """For an algorithm of the claim, the one whose runs are read instead."""
@@ -72,7 +72,7 @@ class Claim(Model):
     where: str
     """Section, figure or table."""
     statement: str
-    """What is claimed, in the paper's words or close to them."""
+    """The claim in the paper's words, or close to them."""
     paper_value: str
     """The paper's own number, or that it gives none."""
     measure: FunctionName

@@ -98,7 +98,7 @@ class Model(BaseModel):
 
 
 class RunSettings(Model):
-    """How the runs of a problem are made; a key left out is inherited."""
+    """Settings of a problem's runs; a key left out is inherited."""
 
     seeds: Seeds | None = None
     """Seeds, ``FIRST-LAST`` (both included) or one number."""
@@ -164,7 +164,7 @@ class AlgorithmEntry(Model):
 
 
 class AlgorithmSettings(Model):
-    """What one algorithm does otherwise at one scale."""
+    """Settings of one algorithm that differ at one scale."""
 
     seeds: Seeds | None = None
     """Seeds, where the algorithm is too slow for the problem's."""
@@ -173,7 +173,7 @@ class AlgorithmSettings(Model):
 
 
 class ScaleEntry(Model):
-    """How much of the paper one scale runs: only what differs from the paper."""
+    """The part of the paper that one scale runs: only what differs from the paper."""
 
     data: Literal["real", "stand_in"] = "real"
     """Whether problems read the real files or the built-in stand-ins (no network)."""

@@ -1,4 +1,4 @@
-"""What the papers' figures, tables and measures share: labels, which runs there are, outcomes."""
+"""Parts that the papers' figures, tables and measures share: labels, checks of runs, outcomes."""
 
 from __future__ import annotations
 

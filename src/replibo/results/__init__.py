@@ -1,1 +1,1 @@
-"""What is made of traces: comparisons, tables, figures, what is published."""
+"""Products of traces: comparisons, tables, figures, published data."""

@@ -1,4 +1,4 @@
-"""What a claim's measure finds: elementary comparisons, and the rule from these to a label.
+"""Elementary comparisons of a claim's measure, and the rule from these to a label.
 
 **From p-values to outcomes**, the same for all papers (`decided`): each test is one-sided at 5 %, and is
 made in both directions. A claim says that all of its comparisons come out one way. If every p-value is
@@ -46,10 +46,10 @@ from replibo.results.effects import Effect
 from replibo.results.tables import p_value
 
 Outcome = Literal["supported", "contradicted", "open", "left out"]
-"""What a comparison shows; it is left out, and said to be, where there is nothing to compare."""
+"""The outcome of a comparison; it is left out, and said to be, if there is nothing to compare."""
 
 Label = Literal["holds", "holds with exceptions", "mixed", "fails", "undecided"]
-"""What the comparisons say together."""
+"""The verdict of the comparisons together."""
 
 Word = Literal["holds", "holds with exceptions", "mixed", "fails", "undecided", "not run"]
 """The verdict on a claim in one reading."""

@@ -1,4 +1,4 @@
-"""How large a difference is, what could have been shown, and whether two readings differ in it."""
+"""Effect sizes with intervals, detectable effects, and tests of whether two readings differ."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def of_samples(
 
 
 def of_share(wins: int, losses: int) -> Effect | None:
-    """By how much the share of wins exceeds one half (Wilson's interval); None without cases."""
+    """The excess of the share of wins over one half (Wilson's interval); None without cases."""
     from replibo.results.intervals import share_interval
 
     if not (n := wins + losses):

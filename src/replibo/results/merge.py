@@ -1,4 +1,4 @@
-"""What is published of a paper: of each problem and algorithm the largest finished set of runs.
+"""The published runs of a paper: the largest finished set for each problem and algorithm.
 
 A set is what one code made with the same settings: runs of several codes are never mixed. It grows by
 the seeds that it lacks, and gives way only to a set of no fewer queries.
@@ -23,7 +23,7 @@ from replibo.run.published import PublishedRuns, pairs_of, text_of, written
 
 @dataclass
 class Change:
-    """What becomes of the published runs of one pair.
+    """The fate of the published runs of one pair.
 
     Attributes:
         key: ``problem/algorithm``.

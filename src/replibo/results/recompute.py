@@ -141,7 +141,7 @@ def _repeat(
 
 
 def _count(config: Config, paper: str) -> str:
-    """How many published pairs today's code made, or has adopted."""
+    """The number of published pairs that today's code made, or has adopted."""
     metadata = pairs.published_metadata(paper)
     known = pairs_of(metadata)
     today = [_identity(config, paper, metadata["scale"], key) for key in known]
@@ -200,7 +200,7 @@ def _published(
 
 
 def _first_equal(a: Array, b: Array) -> int:
-    """How many values at the start are equal."""
+    """The number of equal values at the start."""
     n = min(len(a), len(b))
     other = np.flatnonzero(a[:n] != b[:n])
     return int(other[0]) if len(other) else n

@@ -309,7 +309,8 @@ class Runs:
         return list(dict.fromkeys(reasons))
 
     def note(self, problems: Sequence[str], algorithms: Sequence[str] | None = None) -> str:
-        """What was run, for captions: seeds, and in what it is less than configured at paper scale."""
+        """A caption's note on the runs: seeds, and in what they are less than configured at paper
+        scale."""
         counts = sorted(
             {len(self.seeds(p, a)) for p in problems for a in self.algorithms(p, algorithms)} or {0}
         )

@@ -1,1 +1,1 @@
-"""What the workflow asks for: targets, estimates, the gallery."""
+"""Parts of the workflow: targets, estimates, the gallery."""

@@ -59,7 +59,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Bench:
-    """What is to be run.
+    """The runs of a bench.
 
     Attributes:
         label: the class's name.
@@ -271,7 +271,7 @@ def _change(
 
 
 def cost(bench: Bench) -> str:
-    """What will be run, in a few lines."""
+    """A few lines that announce the runs."""
     from replibo.run.progress import duration
     from replibo.verdict_tables import wrapped
 

@@ -79,7 +79,7 @@ def prepare(
     *,
     narrow: bool = False,
 ) -> Check:
-    """What is to be checked.
+    """The runs to check.
 
     Args:
         overlays: files laid over the config.
@@ -224,7 +224,7 @@ def _side_by_side(mine: Judgement, published: Judgement | None) -> str:
 
 
 def _equal(published: Runs | None, mine: Runs) -> str:
-    """How many runs have the same values as the published ones, to the last bit."""
+    """The number of runs with the same values as the published ones, to the last bit."""
     if published is None:
         return "Of these runs none is published."
     counts: dict[str, list[bool]] = {}

@@ -1,4 +1,4 @@
-"""What every algorithm owes the loop, checked on a class that somebody has just written.
+"""The contract of algorithms with the loop, checked on a class that somebody has just written.
 
 The rule stands in `replibo.algorithms.base.Algorithm`: what is asked is a function of the history and of
 the run's random streams. Without it a run cannot be repeated, nor go on after it was killed.

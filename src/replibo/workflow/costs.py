@@ -158,7 +158,7 @@ def _polynomial(
 
 @dataclass(frozen=True)
 class Timing:
-    """What was measured of one problem and algorithm.
+    """Measured costs of one problem and algorithm.
 
     Attributes:
         origin: ``quick runs here`` or ``published paper runs``.
@@ -617,7 +617,7 @@ def expected_seconds(
 
 
 class Resources(NamedTuple):
-    """What one job asks a cluster for, at its first attempt."""
+    """The resources that one job asks a cluster for, at its first attempt."""
 
     memory_mb: int
     runtime_minutes: int

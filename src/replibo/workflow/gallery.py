@@ -68,8 +68,8 @@ def verdict_table(found: Sequence[Verdict]) -> str:
 
 
 def summary(found: Sequence[Verdict]) -> str:
-    """How many claims of each paper have which label, as printed and over all readings, and how many are
-    replicated, as Markdown."""
+    """A Markdown table of the labels of each paper's claims, as printed and over all readings, with
+    the number of replicated claims."""
     words = get_args(verdicts.Overall)
     rows = []
     for paper in dict.fromkeys(v.paper for v in found):

@@ -35,7 +35,7 @@ LINE_SECONDS = 60.0
 
 @dataclass
 class Progress:
-    """How far a workflow has come.
+    """The progress of a workflow.
 
     Attributes:
         cores: jobs that run at one time, at most.
@@ -239,7 +239,7 @@ class LogHandler(LogHandlerBase):
 
 
 def failure(said: dict[str, Any]) -> list[str]:
-    """What is said of a job that failed: its output, the last line of its log, and where that lies.
+    """The message about a failed job: its output, the last line of its log, and where that lies.
 
     Args:
         said: the attributes of Snakemake's message.

@@ -35,7 +35,7 @@ from replibo.workflow.estimate.plan import wall_seconds
 
 @dataclass
 class Standing:
-    """How far the runs of one problem and algorithm have come.
+    """The progress of the runs of one problem and algorithm.
 
     Attributes:
         wanted: seeds.
@@ -72,7 +72,7 @@ class Standing:
 
 
 def survey(config: Config, scale: str, papers: Sequence[str] = ()) -> list[Standing]:
-    """How far the runs of some papers (all where none is named) have come at a scale.
+    """The progress of the runs of some papers at a scale; of all papers if none is named.
 
     Published runs of the whole horizon count as finished: all seeds, whatever code made them, or those
     that this code made.
@@ -240,7 +240,7 @@ def rows(found: Iterable[Standing]) -> list[tuple[str, ...]]:
 
 
 def summary(found: Sequence[Standing], cores: int, now: datetime) -> str:
-    """How far all of it has come, by cost, and when it would end on ``cores`` cores."""
+    """The progress of all runs, by cost, and when they would end on ``cores`` cores."""
     left = [seconds for one in found for seconds in one.left or ()]
     done = sum(one.done_seconds for one in found)
     unknown = sum(len(one.todo) for one in found if one.left is None)

@@ -12,7 +12,7 @@ from replibo.workflow import page, terminal
 
 
 def text(scale: str) -> str:
-    """How many claims of each paper have which verdict, where all of it lies, and the next step."""
+    """The counts of verdicts for each paper, where all files lie, and the next step."""
     printed: dict[str, Counter[str]] = {}
     overall: dict[str, Counter[str]] = {}
     for rows in page.verdict_rows(scale).values():

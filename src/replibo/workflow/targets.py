@@ -1,4 +1,4 @@
-"""What the Snakefile asks of the config: targets, input files, digests. Cheap to import."""
+"""The Snakefile's view of the config: targets, input files, digests. Cheap to import."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def data_files(config: Config, paper: str, scale: str, problem: str) -> list[str
 
 
 def run_digest(config: Config, paper: str, scale: str, problem: str, algorithm: str) -> str:
-    """What a run depends on."""
+    """The digest of all that a run depends on."""
     load.run_settings(config, paper, scale, problem, algorithm)
     return identity.identity_digest(
         identity.run_identity(config.paper(paper), scale, problem, algorithm)

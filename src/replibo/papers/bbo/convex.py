@@ -1,5 +1,6 @@
-"""Where the BBO paper's Theorem 1 applies, a convex inner problem (`replibo.problems.mnist_softmax`): the
-regret against its bound, and N against T at equal cost. The paper has no such experiment."""
+"""A convex inner problem, to which the BBO paper's Theorem 1 applies
+(`replibo.problems.mnist_softmax`): the regret against its bound, and N against T at equal cost. The
+paper has no such experiment."""
 
 from __future__ import annotations
 

@@ -163,8 +163,8 @@ _MEASURES = (
 
 
 def sensitivity(runs: Runs, entry: FigureEntry, *, iterations: int = 1000) -> Table:
-    """What claims 1 to 5 depend on: the return rule of UCB, β, momentum as a second hyperparameter, and
-    test error for cross-entropy.
+    """The choices on which claims 1 to 5 depend: the return rule of UCB, β, momentum as a second
+    hyperparameter, and test error for cross-entropy.
 
     "changes" names the claims whose verdict is another one than as reported, on the cells that were
     run of both readings.

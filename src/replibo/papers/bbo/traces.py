@@ -79,7 +79,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Reading:
-    """How the paper's experiment is read: what a sensitivity analysis varies.
+    """A way to read the paper's experiment, which a sensitivity analysis varies.
 
     Attributes:
         label: name in the table.

@@ -30,7 +30,7 @@ from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table, p_value
 
 BASELINES: tuple[str, ...] = ("mle", "mcmc", "a_gp_ucb")
-"""What Figure 3 compares LB-GP-UCB with."""
+"""Methods with which Figure 3 compares LB-GP-UCB."""
 
 
 # θ0
@@ -71,7 +71,7 @@ def theta0(runs: Runs, entry: FigureEntry) -> Table:
 
 
 def theta0_correlation(runs: Runs, entry: FigureEntry) -> Table:
-    """How the regret at t = T goes with θ0: Spearman's and Pearson's correlation over the seeds."""
+    """Spearman's and Pearson's correlation over the seeds of θ0 with the regret at t = T."""
     columns = (
         *("problem", "algorithm", "seeds", "smallest θ0", "median θ0", "largest θ0"),
         *("read as white noise (share of seeds)", "metric"),
@@ -227,7 +227,7 @@ DIFFERENT = 0.01
 
 
 def mle_starts(runs: Runs, entry: FigureEntry) -> Table:
-    """How often the fit of the length scale collapses, stops early, and depends on its starts.
+    """The shares of fits of the length scale that collapse, stop early, or depend on their starts.
 
     Single and multi-start are compared on the same data, in the rounds of a run that takes several
     starts (``length_scale_start: multi``). They differ if another start found a higher maximum,

@@ -1,4 +1,4 @@
-"""What the outputs of LB-GP-UCB read from its traces: regrets, length scales, θ0, CPU times."""
+"""Quantities of LB-GP-UCB's traces that its outputs show: regrets, length scales, θ0, CPU times."""
 
 from __future__ import annotations
 

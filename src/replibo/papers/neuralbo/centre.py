@@ -98,7 +98,7 @@ def distances(runs: Runs, problem: str, algorithm: str) -> Array:
 
 
 def figure_1_centre_distance(runs: Runs, entry: FigureEntry) -> Figure:
-    """How far the queries lie from the centre, over time."""
+    """The distance of the queries from the centre, over time."""
     figure, panels = _panels(runs, entry)
     recorded = {
         problem: [name for name in names if np.isfinite(distances(runs, problem, name)).any()]
@@ -142,8 +142,8 @@ def _finals(runs: Runs, problem: str, name: str, rounds: int) -> dict[str, float
 
 
 def centre_final(runs: Runs, entry: FigureEntry) -> Table:
-    """What each method reached on a function and on its shifted sister after as many rounds, and where
-    it asked."""
+    """The values that each method reached on a function and on its shifted copy after as many
+    rounds, and where it asked."""
     distance = "distance to the centre, last 10 queries"
     problems = {
         problem: _rounds(runs, entry, pair)
@@ -182,7 +182,8 @@ FACTORS: dict[str, tuple[str, dict[Any, str]]] = {
 
 
 def factorial(runs: Runs, entry: FigureEntry) -> Table:
-    """What each combination of the four repairs reaches, and how often its trainings diverge."""
+    """The values that each combination of the four repairs reaches, and the share of its trainings
+    that diverge."""
     rows = []
     problems = runs.problems(entry.problems)
     for problem in problems:

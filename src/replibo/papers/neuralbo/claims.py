@@ -113,7 +113,7 @@ def _cells_of(
 
 
 def _outcome(cell: Cell) -> Outcome:
-    """What our test says about the paper's T or F."""
+    """The verdict of our test on the paper's T or F."""
     if cell.rejected is None:
         return "open"
     if cell.printed:

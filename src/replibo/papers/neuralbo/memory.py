@@ -118,8 +118,8 @@ def calculated(runs: Runs, name: str, own: Memory, observations: Array) -> Array
 
     A Gaussian process: factor, inputs, y and the solved y, with room for what comes until the next fit.
     NeuralBO's σ in dual form: the factor and the features of every observation, in buffers that double
-    up to 1,024 rows and then grow by as many; kernel and network. What was the same at every query
-    stays so.
+    up to 1,024 rows and then grow by as many; kernel and network. A memory that was the same at
+    every query stays so.
     """
     entry, dim = runs.entry.algorithms[name], runs.dim(own.problem)
     initial = runs.initial_points(own.problem)
@@ -211,7 +211,7 @@ def figure_6(runs: Runs, entry: FigureEntry) -> Figure:
 
 
 def memory(runs: Runs, entry: FigureEntry) -> Table:
-    """What Figure 6 shows, in numbers: memory at the first, the middle and the last query."""
+    """Figure 6 in numbers: memory at the first, the middle and the last query."""
     memories = shown(runs, entry)
     rows = []
     for name, own in memories.items():

@@ -1,4 +1,4 @@
-"""What the NeuralBO paper prints (Phan-Trong, Tran-The and Gupta 2023): Tables 1 and 2, as data.
+"""Tables 1 and 2 of the NeuralBO paper, as data (Phan-Trong, Tran-The and Gupta 2023).
 
 Problems and methods have this project's names; rows and columns stand in the paper's order.
 """

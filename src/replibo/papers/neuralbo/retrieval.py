@@ -117,7 +117,8 @@ def figure_4(runs: Runs, entry: FigureEntry) -> Figure:
 
 
 def retrieval_final(runs: Runs, entry: FigureEntry) -> Table:
-    """What each method has found after T iterations, with 95 % intervals, and what a query costs."""
+    """The best score of each method after T iterations, with 95 % intervals, and the cost of a
+    query."""
     rows = []
     problems = shown(runs, entry)
     for problem, names in problems.items():

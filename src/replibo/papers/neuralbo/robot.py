@@ -214,7 +214,7 @@ SNAPSHOTS = 5
 
 
 def robot_strip(runs: Runs, entry: FigureEntry) -> Figure:
-    """How the best run of each method pushes: a row of snapshots of the table from above.
+    """The best run of each method, as a row of snapshots of the table from above.
 
     On the first problem that was run; simulated again from the run's best query, without noise.
 

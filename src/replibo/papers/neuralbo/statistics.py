@@ -334,7 +334,7 @@ def _corrected(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def _families(cells: Sequence[Cell]) -> str:
-    """How many tests each function's family has, for captions."""
+    """The number of tests in each function's family, for captions."""
     sizes = {
         label: sum(function_of(c.problem) == function and c.rejected is not None for c in cells)
         for function, label in FUNCTIONS.items()
@@ -347,7 +347,8 @@ def _families(cells: Sequence[Cell]) -> str:
 def _caption(
     runs: Runs, entry: FigureEntry, cells: Sequence[Cell], algorithm: str, pooled: bool = False
 ) -> str:
-    """What both forms of Table 2 say of the tests, with the count of cells that agree."""
+    """The caption's part about the tests of both forms of Table 2, with the count of cells that
+    agree."""
     known = [cell.agrees for cell in cells if cell.agrees is not None]
     test = "Student's t-test (pooled variance)" if pooled else "Welch's t-test"
     names = [algorithm, *dict.fromkeys(cell.baseline for cell in cells)]

@@ -141,7 +141,8 @@ COLUMNS = (
 
 
 def final_values(runs: Runs, entry: FigureEntry) -> Table:
-    """What each method has reached after T iterations, with 95 % intervals, and what a query costs."""
+    """The value that each method reached after T iterations, with 95 % intervals, and the cost of a
+    query."""
     rows = []
     problems = synthetic_problems(runs, entry.problems)
     for problem in problems:

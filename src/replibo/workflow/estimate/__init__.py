@@ -1,1 +1,1 @@
-"""How long work takes and what it needs: from the timings that traces carry."""
+"""Estimates of time and memory, from the timings that traces carry."""
