@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
+import itertools
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
 import pytest
 from matplotlib.colors import to_hex
+from matplotlib.text import Text
 
 from replibo import verdict_map, verdict_tables, verdicts
 from replibo.config import claims, load
@@ -19,6 +22,8 @@ from replibo.results import plotting, tables
 from replibo.results.comparisons import Comparison, Word
 from replibo.verdicts import Judgement, Overall, Verdict
 from replibo.workflow import gallery, outputs, page
+
+from .results.conftest import BLIND, lab, linear
 
 WORDS = get_args(Word)
 
@@ -183,9 +188,19 @@ def test_the_whole_of_a_claim_names_its_readings_and_what_decides(found: list[Ve
 
 def test_every_word_has_a_letter_and_a_colour_of_its_own() -> None:
     looks = verdict_map.LOOKS
-    assert set(looks) == set(WORDS)
+    assert set(looks) == {*WORDS, *get_args(Overall)}
     for column in (0, 1):
         assert len({look[column] for look in looks.values()}) == len(looks)
+
+
+@pytest.mark.parametrize("matrix", [np.eye(3), *BLIND.values()], ids=["none", *BLIND])
+def test_the_colour_blind_tell_the_verdicts_apart(matrix: Any) -> None:
+    """Any two are 12 apart, the outcomes of a claim 20."""
+    outcomes = ("holds", "mixed", "fails", "undecided")
+    for a, b in itertools.combinations(verdict_map.LOOKS, 2):
+        one, other = (lab(matrix @ linear(verdict_map.LOOKS[word][1])) for word in (a, b))
+        least = 20 if {a, b} <= set(outcomes) else 12
+        assert np.linalg.norm(one - other) >= least, (a, b)
 
 
 def test_every_word_has_a_short_one_and_a_colour_on_the_page() -> None:
@@ -195,10 +210,31 @@ def test_every_word_has_a_short_one_and_a_colour_on_the_page() -> None:
     assert all(f".{kind} {{ background:" in style for kind in page.KINDS.values())
 
 
-def test_the_map_shows_each_verdict_by_letter_and_colour(
+def cells(ax: Any) -> dict[tuple[float, float], tuple[str, str]]:
+    """Letter and colour of each cell, by its left end and top."""
+    letters = {
+        (
+            round(text.get_position()[0] - 0.5, 6),
+            round(text.get_position()[1] - 0.52, 6),
+        ): text.get_text()
+        for text in ax.texts
+    }
+    found = {}
+    for patch in ax.patches:
+        place = (round(patch.get_x(), 6), round(patch.get_y(), 6))
+        found[place] = (letters[place], to_hex(patch.get_facecolor()))
+    return found
+
+
+def look(word: Any, reduced: str = "") -> tuple[str, str]:
+    letter, colour, _ = verdict_map.LOOKS[word]
+    return letter + ("'" if reduced else ""), colour.lower()
+
+
+def test_the_map_of_a_paper_shows_each_verdict_by_letter_and_colour(
     found: list[Verdict], tmp_path: Path
 ) -> None:
-    """Each cell is found where its column's name and its row's name stand, controls in columns apart."""
+    """Each cell lies where its column's name and its row's name are, controls in columns apart."""
     own = [verdict for verdict in found if verdict.paper == "lb_gp_ucb"]
     figure = verdict_map.verdict_map(own, "published")
     plotting.save(figure, [tmp_path / f"map.{ending}" for ending in ("pdf", "png", "txt")])
@@ -206,47 +242,49 @@ def test_the_map_shows_each_verdict_by_letter_and_colour(
     (ax,) = figure.axes
     columns = dict(zip([t.get_text() for t in ax.get_xticklabels()], ax.get_xticks(), strict=True))
     rows = dict(zip([t.get_text() for t in ax.get_yticklabels()], ax.get_yticks(), strict=True))
-    letters = {
-        (round(float(text.get_position()[0]), 2), float(text.get_position()[1])): text.get_text()
-        for text in ax.texts
-    }
-    faces = {}
-    for mesh in ax.collections:
-        shift = mesh.get_transform().transform((0, 0)) - ax.transData.transform((0, 0))
-        start = shift[0] / (ax.transData.transform((1, 0)) - ax.transData.transform((0, 0)))[0]
-        values = mesh.get_array()
-        colours = mesh.to_rgba(values).reshape(-1, 4)
-        width = mesh.get_coordinates().shape[1] - 1
-        for k, colour in enumerate(colours):
-            faces[round(float(start + k % width + 0.5), 2), k // width + 0.5] = to_hex(colour)
-    seen = 0
+    expected = {}
     for verdict in own:
+        y = rows[verdict.claim.short] - 0.5
+        expected[0.0, y] = look(verdict.overall)
         for one in (*verdict.readings, *verdict.controls):
-            place = (
-                round(float(columns[one.name.replace("_", " ")]), 2),
-                rows[verdict.claim.short],
-            )
-            letter, colour, _ = verdict_map.LOOKS[one.word]
-            assert letters[place] == letter + ("'" if one.reduced else "")
-            assert faces[place] == colour.lower()
-            seen += 1
-    assert seen == sum(len(v.readings) + len(v.controls) for v in own)
+            x = round(columns[one.name.replace("_", " ")] - 0.5, 6)
+            expected[x, y] = look(one.word, one.reduced)
+    assert cells(ax) == expected
     controls = {name for v in own for name in v.claim.controls}
     last = max(at for name, at in columns.items() if name.replace(" ", "_") not in controls)
     assert all(columns[name.replace("_", " ")] > last + 1 for name in controls)
+    assert inside(figure)
 
 
-def test_the_map_of_all_papers_has_a_panel_for_each(found: list[Verdict], tmp_path: Path) -> None:
+def inside(figure: Any) -> bool:
+    """Whether all text lies in the figure, and the cells above the legend."""
+    figure.draw_without_rendering()
+    (ax,), (legend,) = figure.axes, figure.legends
+    boxes = [text.get_window_extent() for text in figure.findobj(Text) if text.get_text()]
+    for box in boxes:
+        assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
+    return bool(ax.get_window_extent().y0 > legend.get_window_extent().y1)
+
+
+def test_the_map_of_all_papers_has_a_row_for_each_group_and_is_read_at_800_pixels(
+    found: list[Verdict], tmp_path: Path
+) -> None:
     figure = verdict_map.verdict_map(found, "quick")
     plotting.save(figure, [tmp_path / "map.png"])
-    assert len(figure.axes) == len(load.load().papers)
-    (legend,) = figure.legends
-    assert legend.get_title().get_text() == verdict_map.MARK
-    box = legend.get_window_extent()
-    assert figure.bbox.contains(box.x0, box.y0) and figure.bbox.contains(box.x1, box.y1)
-    assert all(ax.get_window_extent().y0 > box.y1 for ax in figure.axes)
-    for ax, paper in zip(figure.axes, load.load().papers, strict=True):
-        assert len(ax.get_yticks()) == len(made_up(paper))
+    (ax,) = figure.axes
+    groups: dict[tuple[str, str], list[Verdict]] = {}
+    for verdict in found:
+        groups.setdefault((verdict.paper, verdict.claim.group), []).append(verdict)
+    assert [t.get_text() for t in ax.get_yticklabels()] == [group for _, group in groups]
+    shown = cells(ax)
+    for own, y in zip(groups.values(), ax.get_yticks(), strict=True):
+        row = [shown[place] for place in sorted(shown) if place[1] == y - 0.5]
+        printed = [look(v.headline, v.printed.reduced) for v in own]
+        assert row == printed + [look(v.overall) for v in own]
+    assert inside(figure)
+    for text in figure.findobj(Text):
+        if text.get_text():
+            assert text.get_fontsize() / 72 * 800 / figure.get_figwidth() >= 11
 
 
 def test_what_was_not_made_is_missed_in_one_line(

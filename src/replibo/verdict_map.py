@@ -1,184 +1,166 @@
-"""The map of the verdicts: claims down, readings across, a coloured and lettered cell for each."""
+"""Maps of the verdicts: one of all papers, a row for each group of claims; and one of each paper, claims
+down and readings across."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from replibo.config.claims import SOURCES, place
 from replibo.config.models import COLORS
 from replibo.results import plotting
 from replibo.results.comparisons import Word
-from replibo.verdicts import Judgement, Verdict
+from replibo.verdicts import Overall, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LOOKS: dict[Word, tuple[str, str, str]] = {
+LOOKS: dict[Word | Overall, tuple[str, str, str]] = {
     "holds": ("H", COLORS["blue"], "white"),
     "holds with exceptions": ("E", COLORS["sky_blue"], "black"),
-    "mixed": ("M", COLORS["brown"], "white"),
+    "mixed": ("M", "#F5D77F", "black"),
     "fails": ("F", COLORS["vermillion"], "white"),
     "undecided": ("u", "#D9D9D9", "black"),
-    "not run": ("–", "#F6F6F6", "0.35"),
+    "holds by construction": ("c", "#A9CCEE", "black"),
+    "not run": ("–", "#FFFFFF", "0.35"),
 }
 """For each verdict its letter, the colour of the cell, and that of the letter."""
 
 SOURCE_LABELS = {"print": "print", "code": "code", "open": "left open", "mend": "mend"}
 
-CELL, ROW, GAP = 0.36, 0.235, 0.5
-"""Inches: the width of a cell and its height, and the gap before the controls in cells."""
+CELL, ROW, GAP = 0.19, 0.19, 0.6
+"""The width and height of a cell, in inches, and the gap between two groups of cells, in cells."""
+LEFT, TOP, FOOT = 2.65, 0.3, 0.65
+"""Inches to the left of the cells, above them, and below."""
+NAMES, COUNTS = 1.6, 0.45
+"""Inches for the names of readings above a paper's cells, and for the counts to their right."""
 
-LEFT, RIGHT, TOP, BETWEEN = 3.1, 2.3, 1.7, 0.2
-"""Inches beside and above a panel, and below it."""
+MARK = "An apostrophe: smaller runs than the paper's, or stand-in data."
 
-MARK = "H'  with an apostrophe: smaller runs than the paper's, or stand-in data"
-
+CAPTION_OF_ALL = (
+    "The verdict on each claim, a cell each; a row is a group of claims of one paper. Left: in the "
+    "reading of the paper as printed. Right: over all readings that were run, in the same order."
+)
 CAPTION = (
-    "The verdict on each claim (down) in each reading of its paper (across, by where the reading comes "
-    "from), and in controls, which are no readings and not counted. An apostrophe: smaller runs than the "
-    "paper's, or stand-in data. No cell: the claim has no such reading. At the right: the label over all "
-    "readings, and in how many of those that were run the claim holds, with or without exceptions."
+    "The verdict on each claim (down) in each reading of its paper (across, by where the reading "
+    "comes from), and in controls, which are no readings and not counted. No cell: the claim has no such "
+    "reading. First column: the label over all readings. At the right: in how many of those that were run "
+    "the claim holds, with or without exceptions."
 )
 
 
 def verdict_map(found: Sequence[Verdict], scale: str) -> Figure:
-    """A panel for each paper: its claims down, its readings across by their source, and after a gap the
-    controls."""
-    papers = {v.paper: [own for own in found if own.paper == v.paper] for v in found}
-    widest = max(_width(own) for own in papers.values())
-    heights = [TOP + ROW * len(own) + BETWEEN for own in papers.values()]
-    foot = 0.6
-    size = (LEFT + CELL * widest + RIGHT, sum(heights) + foot)
-    figure = plotting.empty(size)
-    top = size[1]
-    for (paper, own), height in zip(papers.items(), heights, strict=True):
-        bounds = (LEFT, top - TOP - ROW * len(own), CELL * _width(own), ROW * len(own))
-        fractions = [value / size[i % 2] for i, value in enumerate(bounds)]
-        _panel(
-            figure.add_axes((fractions[0], fractions[1], fractions[2], fractions[3])), paper, own
-        )
-        top -= height
+    """The map of one paper, or that of all."""
+    one = len({v.paper for v in found}) == 1
+    figure = _of_one(found) if one else _of_all(found)
     _legend(figure)
-    figure.set_label(f"{CAPTION} Scale: {scale}.")
+    figure.set_label(f"{CAPTION if one else CAPTION_OF_ALL} {MARK} Scale: {scale}.")
     return figure
 
 
-def _columns(found: Sequence[Verdict]) -> tuple[list[str], list[str]]:
-    """The readings, the leading ones first and the others by their source, and the controls."""
-    sources = {own.name: own.source for verdict in found for own in verdict.readings}
-    readings = sorted(sources, key=lambda name: place(name, sources[name] or "print"))
-    return readings, list(dict.fromkeys(own.name for v in found for own in v.controls))
+def _axes(size: tuple[float, float], top: float, rows: int, cells: float) -> Axes:
+    """A figure's only axes, whose units are cells and rows.
 
-
-def _width(found: Sequence[Verdict]) -> float:
-    readings, controls = _columns(found)
-    return len(readings) + (GAP + len(controls) if controls else 0)
-
-
-def _panel(ax: Axes, paper: str, found: Sequence[Verdict]) -> None:
-    """One paper: seaborn's heatmap of the readings, and another of the controls beside it."""
-    readings, controls = _columns(found)
-    groups = [(readings, 0.0)] + ([(controls, len(readings) + GAP)] if controls else [])
-    ticks = []
-    for names, start in groups:
-        _heat(ax, found, names, start)
-        ticks += [(start + i + 0.5, name) for i, name in enumerate(names)]
-    ax.set_xlim(0, _width(found))
-    ax.set_ylim(len(found), 0)
-    ax.set_xticks([at for at, _ in ticks], [name.replace("_", " ") for _, name in ticks])
-    ax.tick_params(
-        axis="x",
-        labelrotation=90,
-        length=0,
-        pad=2,
-        top=True,
-        labeltop=True,
-        labelbottom=False,
-        bottom=False,
-    )
-    ax.set_yticks(np.arange(len(found)) + 0.5, [v.claim.short for v in found])
-    ax.tick_params(axis="y", length=0, labelrotation=0)
+    Args:
+        size: of the figure, in inches.
+        top: inches above the cells.
+    """
+    figure = plotting.empty(size)
+    width, height = CELL * cells / size[0], ROW * rows / size[1]
+    ax = figure.add_axes((LEFT / size[0], 1 - top / size[1] - height, width, height))
+    ax.set_xlim(0, cells)
+    ax.set_ylim(rows, 0)
     ax.grid(False)
-    for side in ax.spines.values():
-        side.set_visible(False)
-    for i, verdict in enumerate(found):
-        count = f", {verdict.holding}/{len(verdict.judged)}" if verdict.judged else ""
-        ax.text(
-            _width(found) + 0.25,
-            i + 0.5,
-            f"{verdict.overall}{count}",
-            va="center",
-            fontsize=7,
-            color="0.25",
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0, pad=3)
+    ax.set_xticks([])
+    return ax
+
+
+def _cell(ax: Axes, x: float, y: float, word: Word | Overall, reduced: str = "") -> None:
+    """A lettered cell; an apostrophe marks reduced runs."""
+    from matplotlib.patches import Rectangle
+
+    letter, color, ink = LOOKS[word]
+    ax.add_patch(Rectangle((x, y), 1, 1, facecolor=color, edgecolor="white", linewidth=1))
+    text = letter + ("'" if reduced else "")
+    ax.text(x + 0.5, y + 0.52, text, ha="center", va="center_baseline", color=ink)
+
+
+def _of_all(found: Sequence[Verdict]) -> Figure:
+    """A heading for each paper, and below it a row for each group of its claims."""
+    groups: dict[tuple[str, str], list[Verdict]] = {}
+    for verdict in found:
+        groups.setdefault((verdict.paper, verdict.claim.group), []).append(verdict)
+    papers = list(dict.fromkeys(paper for paper, _ in groups))
+    most = max(map(len, groups.values()))
+    rows, cells = len(groups) + len(papers), 2 * most + GAP
+    ax = _axes((LEFT + CELL * cells + 0.05, TOP + ROW * rows + FOOT), TOP, rows, cells)
+    for start, title in ((0.0, "as printed"), (most + GAP, "over all readings")):
+        ax.text(start, -0.3, title, va="bottom")
+    names: list[tuple[str, int]] = []
+    y = 0
+    for paper in papers:
+        own = [v for v in found if v.paper == paper]
+        holds = sum(v.headline in ("holds", "holds with exceptions") for v in own)
+        heading = (
+            f"{paper}: {holds} of {len(own)} claims hold as printed, with or without exceptions"
         )
-    _sources(ax, found, readings, bool(controls))
-    ax.text(-0.1, -0.4, paper, ha="right", va="bottom", fontsize=10, fontweight="bold")
+        place_of_heading = (-LEFT / CELL + 0.2, y + 0.6)
+        ax.text(*place_of_heading, heading, va="center_baseline", fontweight="bold")
+        for (of, group), verdicts in groups.items():
+            if of != paper:
+                continue
+            y += 1
+            names.append((group, y))
+            for i, v in enumerate(verdicts):
+                _cell(ax, i, y, v.headline, v.printed.reduced if v.readings else "")
+                _cell(ax, most + GAP + i, y, v.overall)
+        y += 1
+    ax.set_yticks([at + 0.5 for _, at in names], [name for name, _ in names])
+    return ax.figure  # type: ignore[return-value]
 
 
-def _heat(ax: Axes, found: Sequence[Verdict], names: Sequence[str], start: float) -> None:
-    """The cells of ``names``, the first at ``start``; where a claim has no such reading, none."""
-    import seaborn
-    from matplotlib.colors import ListedColormap
-    from matplotlib.transforms import Affine2D
-
-    words = list(LOOKS)
-    codes = np.full((len(found), len(names)), np.nan)
-    letters = np.full(codes.shape, "", dtype=object)
-    for i, verdict in enumerate(found):
-        for own in (*verdict.readings, *verdict.controls):
-            if own.name in names:
-                codes[i, names.index(own.name)] = words.index(own.word)
-                letters[i, names.index(own.name)] = _letter(own)
-    before = len(ax.texts), len(ax.collections)
-    seaborn.heatmap(
-        np.ma.masked_invalid(codes),
-        mask=np.isnan(codes),
-        annot=letters,
-        fmt="",
-        annot_kws={"fontsize": 7.5},
-        cmap=ListedColormap([color for _, color, _ in LOOKS.values()]),
-        vmin=-0.5,
-        vmax=len(words) - 0.5,
-        cbar=False,
-        linewidths=1.0,
-        linecolor="white",
-        xticklabels=False,
-        yticklabels=False,
-        ax=ax,
-    )
-    for mesh in ax.collections[before[1] :]:
-        mesh.set_transform(Affine2D().translate(start, 0) + ax.transData)
-    inks = {letter: ink for letter, _, ink in LOOKS.values()}
-    for text in ax.texts[before[0] :]:
-        text.set_x(text.get_position()[0] + start)
-        text.set_color(inks[text.get_text()[0]])
-
-
-def _letter(own: Judgement) -> str:
-    """The letter of the verdict, with a mark where the runs are reduced."""
-    return LOOKS[own.word][0] + ("'" if own.reduced else "")
-
-
-def _sources(ax: Axes, found: Sequence[Verdict], readings: Sequence[str], controls: bool) -> None:
-    """The groups' names above the columns, with a line over each."""
-    sources = {own.name: own.source or "print" for verdict in found for own in verdict.readings}
-    groups = [
-        (SOURCE_LABELS[s], [i for i, n in enumerate(readings) if sources[n] == s]) for s in SOURCES
+def _of_one(found: Sequence[Verdict]) -> Figure:
+    """A row for each claim; columns for the label over all readings, the readings, and the controls."""
+    sources = {own.name: own.source or "print" for v in found for own in v.readings}
+    readings = sorted(sources, key=lambda name: place(name, sources[name]))
+    controls = list(dict.fromkeys(own.name for v in found for own in v.controls))
+    start = 1 + GAP
+    columns = {name: start + i for i, name in enumerate(readings)}
+    after = start + len(readings) + GAP
+    columns |= {name: after + i for i, name in enumerate(controls)}
+    cells = after + len(controls)
+    width = LEFT + CELL * cells + COUNTS
+    ax = _axes((width, NAMES + TOP + ROW * len(found) + FOOT), NAMES + TOP, len(found), cells)
+    for y, v in enumerate(found):
+        _cell(ax, 0, y, v.overall)
+        for own in (*v.readings, *v.controls):
+            _cell(ax, columns[own.name], y, own.word, own.reduced)
+        if v.judged:
+            ax.text(cells + 0.4, y + 0.52, f"{v.holding}/{len(v.judged)}", va="center_baseline")
+    ax.set_yticks([y + 0.5 for y in range(len(found))], [v.claim.short for v in found])
+    labels = {"all readings": 0.0} | {name.replace("_", " "): x for name, x in columns.items()}
+    ax.set_xticks([x + 0.5 for x in labels.values()], list(labels), rotation=90)
+    ax.tick_params(axis="x", top=False, labeltop=True, labelbottom=False)
+    ax.text(-0.4, -0.4, found[0].paper, ha="right", va="bottom", fontweight="bold")
+    spans = [
+        (SOURCE_LABELS[source], [columns[name] for name in readings if sources[name] == source])
+        for source in SOURCES
     ]
-    spans = [(label, float(own[0]), own[-1] + 1.0) for label, own in groups if own]
-    if controls:
-        spans.append(("controls", len(readings) + GAP, _width(found)))
-    y = -(TOP - 0.3) / ROW
-    for label, start, end in spans:
-        ax.plot([start + 0.1, end - 0.1], [y + 0.2] * 2, color="0.4", lw=0.8, clip_on=False)
-        ax.text((start + end) / 2, y, label, ha="center", va="bottom", fontsize=7, color="0.25")
+    spans.append(("controls", [columns[name] for name in controls]))
+    y = -(NAMES + 0.05) / ROW
+    for label, places in spans:
+        if places:
+            ends = min(places) + 0.1, max(places) + 0.9
+            ax.plot(ends, [y, y], color="0.4", lw=0.8, clip_on=False)
+            ax.text(ends[0], y - 0.2, label if len(places) > 2 else label[:5], va="bottom")
+    return ax.figure  # type: ignore[return-value]
 
 
 def _legend(figure: Figure) -> None:
+    """The letters, below the cells."""
     from matplotlib.patches import Patch
 
     handles = [
@@ -186,11 +168,6 @@ def _legend(figure: Figure) -> None:
         for word, (letter, color, _) in LOOKS.items()
     ]
     figure.legend(
-        handles=handles,
-        title=MARK,
-        alignment="left",
-        title_fontsize=7.5,
-        loc="lower left",
-        ncols=len(handles),
-        columnspacing=1.2,
-    )
+        *(handles, [str(handle.get_label()) for handle in handles]),
+        title=MARK, alignment="left", loc="lower left", ncols=4, columnspacing=1.2, borderpad=0.2,
+    )  # fmt: skip

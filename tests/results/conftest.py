@@ -1,10 +1,43 @@
-"""What a figure's layout must hold to."""
+"""What a figure's layout must hold to, and how colours are seen."""
 
 from __future__ import annotations
 
 import itertools
 
+import numpy as np
 from matplotlib.figure import Figure
+
+# How the red-blind and the green-blind see linear RGB (Machado, Oliveira and Fernandes 2009, severity 1).
+BLIND = {
+    "red": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "green": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+}
+TO_XYZ = [
+    [0.4124564, 0.3575761, 0.1804375],
+    [0.2126729, 0.7151522, 0.0721750],
+    [0.0193339, 0.1191920, 0.9503041],
+]
+
+
+def linear(color: str) -> np.ndarray:
+    """Linear RGB (IEC 61966-2-1)."""
+    c = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+
+
+def lab(rgb: np.ndarray) -> np.ndarray:
+    """CIE 1976 L*a*b* under D65, whose Euclidean distance is the colour difference."""
+    ratio = TO_XYZ @ np.clip(rgb, 0, 1) / (0.95047, 1.0, 1.08883)
+    x, y, z = np.where(ratio > 0.008856, np.cbrt(ratio), 7.787 * ratio + 16 / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
 def misfits(figure: Figure) -> list[str]:

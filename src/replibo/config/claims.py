@@ -67,8 +67,8 @@ class Reading(Variation):
 class Claim(Model):
     """One statement of a paper that runs can support or contradict."""
 
-    short: Annotated[str, Field(max_length=40)]
-    """Its name on axes and in lists."""
+    short: Annotated[str, Field(max_length=46)]
+    """Its name on axes and in lists; up to the first comma the name of its `group`."""
     where: str
     """Section, figure or table."""
     statement: str
@@ -118,6 +118,11 @@ class Claim(Model):
         rest = [(name, own) for name, own in self.readings.items() if name != PRINTED]
         rest.sort(key=lambda item: place(item[0], item[1].source))
         return self.model_copy(update={"readings": {PRINTED: printed} | dict(rest)})
+
+    @property
+    def group(self) -> str:
+        """The name of the paper's claims that are one row in the map of all papers."""
+        return self.short.partition(", ")[0]
 
     def variation(self, name: str) -> Variation:
         """A reading or control by its name."""
