@@ -45,8 +45,8 @@ CAPTION_OF_ALL = (
 CAPTION = (
     "The verdict on each claim (down) in each reading of its paper (across, by where the reading "
     "comes from), and in controls, which are no readings and not counted. No cell: the claim has no such "
-    "reading. First column: the label over all readings. At the right: in how many of those that were run "
-    "the claim holds, with or without exceptions."
+    "reading. First column: the label over all readings. At the right: in how many of those that were "
+    "run the claim holds, with or without exceptions."
 )
 
 
@@ -150,12 +150,12 @@ def _of_one(found: Sequence[Verdict]) -> Figure:
         for source in SOURCES
     ]
     spans.append(("controls", [columns[name] for name in controls]))
-    y = -(NAMES + 0.05) / ROW
+    line = -(NAMES + 0.05) / ROW
     for label, places in spans:
         if places:
             ends = min(places) + 0.1, max(places) + 0.9
-            ax.plot(ends, [y, y], color="0.4", lw=0.8, clip_on=False)
-            ax.text(ends[0], y - 0.2, label if len(places) > 2 else label[:5], va="bottom")
+            ax.plot(ends, [line, line], color="0.4", lw=0.8, clip_on=False)
+            ax.text(ends[0], line - 0.2, label if len(places) > 2 else label[:5], va="bottom")
     return ax.figure  # type: ignore[return-value]
 
 
