@@ -59,3 +59,14 @@ def test_a_document_is_short_and_so_are_its_sentences(name: str) -> None:
     lengths = [len(words(each)) for each in found if each.endswith((".", "!", "?"))]
     assert sum(lengths) / len(lengths) <= AVERAGE
     assert len(text.encode()) <= BYTES[name]
+
+
+def test_sources_use_no_words_translated_literally() -> None:
+    calques = re.compile(r"\b(?:hangs? on|stands? beside|reads on|lets go|but for)\b")
+    root = Path(__file__).parents[1]
+    found = [
+        f"{path.relative_to(root)}: {match[0]}"
+        for path in (*root.glob("src/replibo/**/*.py"), root / "READINGS.md")
+        if (match := calques.search(re.sub(r"\s+#?\s*", " ", path.read_text(encoding="utf-8"))))
+    ]
+    assert found == []

@@ -110,9 +110,9 @@ class LbGpUcb(Algorithm):
         kernel: of the GP; the paper's theory covers both, its released code runs Matérn-5/2 (with
             ``gamma="rbf"`` for it, too). The RBF kernel's own ``gamma`` is "rbf".
         width: factor of the mean β σ in line 12.
-        width_sd: σ in line 12: "posterior"; "raw_x", what remains of it when it is taken at
-            un-normalised coordinates, as the released code does: the prior's, 1 for f, but for
-            one dimension, where the paper's problem lives on [0, 1].
+        width_sd: σ in line 12: "posterior"; "raw_x", σ at un-normalised coordinates, as the
+            released code has it. This is the prior's, 1 for f, except in one dimension, where the
+            paper's problem lives on [0, 1].
         xi_sign: "printed", L_t(θ) - √(ξ_t/|S|) on both sides of line 12; "proof", plus on the
             left, as in the proof of Lemma B.2.
         elimination_scale: the mean and deviation that standardise y in line 12: "now", of all y so

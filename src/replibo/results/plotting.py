@@ -1,5 +1,6 @@
 """One look for all figures: colours, line styles and markers come from the config, so that an algorithm
-looks the same wherever it appears. A figure's caption stands beside it, not inside."""
+looks the same wherever it appears. A figure's caption is a file of its own, not a part of the
+image."""
 
 from __future__ import annotations
 

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 MAXIMAL_BYTES = 1_500_000
 
-# What figures, tables and claims read. The timings of single queries, the diagnostics that only serve to
-# look into a run and, but for the best queries, y and x are left out; regret stays exact, diagnostics
-# keep single precision.
+# What figures, tables and claims read. Left out are the timings of single queries, diagnostics that
+# only serve to look into a run, and y and x except those of the best queries. Regret stays exact,
+# diagnostics keep single precision.
 KEPT = ("problem", "algorithm", "seed", "t", "phase", "f")
 KEPT_OF_BEST = ("x", "y")
 KEPT_DIAGNOSTICS = (

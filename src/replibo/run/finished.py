@@ -24,8 +24,8 @@ SETTINGS = tuple(key for key in collect.SETTINGS if key != "horizon")
 
 
 def is_changed(paper: str, scale: str, identity: dict[str, Any]) -> bool:
-    """Whether the runs of this identity have other settings than those of the config as it lies in
-    ``config/``, but for their number and horizon, which are told by themselves."""
+    """Whether the runs of this identity have other settings than the config in ``config/``. Their
+    number and horizon do not count, as these are reported separately."""
     entry = load.load().entries.get(paper)
     problem, algorithm = identity["problem"], identity["algorithm"]
     if entry is None or problem not in entry.problems or algorithm not in entry.algorithms:

@@ -441,8 +441,9 @@ class GpRegression:
     def posterior_where_best(
         self, X: Array, acquisition: Callable[[Array, Array], Array]
     ) -> tuple[Array, Array]:
-        """As `posterior`, with the deviation only where the largest acquisition may be, and elsewhere an
-        upper bound of it: the same maximiser, but for rounding, in a fraction of the time.
+        """As `posterior`, with the deviation only where the largest acquisition may be, and
+        elsewhere an upper bound of it. The maximiser is the same up to rounding, in a fraction of
+        the time.
 
         Given a part of the observations alone, σ is at least what it is given all of them. So the
         points are taken in the order of the acquisition at that bound, until none that is left can be
