@@ -1,7 +1,7 @@
 # make quick   the whole workflow at quick scale, from nothing but Python and make
 # make test    every check and test that CI runs, but those on SLURM (make slurm-test)
 .DEFAULT_GOAL := help
-.PHONY: help install quick test faults slurm-test paper-runs page report gallery schema api format clean
+.PHONY: help install quick test faults slurm-test paper-runs site report gallery schema format clean
 
 CORES ?= 2
 VENV := .venv
@@ -44,8 +44,8 @@ faults: $(VENV)/installed ## inject COUNT faults (SEED: where and when), compare
 slurm-test: $(VENV)/installed ## the workflow on a real SLURM of one node, which it installs (Debian, root) and stops again
 	$(BIN)/python -m pytest -m slurm tests/slurm
 
-page: api ## the results page of the published runs, with the reference: results/published/page/index.html
-	$(BIN)/snakemake --cores $(CORES) results/published/page/index.html
+site: $(VENV)/installed ## the site of the published runs, with the reference of the package: results/published/site/index.html
+	$(BIN)/snakemake --cores $(CORES) results/published/site/index.html
 
 # docs/paper_scale.md explains it. MINUTES: stop after so long. AT_ONCE=1: no order, for many cores. OUT: a
 # folder that gets runs, journals and published traces at the end. PROFILE=profiles/slurm: on a cluster.
@@ -63,9 +63,6 @@ gallery: $(VENV)/installed ## the figures that README shows, from the published 
 
 schema: $(VENV)/installed ## the config's JSON schema, from the typed models
 	$(BIN)/python -m replibo.config.schema workflow/schemas/config.schema.json
-
-api: $(VENV)/installed ## reference of all functions and classes, from the docstrings: results/api/index.html
-	$(BIN)/pdoc --docformat google --no-show-source -o results/api replibo '!replibo.__main__'
 
 format: $(VENV)/installed ## format Python and Snakemake files
 	$(BIN)/ruff format .

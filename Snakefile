@@ -33,7 +33,7 @@ include: "workflow/rules/runs.smk"
 include: "workflow/rules/outputs.smk"
 include: "workflow/rules/verdicts.smk"
 include: "workflow/rules/coco.smk"
-include: "workflow/rules/page.smk"
+include: "workflow/rules/site.smk"
 
 
 localrules:

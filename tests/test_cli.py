@@ -25,7 +25,7 @@ COMMANDS = (
     "outputs",
     "claims",
     "compare",
-    "page",
+    "site",
     "publish",
     "estimate",
     "status",
@@ -408,10 +408,10 @@ def test_what_the_system_refuses_is_one_line_with_the_file(
             ("run", "go_ucb", "f1", "go_ucb", "--seeds", "0", "--output", "runs.csv"),
             "--output: must end with .parquet, got runs.csv",
         ),
-        (("page", "--output", "page.txt"), "--output: must end with .html, got page.txt"),
+        (("site", "--output", "page.txt"), "--output: must be FOLDER/index.html, got page.txt"),
         (
-            ("page", "--output", "index.html"),
-            "--output: must lie in a folder of the page's own, got index.html",
+            ("site", "--output", "index.html"),
+            "--output: must be FOLDER/index.html, got index.html",
         ),
     ],
 )

@@ -23,7 +23,9 @@ NOT_IMPORTED = {
     "snakemake": "runs the workflow",
     "cocopp": "the workflow calls it by python -m",
     "six": "cocopp imports it and does not declare it",
-    "pdoc": "make api calls it",
+    "zensical": "replibo site calls it by python -m",
+    "mkdocstrings-python": "zensical calls it",
+    "plotly": "replibo site takes its JavaScript",
 }
 
 

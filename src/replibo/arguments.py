@@ -243,13 +243,13 @@ def parser() -> argparse.ArgumentParser:
     )
 
     sub = command(
-        "page",
-        "Write the results page, static HTML, from the figures, tables and verdicts of a scale.",
-        "replibo page --scale published --output results/published/page/index.html",
+        "site",
+        "Write the site, static HTML, from the figures, tables and verdicts of a scale.",
+        "replibo site --scale published --output results/published/site/index.html",
     )
     scale(sub, "published", default="published")
     sub.add_argument(
-        "--output", required=True, type=Path, help="HTML file; what it links to goes beside it"
+        "--output", required=True, type=Path, help="its index.html; all other files go beside it"
     )
 
     sub = command(

@@ -1,5 +1,5 @@
 """The command line: ``replibo run | recompute | fetch | collect | figure | table | outputs | claims |
-check | bench | compare | page | publish | estimate | status | list``. Thin: heavy modules are imported by
+check | bench | compare | site | publish | estimate | status | list``. Thin: heavy modules are imported by
 the command that needs them."""
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "check": _check,
         "bench": _bench,
         "compare": _compare,
-        "page": _page,
+        "site": _site,
         "publish": _publish,
         "estimate": _estimate,
         "status": _status,
@@ -253,10 +253,10 @@ def _compare(options: argparse.Namespace) -> str | None:
     return None
 
 
-def _page(options: argparse.Namespace) -> None:
-    from replibo.workflow import page
+def _site(options: argparse.Namespace) -> None:
+    from replibo.workflow import site
 
-    page.write(_load(options), options.scale, options.output)
+    site.write(_load(options), options.scale, options.output)
 
 
 def _publish(options: argparse.Namespace) -> str:

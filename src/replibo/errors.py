@@ -19,6 +19,7 @@ EXTRAS = {
     "Box2D": "robot",
     "snakemake": "workflow",
     "snakemake_interface_logger_plugins": "workflow",
+    "plotly": "docs",
 }
 """The extra of the package that installs a module which only some tasks import."""
 

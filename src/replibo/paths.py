@@ -26,8 +26,8 @@ CLAIM = "results/{scale}/{paper}/claims/{claim}/{reading}.json"
 """The verdict on one claim in one reading or control, or in all of them (`ALL`)."""
 ALL = "all"
 
-PAGE = "results/{scale}/page/index.html"
-"""The results page; what it links to lies beside it."""
+SITE = "results/{scale}/site/index.html"
+"""The first page of the site; all others lie beside it."""
 
 FIGURE_FORMATS = ("pdf", "png", "txt")
 """The last is the caption."""

@@ -38,23 +38,30 @@ class _Links(HTMLParser):
             self.loaded.append(own["href"])
 
 
-def faults(page: Path) -> list[str]:
-    """Links and loaded files that lead nowhere, and whatever is loaded from elsewhere."""
+def faults(site: Path) -> list[str]:
+    """Links and loaded files of a folder's pages that lead nowhere, and whatever is loaded from elsewhere."""
+    pages = {page: _Links(page) for page in sorted(site.rglob("*.html"))}
     found = []
-    own = _Links(page)
-    for link in own.loaded:
-        if urlsplit(link).scheme not in ("", "data"):
-            found.append(f"loaded from elsewhere: {link}")
-    for link in [*own.links, *own.loaded]:
-        parts = urlsplit(link)
-        if parts.scheme:
-            continue
-        target = page.parent / unquote(parts.path) if parts.path else page
-        if not target.is_file() or page.parent not in target.resolve().parents:
-            found.append(f"no such file beside the page: {link}")
-        elif parts.fragment and parts.fragment not in _Links(target).anchors:
-            found.append(f"no such anchor: {link}")
+    for page, own in pages.items():
+        for link in own.loaded:
+            if urlsplit(link).scheme not in ("", "data"):
+                found.append(f"{page}: loaded from elsewhere: {link}")
+        for link in [*own.links, *own.loaded]:
+            parts = urlsplit(link)
+            if parts.scheme:
+                continue
+            target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+            if not target.is_file() or site.resolve() not in target.parents:
+                found.append(f"{page}: no such file: {link}")
+            elif parts.fragment and target in pages and parts.fragment not in pages[target].anchors:
+                found.append(f"{page}: no such anchor: {link}")
     return found
+
+
+def plain(page: Path) -> str:
+    """The text of a page without tags, its white space single."""
+    text = re.sub(r"<[^>]+>", "", page.read_text(encoding="utf-8"))
+    return " ".join(html.unescape(text).split())
 
 
 FRAMES = """<!doctype html><link rel="icon" href="data:,">

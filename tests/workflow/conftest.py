@@ -22,7 +22,17 @@ from .warm import Warm
 ROOT = Path(__file__).parents[2]
 NO_NETWORK = "http://127.0.0.1:9"
 """A proxy that is not there: the same answer where there is a network and where there is none."""
-PARTS = ("Snakefile", "workflow", "profiles", "config", "envs", "published", "src", "READINGS.md")
+PARTS = (
+    "Snakefile",
+    "workflow",
+    "profiles",
+    "config",
+    "envs",
+    "published",
+    "src",
+    "docs",
+    "READINGS.md",
+)
 
 
 @dataclass
@@ -103,8 +113,8 @@ def make_project(path: Path) -> Project:
         elif source.exists():
             path.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, path / part)
-    (path / "docs/results").mkdir(parents=True)
-    shutil.copy(ROOT / "docs/results/faults.md", path / "docs/results")
+    (path / "data").mkdir()
+    shutil.copy(ROOT / "data/README.md", path / "data")
     return Project(path)
 
 

@@ -14,13 +14,14 @@ from pathlib import Path
 
 import pytest
 
+from replibo import verdicts
 from replibo.config import claims, load
 from replibo.config.models import seed_list
 from replibo.run import traces
 from replibo.workflow import outputs, targets
 
 from ..results.conftest import misfits
-from .browser import CHROMIUM, browsed, faults
+from .browser import CHROMIUM, browsed, faults, plain
 from .conftest import ROOT, Project, make_project, run_files
 
 
@@ -105,41 +106,42 @@ def test_the_report_is_one_file_with_the_claims_first(smoke: Project) -> None:
     assert categories == sorted(categories)
 
 
-def test_the_results_page_is_a_folder_of_its_own(smoke: Project, tmp_path: Path) -> None:
+def test_the_site_is_a_folder_of_its_own(smoke: Project, tmp_path: Path) -> None:
     """Moved to another place, every link resolves and nothing comes from elsewhere."""
-    reference = smoke.path / "results/api/index.html"
-    reference.parent.mkdir(parents=True)
-    reference.write_text("<p>what make api wrote</p>", encoding="utf-8")
-    smoke.snakemake("--cores", "2", "results/smoke/page/index.html")
-    page = tmp_path / "site" / "index.html"
-    shutil.copytree(smoke.path / "results/smoke/page", page.parent)
-    assert faults(page) == [] and faults(page.parent / "readings.html") == []
-    html = page.read_text(encoding="utf-8")
-    names = [name for paper in config().papers for name in claims.load(config(), paper)]
-    assert re.findall(r'<article id="(\w+)"', html) == names
-    assert html.index("Verdict map") < html.index("<article")
-    # each reading leads to its row (that the anchors are there is checked above), the page to the reference
-    judged = [c for paper in config().papers for c in claims.load(config(), paper).values()]
-    rows = sum(len(own.readings) + len(own.controls) - 1 for own in judged)
-    assert len(re.findall(r'href="readings.html#\w+\.', html)) == rows
-    assert 'href="api/index.html"' in html
+    smoke.snakemake("--cores", "2", "results/smoke/site/index.html")
+    site = tmp_path / "site"
+    shutil.copytree(smoke.path / "results/smoke/site", site)
+    assert faults(site) == []
+    start = (site / "index.html").read_text(encoding="utf-8")
+    assert "too small to decide" in start
+    for paper, entry in config().entries.items():
+        assert all(f'href="{paper}/{name}.html"' in start for name in entry.main_claims)
+        page = (site / paper / "index.html").read_text(encoding="utf-8")
+        for verdict in verdicts.read_written(smoke.path / f"results/smoke/{paper}/verdicts.json"):
+            assert f'href="{verdict.name}.html"' in page
+            shown = plain(site / paper / f"{verdict.name}.html")
+            for row in (*verdict.readings, *verdict.controls):
+                assert f"{row.name}" in shown and " ".join(row.verdict.split()) in shown
+            assert f"replibo check {verdict.name}" in shown
+            assert verdicts.read_written(site / paper / f"{verdict.name}.json") == [verdict]
     # the stand-ins say so, beside their figures
-    assert "stand in for" in html and "smoke scale" in html
+    assert "stand in for" in plain(site / "neuralbo" / "figures.html")
     if CHROMIUM is None:
-        pytest.skip("chromium is not installed: the page was not opened")
-    widths = (1400, 390)  # a desk's, and a phone's
-    shown, console = browsed(page, tmp_path / "profile", widths)
-    assert console == []
-    for width, (taken, content) in zip(widths, shown, strict=True):
-        assert taken <= width
-        assert f"{len(names)} of {len(names)} claims" in content  # the filters work
+        pytest.skip("chromium is not installed: the site was not opened")
+    for page in ("index", "go_ucb/go_ucb_1_f1", "go_ucb/curves", "readings", "reference/library"):
+        shown, console = browsed(site / f"{page}.html", tmp_path / "profile", (1440, 390))
+        assert console == []
+        assert [width for width, _ in shown] == [1440, 390]
+    # the curves are drawn, from the script of the first problem
+    html = browsed(site / "go_ucb/curves.html", tmp_path / "profile", (1440,))[0][0][1]
+    assert "GO-UCB (2 seeds)" in html and "scatterlayer" in html
 
 
 def test_the_last_words_of_make_quick_fit_on_a_screen(smoke: Project) -> None:
     said = smoke.run(sys.executable, "-m", "replibo.workflow.summary", "smoke").stdout
     lines = said.splitlines()
     assert len(lines) <= 25 and max(map(len, lines)) <= 100
-    assert all(paper in said for paper in config().papers) and "make page" in said
+    assert all(paper in said for paper in config().papers) and "make site" in said
     # every claim is counted, as printed and over all readings: none stands in a column that is cut off
     table = "\n".join(lines[3 : lines.index("")])
     count = sum(len(claims.load(config(), paper)) for paper in config().papers)

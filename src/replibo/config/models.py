@@ -221,6 +221,14 @@ class PaperEntry(Model):
     """The paper's title."""
     reference: str
     """Authors, venue, year."""
+    label: str
+    """Its method's name, as the paper writes it."""
+    url: str
+    """Where the paper can be read."""
+    proposes: str
+    """What the paper proposes, in one sentence."""
+    main_claims: list[Name]
+    """The claims that the paper is read for, at most four."""
     first_round: Literal["initial", "search"]
     """Which query is t = 1: the first initial point, or the first one that an algorithm chooses."""
     defaults: RunSettings

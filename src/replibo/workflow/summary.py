@@ -4,40 +4,45 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections import Counter
+from pathlib import Path
+from typing import get_args
 
-from replibo import paths
+from replibo import paths, verdicts
+from replibo.config import load
 from replibo.errors import RepliboError
-from replibo.workflow import page, terminal
+from replibo.workflow import targets, terminal
 
 
 def text(scale: str) -> str:
     """The counts of verdicts for each paper, where all files lie, and the next step."""
-    printed: dict[str, Counter[str]] = {}
-    overall: dict[str, Counter[str]] = {}
-    for rows in page.verdict_rows(scale).values():
-        paper, all_readings = rows[0]["paper"], rows[0]["all readings"]
-        printed.setdefault(paper, Counter())[rows[0]["as printed"]] += 1
-        overall.setdefault(paper, Counter())[all_readings.partition(" (")[0]] += 1
+    papers = targets.papers_at(load.load(), scale)
+    judged = {paper: verdicts.read_written(Path(paths.judged(scale, paper))) for paper in papers}
+    counts = {
+        label: [
+            (sum(v.headline == label for v in found), sum(v.overall == label for v in found))
+            for found in judged.values()
+        ]
+        for label in get_args(verdicts.Overall)
+    }
     table = [
-        (word, *(f"{printed[paper][word]} / {overall[paper][word]}" for paper in printed))
-        for word in page.KINDS
-        if any(own[word] for own in (*printed.values(), *overall.values()))
+        (label, *(f"{printed} / {overall}" for printed, overall in numbers))
+        for label, numbers in counts.items()
+        if any(map(any, numbers))
     ]
     lines = [
         f"Claims at scale {scale}, as printed / over all readings:",
-        terminal.table(("label", *printed), table, tuple(printed)),
+        terminal.table(("label", *papers), table, tuple(papers)),
         "",
         f"each claim:  replibo claims --scale {scale}, or results/{scale}/verdicts.md",
         f"figures:     figures/{scale}, each with its caption beside it",
         f"tables:      results/{scale}",
-        f"as a page:   snakemake --cores 2 {paths.PAGE.format(scale=scale)}",
+        f"as a site:   snakemake --cores 2 {paths.SITE.format(scale=scale)}",
     ]
     if scale != paths.PUBLISHED:
         lines += [
             "",
             "Runs this small decide nothing. Next: 'replibo check go_ucb_1_f1' runs one claim at the",
-            "paper's size in about a minute, 'make page' shows the published runs,",
+            "paper's size in about a minute, 'make site' shows the published runs,",
             "'replibo estimate all' says what the papers' own sizes cost.",
         ]
     return "\n".join(lines)

@@ -1,0 +1,414 @@
+"""The site: static HTML pages of the papers, the claims and the package.
+
+The pages are Markdown in ``results/SCALE/site_pages/``. Templates (``site_template/*.md.j2``) fill them
+from the config, the verdicts and the figures. Zensical makes the site from them. It needs no server and
+no network.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import math
+import pkgutil
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from PIL import Image
+
+import replibo
+from replibo import files, paths, verdict_tables, verdicts
+from replibo.config.models import Config
+from replibo.errors import RepliboError
+from replibo.results import tables
+from replibo.run import pairs
+from replibo.verdicts import Verdict
+from replibo.workflow import gallery, outputs, site_curves, targets
+
+TEMPLATE = Path(__file__).parent / "site_template"
+GLOSSARY, READINGS = Path("docs", "glossary.md"), Path("READINGS.md")
+GUIDES = {
+    "Check and bench": "check_and_bench.md",
+    "Run all": "paper_scale.md",
+    "SLURM": "slurm.md",
+    "As a library": "library.md",
+    "Speed": "speed.md",
+    "Field reports": "field_reports.md",
+    "Faults": "results/faults.md",
+}
+"""The documents of ``docs/`` that the site has as pages, by their titles in the menu."""
+API = ("library", "algorithms", "problems", "surrogates")
+"""The modules and packages of the reference."""
+
+LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
+"""A relative link of a Markdown document: its path and its anchor."""
+BADGES = {
+    "holds": "holds",
+    "holds with exceptions": "exceptions",
+    "mixed": "mixed",
+    "fails": "fails",
+    "undecided": "undecided",
+    "holds by construction": "construction",
+    "not run": "not-run",
+}
+"""The style of each label."""
+
+
+def inputs(config: Config, scale: str) -> list[str]:
+    """The files that the site of a scale is made of."""
+    documents = [GLOSSARY, READINGS, *(Path("docs", name) for name in GUIDES.values())]
+    papers = targets.papers_at(config, targets.scale_of(config, scale))
+    documents += [path for paper in papers for path in _sources(paper)]
+    return [
+        *targets.outputs(config, scale),
+        *map(str, (*documents, *sorted(TEMPLATE.iterdir()))),
+    ]
+
+
+def write(config: Config, scale: str, index: Path) -> None:
+    """Write the site: ``index`` and all other files beside it.
+
+    Raises:
+        RepliboError: figures, tables or verdicts are missing, or a link leads nowhere.
+    """
+    scale = targets.scale_of(config, scale)
+    if index.name != "index.html" or index.parent.resolve() == Path.cwd():
+        raise RepliboError(f"--output: must be FOLDER/index.html, got {index}")
+    pairs.require(inputs(config, scale), paths.SITE.format(scale=scale))
+    site = _Site(config, scale, index.parent.with_name(f"{index.parent.name}_pages"))
+    site.write_pages()
+    settings = yaml.safe_load((TEMPLATE / "mkdocs.yml").read_text(encoding="utf-8"))
+    settings["nav"] = site.menu()
+    settings["plugins"][-1]["mkdocstrings"]["handlers"]["python"]["paths"] = [
+        str(Path(replibo.__file__).parents[1])
+    ]
+    file = site.folder / "mkdocs.yml"
+    file.write_text(yaml.safe_dump(settings, sort_keys=False), encoding="utf-8")
+    command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict", "-f", str(file)]
+    done = subprocess.run(command, text=True, capture_output=True)
+    if done.returncode:
+        raise RepliboError(f"zensical: {(done.stdout + done.stderr).strip()}")
+    shutil.rmtree(index.parent, ignore_errors=True)
+    (site.folder / "site").replace(index.parent)
+
+
+@dataclass(frozen=True)
+class Output:
+    """A figure or a table of a paper.
+
+    Attributes:
+        files: its files, as links from the pages of its paper; the picture or the HTML first.
+        pairs: the problems and algorithms that it shows.
+        size: width and height of a figure in pixels.
+    """
+
+    name: str
+    caption: str
+    files: tuple[str, ...]
+    pairs: frozenset[tuple[str, str]]
+    size: tuple[int, int] = (0, 0)
+
+
+class _Site:
+    """The pages of one scale, written as Markdown below ``folder / "docs"``."""
+
+    def __init__(self, config: Config, scale: str, folder: Path) -> None:
+        import jinja2
+
+        self.config, self.scale, self.folder = config, scale, folder
+        self.papers = targets.papers_at(config, scale)
+        self.verdicts = {
+            paper: verdicts.read_written(Path(paths.judged(scale, paper))) for paper in self.papers
+        }
+        self.pages = {
+            READINGS: "readings.md",
+            GLOSSARY: "glossary.md",
+            Path("README.md"): "index.md",
+        }
+        self.pages |= {Path("docs", name): f"guide/{Path(name).name}" for name in GUIDES.values()}
+        self.pages |= {paths.results_page(paper): f"{paper}/index.md" for paper in self.papers}
+        environment = jinja2.Environment(
+            loader=jinja2.FileSystemLoader(TEMPLATE),
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+        )
+        environment.filters |= {"badge": _badge, "cell": _cell}
+        environment.globals |= {
+            "config": config,
+            "scale": scale,
+            "labels": BADGES,
+            "counts": _counts,
+        }
+        self.environment = environment
+
+    # Pages
+
+    def write_pages(self) -> None:
+        """Write all pages and what they show."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        for name in ("site.css", "site.js", "curves.js", "iframe-worker.js"):
+            self._copied(TEMPLATE / name, f"assets/{name}")
+        plotly = importlib.resources.files("plotly") / "package_data" / "plotly.min.js"
+        with importlib.resources.as_file(plotly) as library:
+            self._copied(library, "assets/plotly.min.js")
+        picture = Path(f"{paths.VERDICT_MAP.format(scale=self.scale)}.png")
+        self._fill("index.md", picture=self._copied(picture), verdicts=self.verdicts)
+        for paper in self.papers:
+            self._write_paper(paper)
+        for path in (GLOSSARY, *(Path("docs", name) for name in GUIDES.values())):
+            self._page(self.pages[path], self._linked(path.read_text(encoding="utf-8"), path))
+        self._fill(
+            "readings.md",
+            readings={paper: _by_reading(judged) for paper, judged in self.verdicts.items()},
+            document=self._linked(_demoted(READINGS.read_text(encoding="utf-8")), READINGS),
+        )
+        for name in API:
+            self._fill(f"reference/{name}.md", "reference.md", modules=_modules(name), name=name)
+
+    def _write_paper(self, paper: str) -> None:
+        entry, judged = self.config.paper(paper), self.verdicts[paper]
+        figures = [self._figure(paper, name) for name in self._names("figures", paper)]
+        made_tables = [self._table(paper, name) for name in self._names("tables", paper)]
+        metadata = pairs.published_metadata(paper) if self.scale == paths.PUBLISHED else {}
+        words = {"paper": paper, "entry": entry, "judged": judged}
+        table = self.environment.get_template("claims.md.j2").render(judged=judged)
+        if self.scale == paths.PUBLISHED:
+            document = paths.results_page(paper)
+            text = self._linked(_demoted(document.read_text(encoding="utf-8")), document)
+            results = gallery.with_verdicts(text, table, str(document))
+        else:
+            picture = self._copied(Path(paths.paper_map(self.scale, paper)[1]))
+            results = f"![Map of the verdicts](../{picture})\n\n{table}"
+        sources = [(path, f"../{self._copied(path)}") for path in _sources(paper)]
+        facts = _facts(metadata)
+        self._fill(
+            f"{paper}/index.md", "paper.md", **words, facts=facts, sources=sources, results=results
+        )
+        self._fill(
+            f"{paper}/figures.md", "figures.md", **words, figures=figures, tables=made_tables
+        )
+        problems = site_curves.write(
+            self.config, paper, self.scale, self.folder / "docs" / "assets" / "curves" / paper
+        )
+        sizes = {"rounds": site_curves.ROUNDS, "seeds": site_curves.SEEDS}
+        self._fill(f"{paper}/curves.md", "curves.md", **words, **sizes, problems=problems)
+        costs = outputs.missing_costs(self.config, judged)
+        for verdict in judged:
+            data = self.folder / "docs" / paper / verdict.name
+            data.parent.mkdir(parents=True, exist_ok=True)
+            verdicts.write(data.with_suffix(".json"), [verdict])
+            tables.save(verdict_tables.table([verdict], costs), [data.with_suffix(".csv")])
+            self._fill(
+                f"{paper}/{verdict.name}.md",
+                "claim.md",
+                verdict=verdict,
+                entry=entry,
+                figure=_nearest(verdict, figures),
+                table=_nearest(verdict, made_tables),
+                costs=costs,
+                cpu_hours=_cpu_hours(metadata, verdict),
+            )
+
+    def menu(self) -> list[dict[str, Any]]:
+        """The menu: titles, and pages below ``docs/``."""
+        papers = [
+            {
+                self.config.paper(paper).label: [
+                    f"{paper}/index.md",
+                    {"Figures and tables": f"{paper}/figures.md"},
+                    {"Curves": f"{paper}/curves.md"},
+                    {"Claims": [f"{paper}/{verdict.name}.md" for verdict in judged]},
+                ]
+            }
+            for paper, judged in self.verdicts.items()
+        ]
+        guides = [{title: f"guide/{Path(name).name}"} for title, name in GUIDES.items()]
+        reference = [{f"replibo.{name}": f"reference/{name}.md"} for name in API]
+        start = [{"Start": "index.md"}, {"Glossary": "glossary.md"}, {"Readings": "readings.md"}]
+        return [{"Start": start}, *papers, {"Guide": guides}, {"Reference": reference}]
+
+    # Files
+
+    def _fill(self, page: str, template: str = "", **words: Any) -> None:
+        self._page(page, self.environment.get_template(f"{template or page}.j2").render(**words))
+
+    def _page(self, page: str, text: str) -> None:
+        with files.written_whole(self.folder / "docs" / page) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+
+    def _copied(self, path: Path, name: str = "") -> str:
+        """Copy a file to ``docs/``; returns its path there. Code and config become text files, which
+        browsers show and do not save."""
+        text = path.suffix in (".py", ".yaml", ".yml", ".md", ".c", "")
+        name = name or f"files/{path.as_posix()}{'.txt' * text}"
+        target = self.folder / "docs" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+        return name
+
+    def _linked(self, text: str, document: Path) -> str:
+        """A document of the repository with links that work from its page. What has no page is copied."""
+        depth = self.pages[document].count("/")
+
+        def link(found: re.Match[str]) -> str:
+            target = Path(*_normal(document.parent / found[1]))
+            if target in self.pages:
+                anchor = "" if target.name == "README.md" else found[2] or ""
+                return f"]({'../' * depth}{self.pages[target]}{anchor})"
+            if target.parent == paths.GALLERY:
+                target = self._of_gallery(target)
+            if not target.is_file():
+                raise RepliboError(f"{document}: the link to {found[1]} leads to no file")
+            return f"]({'../' * depth}{self._copied(target)})"
+
+        return LINK.sub(link, text)
+
+    def _of_gallery(self, picture: Path) -> Path:
+        """The figure of this scale that the gallery holds in fewer colours."""
+        for paper in self.papers:
+            if picture.stem.startswith(f"{paper}_"):
+                name = picture.stem.removeprefix(f"{paper}_")
+                return Path(
+                    paths.FIGURE.format(scale=self.scale, paper=paper, figure=name) + ".png"
+                )
+        return Path(paths.VERDICT_MAP.format(scale=self.scale) + ".png")
+
+    def _names(self, kind: targets.OutputKind, paper: str) -> list[str]:
+        return targets.names_at(self.config, kind, paper, self.scale)
+
+    def _figure(self, paper: str, name: str) -> Output:
+        pdf, png, caption = map(Path, paths.figure(self.scale, paper, name))
+        with Image.open(png) as picture:
+            size = picture.size
+        copies = tuple(f"../{self._copied(path)}" for path in (png, pdf))
+        shown = targets.output_pairs(self.config, "figures", paper, name, self.scale)
+        text = caption.read_text(encoding="utf-8").strip()
+        return Output(name, text, copies, frozenset(shown), size)
+
+    def _table(self, paper: str, name: str) -> Output:
+        made = {Path(path).suffix: Path(path) for path in paths.table(self.scale, paper, name)}
+        copies = tuple(f"../{self._copied(made[ending])}" for ending in (".html", ".csv", ".tex"))
+        shown = targets.output_pairs(self.config, "tables", paper, name, self.scale)
+        caption = targets.output_entry(self.config, "tables", paper, name).caption
+        return Output(name, caption, copies, frozenset(shown))
+
+
+def _sources(paper: str) -> list[Path]:
+    """The paper's files in the config."""
+    return [
+        path
+        for path in (paths.CONFIG / f"{paper}.yaml", paths.claims_config(paper))
+        if path.exists()
+    ]
+
+
+def _normal(path: Path) -> list[str]:
+    """The parts of a relative path, without ``..``."""
+    parts: list[str] = []
+    for part in path.parts:
+        if part == ".." and parts:
+            parts.pop()
+        else:
+            parts.append(part)
+    return parts
+
+
+def _demoted(text: str) -> str:
+    """A document without its title, its headings one level lower."""
+    body = re.sub(r"\A# .*\n", "", text)
+    return re.sub(r"^(#+ )", r"#\1", body, flags=re.MULTILINE)
+
+
+def _modules(name: str) -> list[str]:
+    """The modules of a package of the reference, or the module itself."""
+    folder = Path(replibo.__file__).with_name(name)
+    names = [module.name for module in pkgutil.iter_modules([str(folder)])]
+    public = [f"replibo.{name}.{module}" for module in names if not module.startswith("_")]
+    return public or [f"replibo.{name}"]
+
+
+# What the templates show of verdicts and runs
+
+
+def _badge(label: str) -> str:
+    return f'<span class="label {BADGES[label]}">{label}</span>'
+
+
+def _cell(text: object) -> str:
+    """A text as Markdown on one line, in a table or elsewhere. Only backticks keep their meaning."""
+    parts = str(text).replace("\n", " ").split("`")
+    signs = str.maketrans({sign: f"&#{ord(sign)};" for sign in "*_|<"})
+    return "`".join(part if i % 2 else part.translate(signs) for i, part in enumerate(parts))
+
+
+def _counts(judged: Sequence[Verdict]) -> str:
+    """How many claims have which label as printed, as badges with numbers."""
+    labels: Counter[str] = Counter(verdict.headline for verdict in judged)
+    return " ".join(f"{labels[label]}&nbsp;{_badge(label)}" for label in BADGES if labels[label])
+
+
+def _by_reading(judged: Sequence[Verdict]) -> list[dict[str, Any]]:
+    """Each reading and control of a paper: what it replaces, and its claims by their labels in it."""
+    found: dict[str, dict[str, Any]] = {}
+    for verdict in judged:
+        for row in (*verdict.readings, *verdict.controls):
+            empty: dict[str, Any] = {
+                "name": row.name,
+                "source": row.source,
+                "changes": [],
+                "claims": {},
+            }
+            reading = found.setdefault(row.name, empty)
+            if row.changes not in reading["changes"]:
+                reading["changes"].append(row.changes)
+            reading["claims"].setdefault(row.word, []).append(verdict)
+    return list(found.values())
+
+
+def _nearest(verdict: Verdict, candidates: Sequence[Output]) -> Output | None:
+    """The figure or table that shows the claim's runs: the one that the claim's place names, else the one
+    that shows most of them and least else."""
+    words = re.findall(r"(Figure|Table) (\d+)", verdict.claim.where)
+    named = [f"{kind.lower()}_{number}" for kind, number in words]
+    wanted = {(p, a) for p in verdict.claim.problems for a in verdict.claim.algorithms}
+
+    def merit(output: Output) -> tuple[bool, int, int]:
+        shared = len(wanted & output.pairs)
+        return output.name in named and shared > 0, shared, -len(output.pairs)
+
+    best = max(candidates, key=merit, default=None)
+    return best if best is not None and merit(best)[1] else None
+
+
+def _facts(metadata: Mapping[str, Any]) -> list[str]:
+    """What the metadata of published runs say of all of them."""
+    if not metadata:
+        return []
+    timings = metadata["timings"].values()
+    hours = math.fsum(timing.get("cpu_seconds", 0.0) for timing in timings) / 3600
+    runs = sum(timing.get("runs", 0) for timing in timings)
+    versions = [", ".join(f"{name} {v}" for name, v in row.items()) for row in metadata["versions"]]
+    return [
+        f"{runs:,} runs, {metadata['rows']:,} queries, {hours:,.0f} CPU hours",
+        f"Machines: {'; '.join(metadata['machine'])}",
+        f"Versions: {'; or '.join(versions)}",
+    ]
+
+
+def _cpu_hours(metadata: Mapping[str, Any], verdict: Verdict) -> str:
+    """The CPU hours of the published runs that a claim names; empty if they are not known."""
+    timings = metadata.get("timings", {})
+    names = [f"{p}/{a}" for p in verdict.claim.problems for a in verdict.claim.algorithms]
+    seconds = [
+        timings[name]["cpu_seconds"] for name in names if "cpu_seconds" in timings.get(name, {})
+    ]
+    return f"{math.fsum(seconds) / 3600:.2g}" if seconds else ""

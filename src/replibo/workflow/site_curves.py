@@ -1,0 +1,99 @@
+"""The data of the site's interactive curves: one script for each problem."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from replibo import files
+from replibo.config.models import COLORS, Config
+from replibo.problems.base import Array
+from replibo.results import regret
+from replibo.results.intervals import student_interval
+from replibo.results.runs import Runs, read
+from replibo.run import pairs
+from replibo.workflow import targets
+
+ROUNDS = 150
+"""Rounds of a curve, at most; longer curves are thinned evenly."""
+SEEDS = 10
+"""Runs that are drawn one by one, at most."""
+CONFIDENCE = 0.95
+DASHES = {"-": "solid", "--": "dash", ":": "dot", "-.": "dashdot"}
+
+
+def write(config: Config, paper: str, scale: str, folder: Path) -> dict[str, str]:
+    """Write ``PROBLEM.js`` to ``folder`` for each problem of a paper.
+
+    Returns:
+        The label of each problem that has runs.
+    """
+    entry, labels = config.paper(paper), {}
+    for problem in entry.problems:
+        wanted = [pair for pair in pairs.at(config, paper, scale) if pair[0] == problem]
+        there = pairs.there(config, paper, scale, wanted)
+        if not there:
+            continue
+        runs = read(config, paper, scale, there, "")
+        first = _first_shown(config, paper, scale, problem)
+        methods = {
+            algorithm: _method(runs, problem, algorithm) | {"shown": algorithm in first}
+            for algorithm in runs.algorithms(problem)
+        }
+        labels[problem] = entry.problems[problem].label
+        content = json.dumps(methods, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+        with files.written_whole(folder / f"{problem}.js") as temporary:
+            temporary.write_text(f'curves["{problem}"]={content};\n', encoding="utf-8")
+    return labels
+
+
+def _first_shown(config: Config, paper: str, scale: str, problem: str) -> set[str]:
+    """The algorithms that the paper's first figure with this problem shows."""
+    for name in targets.names_at(config, "figures", paper, scale):
+        shown = targets.output_pairs(config, "figures", paper, name, scale)
+        if algorithms := {algorithm for own, algorithm in shown if own == problem}:
+            return algorithms
+    return set(config.paper(paper).algorithms)
+
+
+def _method(runs: Runs, problem: str, algorithm: str) -> dict[str, Any]:
+    """Label, look and curves of one algorithm."""
+    entry = runs.entry.algorithms[algorithm]
+    whole = runs.of([(problem, algorithm)])
+    f, rounds = whole.f(problem, algorithm), whole.rounds(problem, algorithm)
+    optimum = runs.metadata["problems"][problem]["optimal_value"]
+    if optimum is None:
+        values = {"best value so far": np.maximum.accumulate(f, axis=1)}
+    else:
+        values = {
+            "simple regret": regret.best_regret(f, optimum),
+            "cumulative regret": regret.cumulative_regret(f, optimum),
+        }
+    size = min(ROUNDS, len(rounds))
+    kept = np.unique(np.linspace(0, len(rounds) - 1, size).round().astype(int))
+    return {
+        "label": entry.label,
+        "color": COLORS[entry.color],
+        "dash": DASHES.get(entry.line, "solid"),
+        "seeds": len(f),
+        "t": [int(t) for t in rounds[kept]],
+        "values": {name: _curve(own[:, kept]) for name, own in values.items()},
+    }
+
+
+def _curve(values: Array) -> dict[str, Any]:
+    """Mean, 95 % interval and single runs; ``values`` is ``seeds x rounds``."""
+    interval = student_interval(values, CONFIDENCE)
+    band = [_rounded(end) for end in (interval.low, interval.high)] if len(values) > 1 else []
+    return {
+        "mean": _rounded(interval.mean),
+        "band": band,
+        "runs": [_rounded(run) for run in values[:SEEDS]],
+    }
+
+
+def _rounded(values: Array) -> list[float]:
+    return [float(f"{value:.4g}") for value in values]

@@ -1,0 +1,9 @@
+// Filter the rows of all tables of a page by the words typed into its field.
+document.querySelectorAll("input.filter").forEach(field => {
+  const rows = [...field.closest("article").querySelectorAll("tbody tr")];
+  const texts = rows.map(row => row.textContent.toLowerCase());
+  field.addEventListener("input", () => {
+    const words = field.value.toLowerCase().split(/\s+/);
+    rows.forEach((row, i) => { row.hidden = !words.every(word => texts[i].includes(word)); });
+  });
+});
