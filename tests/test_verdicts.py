@@ -419,7 +419,7 @@ def test_verdicts_ask_for_no_runs_beside_those_of_the_scale(scale: str, root: Pa
 TITLES = {"go_ucb": "GO-UCB", "bbo": "BBO", "neuralbo": "NeuralBO", "lb_gp_ucb": "LB-GP-UCB"}
 
 
-@pytest.mark.parametrize("paper", load.load(Path(__file__).parents[1] / "config").papers)
+@pytest.mark.parametrize("paper", TITLES)
 def test_every_reading_has_its_row_in_readings_and_the_other_way_round(
     paper: str, root: Path
 ) -> None:
@@ -462,7 +462,7 @@ def test_readings_that_are_said_to_change_no_verdict_change_none(paper: str, roo
 # The claims' files
 
 
-@pytest.mark.parametrize("paper", load.load(Path(__file__).parents[1] / "config").papers)
+@pytest.mark.parametrize("paper", TITLES)
 def test_every_claim_names_a_measure_and_runs_that_exist(paper: str, root: Path) -> None:
     config = load.load()
     entry, found = config.paper(paper), claims.load(config, paper)
@@ -478,7 +478,7 @@ def test_every_claim_names_a_measure_and_runs_that_exist(paper: str, root: Path)
             assert (settings.horizon or 0) >= own.horizon, name
 
 
-@pytest.mark.parametrize("paper", load.load(Path(__file__).parents[1] / "config").papers)
+@pytest.mark.parametrize("paper", TITLES)
 def test_every_reading_and_control_can_be_judged_at_the_papers_scale(
     paper: str, root: Path
 ) -> None:

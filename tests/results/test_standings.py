@@ -27,11 +27,8 @@ def test_a_duel_is_paired_over_common_seeds_and_queries() -> None:
 
 def test_wins_and_losses_are_those_after_the_correction() -> None:
     better = {seed: f + 1.0 for seed, f in MINE.items()}
-    duels = [
-        standings.duel("p", "q", name, one, two)
-        for name, one, two in (("a", better, MINE), ("b", MINE, better), ("c", MINE, dict(MINE)))
-    ]
-    found = standings.corrected([one for one in duels if one is not None])
+    worse = {seed: f - 1.0 for seed, f in MINE.items()}
+    found = standings.against("p", "q", MINE, {"a": worse, "b": better, "c": dict(MINE)})
     assert [one.result for one in found] == ["win", "loss", "tie"]
     assert standings.counts(found) == (1, 1, 1)
     assert found[2].p == 1.0

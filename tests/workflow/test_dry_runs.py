@@ -147,7 +147,7 @@ def test_the_data_target_fetches_every_file(project: Project) -> None:
     ("arguments", "line"),
     [
         (["quick", "--config", "papers=7"], "config: papers: must be a list of papers, got 7"),
-        (["quick", "--config", "papres=1"], "config: papres: unknown key; allowed: bbo, data_dir"),
+        (["quick", "--config", "papres=1"], "config: papres: unknown key; allowed: bbo, cross"),
         (["quick", "--config", "go_ucb=0"], "config: go_ucb"),
         (
             ["results/quick/go_ucb/f1/nope/seeds_0-2.parquet"],

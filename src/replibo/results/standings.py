@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -76,10 +76,14 @@ def duel(
     )
 
 
-def corrected(duels: Sequence[Duel]) -> list[Duel]:
-    """The duels on one problem with Holm's p-values."""
-    values = statistics.holm([one.p for one in duels])
-    return [replace(one, p_holm=p) for one, p in zip(duels, values, strict=True)]
+def against(
+    paper: str, problem: str, mine: Mapping[int, Array], others: Mapping[str, Mapping[int, Array]]
+) -> list[Duel]:
+    """The duels with all other algorithms on one problem, with Holm's p-values."""
+    pairs = [duel(paper, problem, name, mine, values) for name, values in others.items()]
+    duels = [one for one in pairs if one is not None]
+    corrected = statistics.holm([one.p for one in duels])
+    return [replace(one, p_holm=p) for one, p in zip(duels, corrected, strict=True)]
 
 
 def ranks(runs: Mapping[str, Mapping[int, Array]]) -> dict[str, float]:

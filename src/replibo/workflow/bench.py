@@ -26,7 +26,7 @@ from replibo.data.manifest import destination
 from replibo.errors import RepliboError, meant
 from replibo.run import pairs
 from replibo.run.published import pairs_of
-from replibo.workflow import snakemake, terminal
+from replibo.workflow import snakemake, targets, terminal
 
 if TYPE_CHECKING:
     from replibo.problems.base import Array
@@ -140,7 +140,7 @@ def prepare(
     tasks: list[Task] = []
     left_out: dict[str, str] = {}
     total, queries, known = 0.0, 0, []
-    for paper in papers or config.papers:
+    for paper in papers or targets.papers_at(config, paths.PUBLISHED):
         entry = config.paper(paper)
         metadata = pairs.published_metadata(paper)
         published = pairs_of(metadata)
@@ -336,8 +336,7 @@ def compare(config: Config, bench: Bench, paper: str) -> tuple[Results, Runs, Ru
         problem = task.problem
         new = _values(mine, problem, bench.name)
         others = {name: _values(published, problem, name) for name in task.others}
-        duels = [standings.duel(paper, problem, name, new, f) for name, f in others.items()]
-        results.duels += standings.corrected([one for one in duels if one is not None])
+        results.duels += standings.against(paper, problem, new, others)
         results.ranks[problem] = standings.ranks({bench.name: new, **others})
         start = mine.initial_points(problem)
         old = others[BASELINE] if BASELINE in others else next(iter(others.values()))

@@ -95,9 +95,10 @@ def pages(config: Config) -> dict[Path, str]:
     """README and each paper's page of results, with the verdicts of the published traces."""
     found = verdicts.judge_all(config, config.papers, paths.PUBLISHED)
     tables = {Path("README.md"): summary(found)}
-    for paper in config.papers:
+    papers = [paper for paper in config.papers if any(v.paper == paper for v in found)]
+    for paper in papers:
         tables[paths.results_page(paper)] = verdict_table([v for v in found if v.paper == paper])
-    texts = {paths.results_page(paper): prose.page(config, paper, found) for paper in config.papers}
+    texts = {paths.results_page(paper): prose.page(config, paper, found) for paper in papers}
     texts[Path("README.md")] = Path("README.md").read_text(encoding="utf-8")
     return {path: with_verdicts(texts[path], table, str(path)) for path, table in tables.items()}
 

@@ -108,7 +108,9 @@ def of_paper(config: Config, paper: str, scale: str) -> list[str]:
     for kind, files_of in FILES.items():
         for name in names_at(config, kind, paper, scale):
             files += files_of(scale, paper, name)
-    return [*files, *paths.paper_map(scale, paper), paths.judged(scale, paper)]
+    if claims.load(config, paper):
+        files += [*paths.paper_map(scale, paper), paths.judged(scale, paper)]
+    return files
 
 
 def names_at(config: Config, kind: OutputKind, paper: str, scale: str) -> list[str]:
@@ -183,7 +185,8 @@ def claim_files(config: Config, paper: str, scale: str, name: str, reading: str)
 def judged_files(config: Config, scale: str) -> list[str]:
     """The verdicts of each paper, from which those on all claims of a scale are put together."""
     scale = scale_of(config, scale)
-    return [paths.judged(scale, paper) for paper in papers_at(config, scale)]
+    papers = [paper for paper in papers_at(config, scale) if claims.load(config, paper)]
+    return [paths.judged(scale, paper) for paper in papers]
 
 
 def block_files(config: Config, paper: str, scale: str, problem: str, algorithm: str) -> list[str]:
