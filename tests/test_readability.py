@@ -13,6 +13,8 @@ LABEL = 3
 
 BYTES = {
     "READINGS.md": 40_000,
+    "docs/results/go_ucb.md": 7_000,
+    "docs/results/bbo.md": 9_000,
     "docs/results/lb_gp_ucb.md": 9_000,
     "docs/results/neuralbo.md": 11_000,
 }
