@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from matplotlib.figure import Figure
+
+from replibo.config import load
 from replibo.config.models import FigureEntry, PaperEntry
+from replibo.papers.neuralbo import figures
 from replibo.results.comparisons import Comparison
+from replibo.results.runs import Runs
 from replibo.results.tables import Table
 
 
@@ -60,3 +65,13 @@ def tuples(table: Table) -> list[tuple[Any, ...]]:
 def outcomes(comparisons: list[Comparison]) -> list[str]:
     """The outcome of each comparison."""
     return [comparison.outcome for comparison in comparisons]
+
+
+def as_configured(name: str) -> Callable[[Runs, FigureEntry], Figure]:
+    """The function that draws a figure of NeuralBO, with the options that the config gives it."""
+    options = load.load().paper("neuralbo").figures[name].options
+
+    def draw(runs: Runs, entry: FigureEntry) -> Figure:
+        return figures.best_so_far(runs, entry, **options)
+
+    return draw

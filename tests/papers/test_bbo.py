@@ -1041,7 +1041,7 @@ def test_the_frontier_is_the_best_of_each_budget(tmp_path: Path) -> None:
     labels = [text.get_text() for text in ours.texts]
     assert labels == ["500", "3k"]  # each cell that is better than all cheaper ones, once
     legend = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert "N = T" in legend and "N = T² at T = 20" in legend
+    assert legend == ["T = 20", "T = 40", "T = 60"]
 
 
 def test_labels_of_the_frontier_do_not_overprint() -> None:
@@ -1064,7 +1064,7 @@ def test_labels_of_the_frontier_do_not_overprint() -> None:
     runs = made_runs(made)
     figure = figures.frontier(runs, output(algorithms=["gp_ucb"]), metric="test_error")
     figure.canvas.draw()
-    for ax in (figure.axes[0], figure.axes[2]):
+    for ax in figure.axes:
         boxes = [(text.get_text(), text.get_window_extent()) for text in ax.texts]
         assert len(boxes) > 3
         pairs = itertools.combinations(boxes, 2)

@@ -9,9 +9,8 @@ import pyarrow as pa
 import pytest
 
 from replibo.config import load
-from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError
-from replibo.papers.neuralbo import centre
+from replibo.papers.neuralbo import centre, figures
 from replibo.results.runs import Runs
 
 ENTRY = load.load(Path(__file__).parents[2] / "config").paper("neuralbo")
@@ -60,19 +59,13 @@ def entry(name, kind="figures"):
 
 
 def test_the_figure_puts_a_function_beside_its_sister():
-    figure = centre.figure_1_centre(made_runs(BOTH), entry("figure_1_centre"))
+    figure = figures.best_so_far(made_runs(BOTH), entry("figure_1_centre"), columns=2)
     assert [ax.get_title() for ax in figure.axes] == ["Ackley, 10-D", "Ackley, 10-D, shifted"]
     curves = {line.get_label(): line.get_ydata() for line in figure.axes[1].lines}
     assert set(curves) == {"NeuralBO", "GP-TS", "Centre, then random"}
     # the mean of seeds that end at 15 and 17; the first point is the best initial one
     assert curves["NeuralBO"][-1] == pytest.approx(16.0)
     assert len(curves["NeuralBO"]) == HORIZON + 1
-
-
-def test_a_sister_that_was_not_run_leaves_its_place_empty():
-    runs = made_runs({"levy_10": {"neural_bo": 0.0}})
-    figure = centre.figure_1_centre(runs, entry("figure_1_centre"))
-    assert [ax.get_title() for ax in figure.axes] == ["Levy, 10-D"]
 
 
 def test_the_distance_is_the_mean_of_the_last_ten_queries():
@@ -99,7 +92,7 @@ def test_a_function_and_its_sister_are_shown_to_the_same_round():
     runs.table = runs.table.filter(~sister | (runs.table["t"].to_numpy() <= 6))
     facts = runs.metadata["problems"]
     facts["ackley_10_shifted"] = {**facts["ackley_10_shifted"], "horizon": 6}
-    figure = centre.figure_1_centre(runs, entry("figure_1_centre"))
+    figure = figures.best_so_far(made_runs(BOTH), entry("figure_1_centre"), rounds=6)
     assert {line.get_xdata()[-1] for ax in figure.axes for line in ax.lines} == {6}
     frame = centre.centre_final(runs, entry("centre_final", "tables")).frame
     row = frame.set_index(["problem", "algorithm"]).loc["Ackley, 10-D", "GP-TS"]
@@ -138,12 +131,8 @@ def test_the_factorial_study_has_every_combination_once():
 
 
 def test_no_runs_is_said_in_one_line():
+    runs = made_runs({"ackley_20": {"neural_bo": 0.0}})
     with pytest.raises(RepliboError, match="no runs on ackley_10, ackley_10_shifted"):
-        centre.figure_1_centre(
-            made_runs({"ackley_20": {"neural_bo": 0.0}}),
-            FigureEntry(
-                function="centre.figure_1_centre",
-                caption="c",
-                problems=["ackley_10", "ackley_10_shifted"],
-            ),
-        )
+        figures.best_so_far(runs, entry("figure_1_centre"))
+    with pytest.raises(RepliboError, match="no runs with distance_to_centre on ackley_10, "):
+        centre.figure_1_centre_distance(runs, entry("figure_1_centre_distance"))

@@ -181,7 +181,7 @@ def test_an_edit_reruns_what_computes_with_it_and_nothing_else(
     ("edit", "drawn"),
     [
         (("papers/lb_gp_ucb/figures.py", '("round $t$", REGRET', '("$t$", REGRET'), {"lb_gp_ucb.figures.figure_3"}),
-        (("papers/lb_gp_ucb/figures.py", "{counts[0]} to {counts[-1]}", "{counts[0]}-{counts[-1]}"), {f"lb_gp_ucb.figures.figure_{i}" for i in (2, 3)}),
+        (("papers/lb_gp_ucb/figures.py", "{OPTIMUM_LABEL} =", "{OPTIMUM_LABEL} ≈"), {f"lb_gp_ucb.figures.figure_{i}" for i in (2, 4)}),
         (("papers/lb_gp_ucb/__init__.py", "its figures, tables", "its tables, figures"), set()),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from replibo.config.models import FigureEntry
-from replibo.errors import RepliboError
+from replibo.errors import RepliboError, allowed
 from replibo.problems.base import Array
 from replibo.results import plotting
 from replibo.results.comparisons import MissingRunsError, Outcome, Undecided
@@ -20,6 +20,7 @@ from replibo.results.statistics import standard_deviation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Bounds = tuple[Array, Array, Array]
 
@@ -47,13 +48,10 @@ def require(runs: Runs, problem: str, *algorithms: str) -> None:
         raise MissingRunsError(f"{', '.join(missing)} was not run on {problem}")
 
 
-def runs_of_type(
-    runs: Runs, entry: FigureEntry, task: str, *problem_types: str
-) -> dict[str, list[str]]:
-    """The problems of some types that an output shows, with the algorithms that were run on each.
+def shown_by(runs: Runs, entry: FigureEntry, *problem_types: str) -> dict[str, list[str]]:
+    """The problems that an output shows, of some types or of any, with the algorithms run on each.
 
     Args:
-        task: what the problems are called in the message.
         problem_types: as in the config, e.g. ``coco.Bbob``.
 
     Raises:
@@ -62,11 +60,14 @@ def runs_of_type(
     found = {
         problem: algorithms
         for problem in runs.problems(entry.problems)
-        if runs.entry.problems[problem].type in problem_types
-        and (algorithms := runs.algorithms(problem, entry.algorithms))
+        if not problem_types or runs.entry.problems[problem].type in problem_types
+        if (algorithms := runs.algorithms(problem, entry.algorithms))
     }
     if not found:
-        raise RepliboError(f"there are no runs {task}; at least one method must have been run")
+        raise RepliboError(
+            f"there are no runs on {allowed(entry.problems or runs.entry.problems)}; at least one method "
+            f"must have been run{' (' + allowed(entry.algorithms) + ')' if entry.algorithms else ''}"
+        )
     return found
 
 
@@ -125,6 +126,35 @@ def mean_and_interval(interval: Interval) -> Bounds:
     return interval.mean, interval.low, interval.high
 
 
+def problem_panels(
+    runs: Runs,
+    shown: Mapping[str, Sequence[str]],
+    summary: Callable[[Runs, str, str], Summary],
+    *,
+    labels: tuple[str, str],
+    columns: int = 2,
+    height: float = plotting.PANEL[1],
+    step: bool = False,
+    logarithmic_x: bool = False,
+) -> tuple[Figure, dict[str, Axes]]:
+    """Draw the curves of each problem in a panel; the figure, and the panel of each problem.
+
+    Args:
+        shown: for each problem its algorithms.
+        summary: the curve of a problem and algorithm.
+        labels, columns, height: of the two axes, the most panels in a row, inches of a row.
+        step: as of `plotting.draw`.
+        logarithmic_x: use a logarithmic x axis.
+    """
+    figure, axes = plotting.grid(len(shown), columns, height)
+    panels = dict(zip(shown, axes, strict=True))
+    for problem, ax in panels.items():
+        if logarithmic_x:
+            ax.set_xscale("log")
+        draw_problem(ax, runs, problem, shown, summary, labels=labels, step=step)
+    return figure, panels
+
+
 def draw_problem(
     ax: Axes,
     runs: Runs,
@@ -134,23 +164,17 @@ def draw_problem(
     *,
     labels: tuple[str, str],
     step: bool = False,
-    title: str = "",
 ) -> None:
     """Draw the curves of one problem, and say in what its runs are smaller than configured.
 
-    Args:
-        shown: for each problem of the figure its algorithms.
-        summary: the curve of a problem and algorithm.
-        labels: of the x and the y axis.
-        step: as of `plotting.draw`.
-        title: in place of the problem's label.
+    Arguments as of `problem_panels`.
     """
     curves = [
         plotting.Curve(runs.entry.algorithms[name], *summary(runs, problem, name))
         for name in shown[problem]
     ]
     plotting.draw(ax, curves, bands=plotting.has_bands(shown), step=step)
-    ax.set_title(title or problem_label(runs, problem))
+    ax.set_title(problem_label(runs, problem))
     ax.set_xlabel(labels[0])
     ax.set_ylabel(labels[1])
     if ax.get_xscale() == "linear":

@@ -14,10 +14,10 @@ from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError, allowed
 from replibo.papers.common import (
     Summary,
-    draw_problem,
     label_of,
     outcome,
     problem_label,
+    problem_panels,
     require,
     tested,
 )
@@ -98,14 +98,10 @@ def regret_panels(
         interval = intervals.wald_interval(values, CONFIDENCE)
         return t, *plotting.plus_minus(interval.mean, interval.half_width, 0.0)
 
-    figure, axes = plotting.grid(len(problems), 2)
-    for ax, problem in zip(axes, problems, strict=True):
-        labels = ("round $t$", REGRETS[regret][1])
-        draw_problem(ax, runs, problem, shown, summary, labels=labels)
-        if linear:
-            plotting.from_zero(ax)
-        else:
-            plotting.logarithmic_from_zero(ax)
+    labels = ("round $t$", REGRETS[regret][1])
+    figure, panels = problem_panels(runs, shown, summary, labels=labels)
+    for ax in panels.values():
+        (plotting.from_zero if linear else plotting.logarithmic_from_zero)(ax)
     scale = f" The axis is linear below {plotting.LINEAR_BELOW:g}, logarithmic above."
     caption = (
         f"{entry.caption} Mean over the seeds of noise-free regret, "

@@ -14,7 +14,7 @@ Kind = Literal["figures", "tables", "claims"]
 
 
 def full_name(paper: str, name: str) -> str:
-    """``robot.figure_5`` of neuralbo → ``replibo.papers.neuralbo.robot.figure_5``."""
+    """``figures.best_so_far`` of neuralbo → ``replibo.papers.neuralbo.figures.best_so_far``."""
     return f"replibo.papers.{paper}.{name}"
 
 

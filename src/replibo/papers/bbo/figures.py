@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from replibo.config.models import COLORS, FigureEntry
-from replibo.papers.bbo.printed import ACQUISITIONS, PERFORMANCE, STEPS, UNIFORM_GUESS, equal_cost
+from replibo.papers.bbo.printed import ACQUISITIONS, PERFORMANCE, STEPS, UNIFORM_GUESS
 from replibo.papers.bbo.traces import (
     LEVELS,
     METRICS,
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# For each T, in every figure.
-LINES = {20: "solid", 40: "dashed", 60: "dotted"}
 MARKERS = {20: "o", 40: "s", 60: "^"}
 
 Samples = Mapping[tuple[int, int], Array]
@@ -61,7 +59,8 @@ def performance(runs: Runs, entry: FigureEntry) -> Figure:
                 for i, name in enumerate(name for name in names if name in PERFORMANCE):
                     _printed_line(ax, runs, name, steps, shift=1 + 0.05 * (i - 0.5))
             else:
-                _mark_uniform_guess(ax)
+                dots: Any = (0, (1, 3))
+                ax.axhline(UNIFORM_GUESS, color="k", ls=dots, lw=1, label="ln 10, a uniform guess")
             _finish_performance(ax, METRICS[metric])
     for column in axes.T if ran else ():  # one scale for all T
         ends = [end for ax in column for end in ax.get_ylim()]
@@ -119,36 +118,30 @@ def agreement(ours: Array, printed: Array) -> Agreement:
 def frontier(runs: Runs, entry: FigureEntry, *, metric: Metric = "test_cross_entropy") -> Figure:
     """Performance against cost, the total number T·N of SGD steps: a row for each acquisition function.
 
-    Left: ours, every cell (T, N), with the best that each budget buys. Middle: the same cells against
-    N/T, equal budgets joined, with the paper's advice N = T and N = T². Right: the paper's numbers.
+    Every cell (T, N), with the best that each budget buys; left ours, right the paper's.
     """
     check_metric(metric)
     names = [name for name in entry.algorithms or ACQUISITIONS if name in PERFORMANCE]
-    figure, axes = plotting.panels(len(names), 3)
+    figure, axes = plotting.panels(len(names), 2)
     for row, name in zip(axes, names, strict=True):
-        label = label_of(runs, name)
-        ours, printed = _means(_ours(runs, name, metric)), _printed(name)
-        for ax, points, title in (
-            (row[0], ours, f"{label}, ours"),
-            (row[2], printed, f"{label}, paper"),
+        ours = _means(_ours(runs, name, metric))
+        for ax, points, whose, label in (
+            (row[0], ours, "ours", METRICS[metric]),
+            (row[1], _printed(name), "paper", "performance"),
         ):
-            _against_cost(ax, points, runs, name)
-            ax.set_title(title)
-            ax.set_ylabel("performance" if points is printed else METRICS[metric])
-        _against_ratio(row[1], ours, runs, name)
-        row[1].set_title(f"{label}, ours, equal T·N joined")
-        row[1].set_ylabel(METRICS[metric])
-        for ax in row[:2]:
-            if ours:
-                ax.set_yscale("log")
-                plotting.plain_numbers(ax)
-            else:
+            ax.set_title(f"{label_of(runs, name)}, {whose}")
+            if not points:
                 plotting.say_not_run(ax)
+                continue
+            _against_cost(ax, points, runs, name)
+            ax.set_ylabel(label)
+        if ours:
+            row[0].set_yscale("log")
+            plotting.plain_numbers(row[0])
     caption = (
         f"{entry.caption} Means over the seeds; labels: N, where a cell is better than all cheaper ones "
-        "and there is room. Line: the best that a budget buys. Middle: points joined by a line cost the "
-        "same; vertical lines: the paper's advice N = T (convex losses) and N = T² (not convex, for each "
-        f"T), with a constant of 1. {LEVELS} {runs.note(problems_run(runs), names)}"
+        f"and there is room. Line: the best that a budget buys. {LEVELS} "
+        f"{runs.note(problems_run(runs), names)}"
     )
     return plotting.finish(figure, caption)
 
@@ -235,16 +228,6 @@ def _short(n: int) -> str:
     return f"{n // 1000}k" if n % 1000 == 0 else str(n)
 
 
-def _mark_uniform_guess(ax: Axes) -> None:
-    ax.axhline(
-        UNIFORM_GUESS,
-        color=COLORS["black"],
-        linestyle=(0, (1, 3)),
-        lw=1,
-        label="ln 10, a uniform guess",
-    )
-
-
 def _against_cost(ax: Axes, points: Means, runs: Runs, algorithm: str) -> None:
     """Every cell by its T·N, with its N, and the best for each budget."""
     for steps in STEPS:
@@ -280,30 +263,3 @@ def _label_best(ax: Axes, points: Means) -> None:
             )
             last, paid = mean, t * n
         best = min(best, mean)
-
-
-def _against_ratio(ax: Axes, points: Means, runs: Runs, algorithm: str) -> None:
-    """Every cell by its N/T, equal T·N joined, and the advice."""
-    color = _color(runs, algorithm)
-    for first, second in equal_cost():
-        if first in points and second in points:
-            ax.plot(
-                [n / t for t, n in (first, second)],
-                [points[first], points[second]],
-                color=color,
-                lw=1.2,
-            )
-    for (t, n), mean in points.items():
-        ax.plot(n / t, mean, **_marker(t), color=color)
-    ax.axvline(1, color=COLORS["black"], lw=1.2, label="N = T")
-    for steps in STEPS:
-        ax.axvline(
-            steps,
-            color=COLORS["black"],
-            linestyle=LINES[steps],
-            lw=0.8,
-            alpha=0.6,
-            label=f"N = T² at T = {steps}",
-        )
-    ax.set_xscale("log")
-    ax.set_xlabel("$N/T$")

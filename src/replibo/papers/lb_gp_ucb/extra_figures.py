@@ -8,7 +8,7 @@ import numpy as np
 
 from replibo.config.models import COLORS, FigureEntry
 from replibo.errors import RepliboError
-from replibo.papers.common import Summary, draw_problem, mean_and_interval
+from replibo.papers.common import Summary, mean_and_interval, problem_panels
 from replibo.papers.lb_gp_ucb.traces import GROWTH_EXPONENT, cumulative_regret
 from replibo.problems.base import Array
 from replibo.results import intervals, plotting
@@ -40,11 +40,9 @@ def optimality(runs: Runs, entry: FigureEntry) -> Figure:
         t, ratio = ratio_to_oracle(runs, problem, name)
         return t, *mean_and_interval(ratio)
 
-    figure, axes = plotting.grid(len(problems), 4)
-    for ax, problem in zip(axes, problems, strict=True):
-        draw_problem(
-            *(ax, runs, problem, shown, summary), labels=("round $t$", "$R_t$ over the oracle's")
-        )
+    labels = ("round $t$", "$R_t$ over the oracle's")
+    figure, panels = problem_panels(runs, shown, summary, labels=labels, columns=4)
+    for problem, ax in panels.items():
         d = runs.dim(problem)
         rounds = np.arange(1, runs.horizon(problem) + 1)
         growth = np.maximum(np.exp(5 / d), rounds**GROWTH_EXPONENT)

@@ -10,7 +10,7 @@ import numpy as np
 
 from replibo.config.models import COLORS, FigureEntry
 from replibo.errors import RepliboError
-from replibo.papers.common import Summary, draw_problem, problem_label
+from replibo.papers.common import Summary, draw_problem, problem_label, shown_by
 from replibo.papers.lb_gp_ucb.traces import (
     METRICS,
     Metric,
@@ -172,7 +172,11 @@ def figure_2(
     ax = axes[0, 0]
     edges = np.geomspace(low, high, 41)
     outside, used = [], [low, high]
-    names = _with_length_scales(runs, problem, entry.algorithms)
+    names = [
+        name
+        for name in runs.algorithms(problem, entry.algorithms)
+        if has_diagnostic(runs, problem, name, "length_scale")
+    ]
     for name, dashes in zip(names, itertools.cycle(DASHES)):
         values = diagnostic(runs, problem, name, "length_scale").ravel()
         style = plotting.line_style(runs.entry.algorithms[name])
@@ -192,7 +196,7 @@ def figure_2(
     if len(used) > 2:  # no empty decades
         ax.set_xlim(0.8 * min(used[2:]), 1.25 * max(used[2:]))
     _mark_optimum(ax.axvline, oracle_length_scale(runs, problem))
-    ax.set_title(_title(runs, problem, entry.algorithms))
+    ax.set_title(problem_label(runs, problem))
     ax.set_xlabel(r"length scale $\theta_t$, in units of the cube")
     ax.set_ylabel("share of rounds")
     caption = f"{entry.caption} All rounds of all seeds; bins of equal width in log θ."
@@ -201,7 +205,7 @@ def figure_2(
             f" Counted in the outermost bins, being outside of {low:g} to {high:g}: "
             f"{', '.join(outside)}."
         )
-    return plotting.finish(figure, f"{caption} {_note(runs, [problem])}")
+    return plotting.finish(figure, f"{caption} {runs.note(runs.problems([problem]))}")
 
 
 # Figure 3
@@ -213,13 +217,7 @@ def figure_3(runs: Runs, entry: FigureEntry, *, log_best: bool = False) -> Figur
     Args:
         log_best: best regret on a logarithmic axis, linear near 0 if a curve comes near it.
     """
-    shown = {
-        problem: names
-        for problem in runs.problems(entry.problems)
-        if (names := runs.algorithms(problem, entry.algorithms))
-    }
-    if not shown:
-        raise RepliboError(f"no runs of the algorithms that the config names: {entry.algorithms}")
+    shown = shown_by(runs, entry)
     figure, axes = plotting.panels(len(METRICS), len(shown))
     for row, (metric, function) in zip(axes, METRICS.items(), strict=True):
 
@@ -229,10 +227,9 @@ def figure_3(runs: Runs, entry: FigureEntry, *, log_best: bool = False) -> Figur
                 values.mean(axis=0), statistics.standard_error(values), 0.0
             )
 
-        for ax, (problem, names) in zip(row, shown.items(), strict=True):
+        for ax, problem in zip(row, shown, strict=True):
             labels = ("round $t$", REGRET_LABELS[metric])  # type: ignore[index]
-            title = _title(runs, problem, names)
-            draw_problem(ax, runs, problem, shown, summary, labels=labels, title=title)
+            draw_problem(ax, runs, problem, shown, summary, labels=labels)
             if metric == "best" and log_best:
                 plotting.logarithmic(ax)
             else:
@@ -302,8 +299,8 @@ def figure_4(
     _mark_optimum(axes[0, 2].axhline, oracle_length_scale(runs, problem))
     caption = (
         f"{entry.caption} {problem_label(runs, problem)}. Regret: mean over the seeds ± one standard "
-        "error. Length scales: all rounds of all seeds; boxes: quartiles and median, "
-        f"whiskers: 5 % and 95 %. {_note(runs, [problem])}"
+        "error. Length scales: all rounds of all seeds; thick bars: quartiles; "
+        f"thin: 5 % to 95 %; markers: medians. {runs.note(runs.problems([problem]))}"
     )
     return plotting.finish(figure, caption)
 
@@ -312,31 +309,11 @@ def figure_4(
 
 
 def _box(ax: Axes, values: Array, position: float, style: dict[str, Any]) -> None:
-    """A box plot of one sample: quartiles, median with the method's marker, whiskers at 5 and 95 %."""
-    color = style["color"]
-    ax.boxplot(
-        values,
-        positions=[position],
-        widths=0.22,
-        whis=(5, 95),
-        showfliers=False,
-        manage_ticks=False,
-        patch_artist=True,
-        boxprops={"facecolor": color, "edgecolor": color, "alpha": 0.35},
-        medianprops={"color": color, "linewidth": 2},
-        whiskerprops={"color": color},
-        capprops={"color": color},
-    )
+    """One sample: a thick bar for the quartiles, a thin one from 5 to 95 %, a marker at the median."""
+    ends = np.quantile(values, [0.05, 0.25, 0.75, 0.95])
+    ax.vlines(position, ends[0], ends[3], color=style["color"], lw=1)
+    ax.vlines(position, ends[1], ends[2], color=style["color"], lw=7, alpha=0.4)
     ax.plot([position], [np.median(values)], **{**style, "label": "_median", "zorder": 5.0})
-
-
-def _with_length_scales(runs: Runs, problem: str, wanted: Sequence[str] | None) -> list[str]:
-    """The algorithms whose runs on the problem hold length scales."""
-    return [
-        name
-        for name in runs.algorithms(problem, wanted)
-        if has_diagnostic(runs, problem, name, "length_scale")
-    ]
 
 
 def _mark_optimum(line: Any, length_scale: float | None) -> None:
@@ -349,17 +326,3 @@ def _mark_optimum(line: Any, length_scale: float | None) -> None:
             lw=1.2,
             label=f"{OPTIMUM_LABEL} = {length_scale:.3g}",
         )
-
-
-def _title(runs: Runs, problem: str, wanted: Sequence[str] | None) -> str:
-    """The problem's label and the number of seeds of what is shown."""
-    label = problem_label(runs, problem)
-    counts = sorted({len(runs.seeds(problem, name)) for name in runs.algorithms(problem, wanted)})
-    if not counts:
-        return label
-    seeds = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    return f"{label}, {seeds} seed{'s' if counts[-1] > 1 else ''}"
-
-
-def _note(runs: Runs, problems: list[str]) -> str:
-    return runs.note(runs.problems(problems))

@@ -8,7 +8,7 @@ centre followed by random search, and the factorial study of what takes the peak
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +16,14 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError
-from replibo.papers.common import draw_problem, label_of, mean_and_deviation, problem_label
-from replibo.papers.neuralbo.synthetic import DIVERGED, draw_smallest_value
+from replibo.papers.common import (
+    Summary,
+    label_of,
+    mean_and_deviation,
+    problem_label,
+    problem_panels,
+)
+from replibo.papers.neuralbo.synthetic import DIVERGED
 from replibo.papers.neuralbo.traces import smallest_value
 from replibo.problems.base import Array
 from replibo.results import plotting
@@ -26,7 +32,6 @@ from replibo.results.statistics import standard_deviation
 from replibo.results.tables import Format, Table
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 DISTANCE = "distance_to_centre"
@@ -55,39 +60,6 @@ def _rounds(runs: Runs, entry: FigureEntry, pair: Sequence[str]) -> int:
     return min(runs.horizon(p) for p in pair if runs.algorithms(p, entry.algorithms))
 
 
-def _panels(runs: Runs, entry: FigureEntry) -> tuple[Figure, dict[str, tuple[Axes, int]]]:
-    """For each problem that was run its panel, a function and its sister side by side, and the last round
-    that is shown."""
-    pairs = _pairs(runs, entry)
-    figure, axes = plotting.panels(len(pairs), 2)
-    found = {}
-    for pair, row in zip(pairs, axes, strict=True):
-        for problem, ax in zip(pair, row, strict=True):
-            if runs.algorithms(problem, entry.algorithms):
-                found[problem] = ax, _rounds(runs, entry, pair)
-            else:
-                ax.remove()
-    return figure, found
-
-
-def _shown(runs: Runs, entry: FigureEntry, problems: Iterable[str]) -> dict[str, list[str]]:
-    return {problem: runs.algorithms(problem, entry.algorithms) for problem in problems}
-
-
-def figure_1_centre(runs: Runs, entry: FigureEntry) -> Figure:
-    """The smallest value so far on each function and, beside it, on its shifted sister."""
-    figure, panels = _panels(runs, entry)
-    shown = _shown(runs, entry, panels)
-    for problem, (ax, rounds) in panels.items():
-        draw_smallest_value(ax, runs, problem, shown, rounds=rounds)
-    caption = (
-        f"{entry.caption} Smallest noise-free value so far, as the paper minimises: mean over the seeds, "
-        f"{plotting.intervals_said(shown, '± one standard deviation')}. A shifted function has the box "
-        f"and the values of its sister. {runs.note(list(panels), entry.algorithms)}"
-    )
-    return plotting.finish(figure, caption)
-
-
 def distances(runs: Runs, problem: str, algorithm: str) -> Array:
     """Distance of each query after the initial points from the centre, ``seeds x T``: 0 at the centre, 1
     at a corner; NaN where it was not recorded."""
@@ -97,35 +69,45 @@ def distances(runs: Runs, problem: str, algorithm: str) -> Array:
     return runs.diagnostic(problem, algorithm, DISTANCE)[:, searched]
 
 
-def figure_1_centre_distance(runs: Runs, entry: FigureEntry) -> Figure:
-    """The distance of the queries from the centre, over time."""
-    figure, panels = _panels(runs, entry)
+def figure_1_centre_distance(
+    runs: Runs, entry: FigureEntry, *, rounds: int | None = None
+) -> Figure:
+    """How far the queries lie from the centre over time, a function and its sister side by side.
+
+    Args:
+        rounds: the last round to show; None shows all.
+    """
+    runs = runs if rounds is None else runs.until(rounds)
     recorded = {
-        problem: [name for name in names if np.isfinite(distances(runs, problem, name)).any()]
-        for problem, names in _shown(runs, entry, panels).items()
+        problem: names
+        for problem in runs.problems(entry.problems)
+        if (
+            names := [
+                name
+                for name in runs.algorithms(problem, entry.algorithms)
+                if np.isfinite(distances(runs, problem, name)).any()
+            ]
+        )
     }
-    for problem, (ax, rounds) in panels.items():
+    if not recorded:
+        raise RepliboError(f"no runs with {DISTANCE} on {', '.join(entry.problems or [])}")
 
-        def summary(
-            runs: Runs, problem: str, name: str, rounds: int = rounds
-        ) -> tuple[Array, Array, Array, Array]:
-            values = distances(runs, problem, name)[:, :rounds]
-            width = min(WINDOW, values.shape[1])
-            smooth = sliding_window_view(values, width, axis=1).mean(axis=2)
-            return np.arange(width, values.shape[1] + 1), *mean_and_deviation(smooth, 0.0)
+    def summary(runs: Runs, problem: str, name: str) -> Summary:
+        values = distances(runs, problem, name)
+        width = min(WINDOW, values.shape[1])
+        smooth = sliding_window_view(values, width, axis=1).mean(axis=2)
+        t = np.arange(float(width), values.shape[1] + 1)
+        return t, *mean_and_deviation(smooth, 0.0)
 
-        if not recorded[problem]:
-            ax.set_title(problem_label(runs, problem))
-            plotting.say_not_run(ax)
-            continue
-        labels = ("iteration $t$", "distance to the centre")
-        draw_problem(ax, runs, problem, recorded, summary, labels=labels)
+    labels = ("iteration $t$", "distance to the centre")
+    figure, panels = problem_panels(runs, recorded, summary, labels=labels)
+    for ax in panels.values():
         plotting.from_zero(ax)
     caption = (
         f"{entry.caption} Root mean square of a query's coordinates in [−1, 1]ᴰ: 0 at the centre, 1 at a "
         f"corner, about 0.58 at uniform points; mean over the seeds and the last {WINDOW} queries, "
         f"{plotting.intervals_said(recorded, '± one standard deviation over the seeds')}. "
-        f"{runs.note(list(panels), entry.algorithms)}"
+        f"{runs.note(list(recorded), entry.algorithms)}"
     )
     return plotting.finish(figure, caption)
 

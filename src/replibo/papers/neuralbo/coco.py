@@ -17,11 +17,11 @@ import numpy as np
 from replibo.config.models import FigureEntry
 from replibo.papers.common import (
     Summary,
-    draw_problem,
     label_of,
     mean_and_interval,
+    problem_panels,
     ran_or_required,
-    runs_of_type,
+    shown_by,
     shown_difference,
     tested,
 )
@@ -124,15 +124,6 @@ def coverage(seeds: Sequence[int] | Array) -> str:
     return f"{text}, {few if few == many else f'{few} to {many}'} of {INSTANCES} instances each"
 
 
-def shown(runs: Runs, entry: FigureEntry) -> dict[str, list[str]]:
-    """The bbob problems that a figure or table shows, with the algorithms that were run on each.
-
-    Raises:
-        RepliboError: there are none.
-    """
-    return runs_of_type(runs, entry, "on the bbob suite", "coco.Bbob")
-
-
 def _covered(runs: Runs, seeds: dict[str, Array]) -> str:
     """`coverage` in a sentence, once for all problems where it is the same."""
     texts = {problem: coverage(own) for problem, own in seeds.items()}
@@ -144,23 +135,22 @@ def _covered(runs: Runs, seeds: dict[str, Array]) -> str:
 
 def figure_2(runs: Runs, entry: FigureEntry) -> Figure:
     """Figure 2: the ECDF against the evaluations over D, one panel for each dimension."""
-    problems = shown(runs, entry)
-    figure, axes = plotting.grid(len(problems), 2)
-    covered = {}
-    for ax, (problem, algorithms) in zip(axes, problems.items(), strict=True):
-        dim = runs.dim(problem)
-        covered[problem], shares = common_shares(runs, problem, algorithms)
+    problems = shown_by(runs, entry, "coco.Bbob")
+    found = {problem: common_shares(runs, problem, names) for problem, names in problems.items()}
+    covered = {problem: seeds for problem, (seeds, _) in found.items()}
 
-        def summary(
-            runs: Runs, problem: str, name: str, shares: dict[str, Array] = shares, dim: int = dim
-        ) -> Summary:
-            x = np.arange(1, shares[name].shape[1] + 1) / dim
-            return x, *mean_and_interval(interval_of(shares[name], covered[problem]))
+    def summary(runs: Runs, problem: str, name: str) -> Summary:
+        seeds, shares = found[problem]
+        x = np.arange(1, shares[name].shape[1] + 1) / runs.dim(problem)
+        return x, *mean_and_interval(interval_of(shares[name], seeds))
 
-        ax.set_xscale("log")
-        labels = ("evaluations / $D$", "share of targets")
-        draw_problem(ax, runs, problem, problems, summary, labels=labels, step=True)
-        ax.axvline(runs.initial_points(problem) / dim, color="0.6", lw=0.8, ls=":")
+    labels = ("evaluations / $D$", "share of targets")
+    figure, panels = problem_panels(
+        runs, problems, summary, labels=labels, step=True, logarithmic_x=True
+    )
+    for problem, ax in panels.items():
+        initial = runs.initial_points(problem) / runs.dim(problem)
+        ax.axvline(initial, color="0.6", lw=0.8, ls=":")
         plotting.from_zero(ax)
     caption = (
         f"{entry.caption} Share of (function, instance, target) triples reached, 51 targets "
@@ -175,7 +165,7 @@ def figure_2(runs: Runs, entry: FigureEntry) -> Figure:
 def coco_final(runs: Runs, entry: FigureEntry) -> Table:
     """The ECDF at the budget of 20·D evaluations, of all functions and of each group of the suite."""
     rows = []
-    problems = shown(runs, entry)
+    problems = shown_by(runs, entry, "coco.Bbob")
     covered = {}
     for problem, algorithms in problems.items():
         seeds, shares = common_shares(runs, problem, algorithms)

@@ -15,19 +15,15 @@ import numpy as np
 
 from replibo.config.models import FigureEntry
 from replibo.papers.common import (
-    Summary,
     cpu_seconds_a_query,
-    draw_problem,
     label_of,
-    mean_and_deviation,
     ran_or_required,
-    runs_of_type,
+    shown_by,
     shown_difference,
     tested,
 )
 from replibo.papers.neuralbo.traces import largest_so_far
 from replibo.problems.base import Array
-from replibo.results import plotting
 from replibo.results.comparisons import Comparison, Undecided, decided
 from replibo.results.intervals import share_interval, student_interval
 from replibo.results.runs import Runs
@@ -35,21 +31,12 @@ from replibo.results.statistics import standard_deviation
 from replibo.results.tables import Format, Table
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 CONFIDENCE = 0.95
 AMAZON, DOCSTRINGS = "retrieval.Retrieval", "docstrings.Docstrings"
 PRINTED: dict[str, Any] = {"rows": 40_000, "documents": 37_738, "categories": [6, 64, 464]}
 """The paper's corpus: reviews, those of known category, classes of each level."""
-
-
-def shown(runs: Runs, entry: FigureEntry) -> dict[str, list[str]]:
-    """The retrieval problems that a figure or table shows, with the algorithms that were run on each.
-
-    Raises:
-        RepliboError: there are none.
-    """
-    return runs_of_type(runs, entry, "of the retrieval task", AMAZON, DOCSTRINGS)
 
 
 def described(runs: Runs, problem: str) -> str:
@@ -90,37 +77,11 @@ def queries_to_best(scores: Array) -> Array:
     return np.where(found.any(axis=1), found.argmax(axis=1), np.inf)
 
 
-def figure_4(runs: Runs, entry: FigureEntry) -> Figure:
-    """Figure 4: the largest hierarchical F1 score so far against the iteration, mean ± sd."""
-
-    def summary(runs: Runs, problem: str, name: str) -> Summary:
-        t, scores = largest_so_far(runs, problem, name)
-        return t, *mean_and_deviation(scores, 0.0, 1.0)
-
-    problems = shown(runs, entry)
-    figure, axes = plotting.grid(len(problems), 2)
-    for ax, problem in zip(axes, problems, strict=True):
-        labels = ("iteration $t$", "largest hierarchical F1 so far")
-        draw_problem(ax, runs, problem, problems, summary, labels=labels)
-        ax.set_ylim(-0.03, 1.05)
-    caption = " ".join(
-        [
-            f"{entry.caption} Largest hierarchical F1 score so far (1: a document of the target's own "
-            "category): mean over the seeds, "
-            f"{plotting.intervals_said(problems, '± one standard deviation, cut off at 0 and 1')}. "
-            "t = 0 is the best of the initial documents, which all methods of a seed share.",
-            *filter(None, (described(runs, problem) for problem in problems)),
-            runs.note(list(problems), entry.algorithms),
-        ]
-    )
-    return plotting.finish(figure, caption)
-
-
 def retrieval_final(runs: Runs, entry: FigureEntry) -> Table:
     """The best score of each method after T iterations, with 95 % intervals, and the cost of a
     query."""
     rows = []
-    problems = shown(runs, entry)
+    problems = shown_by(runs, entry, AMAZON, DOCSTRINGS)
     for problem, names in problems.items():
         for name in names:
             scores = largest_so_far(runs, problem, name)[1]

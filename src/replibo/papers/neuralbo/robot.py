@@ -15,13 +15,11 @@ import numpy as np
 
 from replibo.config.models import COLORS, FigureEntry
 from replibo.papers.common import (
-    Summary,
     cpu_seconds_a_query,
-    draw_problem,
     initial_points_of,
     label_of,
     ran_or_required,
-    runs_of_type,
+    shown_by,
     shown_difference,
     tested,
 )
@@ -53,18 +51,6 @@ STILL = 1e-4
 """An object that moves by less than this in a step, in metres, lies still."""
 
 
-# What is read from the traces
-
-
-def shown(runs: Runs, entry: FigureEntry) -> dict[str, list[str]]:
-    """The robot problems that a figure or table shows, with the algorithms that were run on each.
-
-    Raises:
-        RepliboError: there are none.
-    """
-    return runs_of_type(runs, entry, "of robot pushing", "robot_pushing.RobotPushing")
-
-
 def median_interval(problem: str, *samples: Array) -> Interval:
     """The median of a sample, or the difference of the medians of two, with its 95 % percentile bootstrap
     interval; NaN where n = 1.
@@ -81,38 +67,13 @@ def median_interval(problem: str, *samples: Array) -> Interval:
     return bootstrap_median_interval(samples, CONFIDENCE, RESAMPLES, rng)
 
 
-# Figure 5
-
-
-def figure_5(runs: Runs, entry: FigureEntry) -> Figure:
-    """Figure 5: the median over the seeds of the best reward so far against the iteration."""
-
-    def summary(runs: Runs, problem: str, name: str) -> Summary:
-        t, values = largest_so_far(runs, problem, name)
-        low, middle, high = np.quantile(values, [0.25, 0.5, 0.75], axis=0)
-        if len(values) == 1:  # no spread
-            low = high = np.full_like(middle, np.nan)
-        return t, middle, low, high
-
-    problems = shown(runs, entry)
-    figure, axes = plotting.grid(len(problems), 2, height=2.8)
-    for ax, problem in zip(axes, problems, strict=True):
-        labels = ("iteration $t$", "best reward so far, median")
-        draw_problem(ax, runs, problem, problems, summary, labels=labels)
-    caption = (
-        f"{entry.caption} Best reward obtained so far, higher is better: median over the seeds, "
-        f"{plotting.intervals_said(problems, 'the quartiles')}. "
-        f"t = 0 is the best of the {initial_points_of(runs, problems)} initial points, which all "
-        f"methods of a seed share. No reward exceeds {robot_pushing.BOUND:.2f}. "
-        f"{runs.note(list(problems), entry.algorithms)}"
-    )
-    return plotting.finish(figure, caption)
+# Table
 
 
 def robot_final(runs: Runs, entry: FigureEntry) -> Table:
     """The best reward after T iterations, and what a query costs."""
     rows = []
-    problems = shown(runs, entry)
+    problems = shown_by(runs, entry, "robot_pushing.RobotPushing")
     for problem, names in problems.items():
         for name in names:
             final = largest_so_far(runs, problem, name)[1][:, -1]
@@ -221,7 +182,7 @@ def robot_strip(runs: Runs, entry: FigureEntry) -> Figure:
     Raises:
         RepliboError: there are no runs, or their traces hold no x.
     """
-    problem, names = next(iter(shown(runs, entry).items()))
+    problem, names = next(iter(shown_by(runs, entry, "robot_pushing.RobotPushing").items()))
     figure, axes = plotting.panels(len(names), SNAPSHOTS)
     figure.set_size_inches(plotting.WIDTH, 1.75 * len(names))
     for row, name in zip(axes, names, strict=True):

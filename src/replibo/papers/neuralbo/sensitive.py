@@ -15,17 +15,19 @@ from replibo.errors import RepliboError
 from replibo.papers.common import (
     Summary,
     cpu_seconds_a_query,
-    draw_problem,
     label_of,
     mean_and_interval,
     outcome,
+    problem_panels,
     ran_or_required,
+    shown_by,
     shown_difference,
     tested,
 )
 from replibo.papers.neuralbo.tampering import (
     CONFIDENCE,
     JACKKNIFE,
+    OBJECTIVES,
     PRINTED,
     READINGS,
     REFERENCE,
@@ -40,11 +42,9 @@ from replibo.papers.neuralbo.tampering import (
     query_rates,
     rates_of,
     reference_rates,
-    shown,
     subset_rates,
     upscaled,
 )
-from replibo.papers.neuralbo.traces import largest_so_far
 from replibo.problems.base import Array
 from replibo.problems.networks.digit_classifier import normalised
 from replibo.results import plotting
@@ -66,23 +66,16 @@ def figure_3(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> Fi
         reading: ``runs``, "each solution of the optimisation gives one sample", so that N_S samples
             need N_S runs; or ``queries``, the N_S best queries of one run. The paper does not say.
     """
-    problems = shown(runs, entry)
-    figure, axes = plotting.grid(len(problems), 2, height=2.4)
+    problems = shown_by(runs, entry, *OBJECTIVES)
     N = np.arange(1.0, SAMPLES + 1)
-    for ax, (problem, algorithms) in zip(axes, problems.items(), strict=True):
-        intervals = {
-            name: rates_of(found, reading)
-            for name, found in detected_by(runs, problem, algorithms, reading).items()
-        }
 
-        def summary(
-            runs: Runs, problem: str, name: str, intervals: dict[str, Interval] = intervals
-        ) -> Summary:
-            own = intervals[name]
-            return N[: len(own.mean)], *mean_and_interval(own)
+    def summary(runs: Runs, problem: str, name: str) -> Summary:
+        rates = rates_of(detected_by(runs, problem, [name], reading)[name], reading)
+        return N[: len(rates.mean)], *mean_and_interval(rates)
 
-        labels = ("number of samples $N_S$", "detection rate")
-        draw_problem(ax, runs, problem, problems, summary, labels=labels)
+    labels = ("number of samples $N_S$", "detection rate")
+    figure, panels = problem_panels(runs, problems, summary, labels=labels)
+    for problem, ax in panels.items():
         rates = reference_rates(runs, problem)
         ax.plot(N, rates, color="0.4", lw=1.0, ls=(0, (1, 3)), label="images at random")
         ax.plot(*PRINTED, "k+", ms=9, mew=1.5, zorder=6, label="paper, NeuralBO")
@@ -98,34 +91,13 @@ def figure_3(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> Fi
     return plotting.finish(figure, caption)
 
 
-def sensitive_progress(runs: Runs, entry: FigureEntry) -> Figure:
-    """The largest objective value so far against the iteration, one panel for each problem."""
-
-    def summary(runs: Runs, problem: str, name: str) -> Summary:
-        t, values = largest_so_far(runs, problem, name)
-        return t, *mean_and_interval(student_interval(values, CONFIDENCE))
-
-    problems = shown(runs, entry)
-    figure, axes = plotting.grid(len(problems), 2, height=2.4)
-    for ax, problem in zip(axes, problems, strict=True):
-        labels = ("iteration $t$", "largest value so far")
-        draw_problem(ax, runs, problem, problems, summary, labels=labels)
-    what = "Student's 95 % interval of the mean"
-    caption = (
-        f"{entry.caption} Largest norm of the classifier's Jacobian so far: mean over the runs, "
-        f"{plotting.intervals_said(problems, what)}. t = 0 is the best of the initial "
-        f"images, which all methods of a seed share. {runs.note(list(problems), entry.algorithms)}"
-    )
-    return plotting.finish(figure, caption)
-
-
 IMAGES = 4
 """Of each method, two methods in a row of the figure."""
 
 
 def sensitive_images(runs: Runs, entry: FigureEntry) -> Figure:
     """The best images of the first four runs of each problem and algorithm."""
-    problems = shown(runs, entry)
+    problems = shown_by(runs, entry, *OBJECTIVES)
     shown_methods = [(problem, name) for problem, names in problems.items() for name in names]
     figure, axes = plotting.panels(-(-len(shown_methods) // 2), 2 * IMAGES)
     figure.set_size_inches(plotting.WIDTH, 1.35 * len(axes))
@@ -164,7 +136,7 @@ def detection(runs: Runs, entry: FigureEntry) -> Table:
     of_objective = [f"objective, mean{end}" for end in ends]
     columns = ("problem", "algorithm", "runs", "T", *of_rates, *of_objective, "CPU s a query")
     rows: list[tuple[object, ...]] = []
-    problems = shown(runs, entry)
+    problems = shown_by(runs, entry, *OBJECTIVES)
     for problem, algorithms in problems.items():
         label = runs.entry.problems[problem].label
         for name, found in detected_by(runs, problem, algorithms, "runs").items():
@@ -209,7 +181,7 @@ def classifiers(runs: Runs, entry: FigureEntry) -> Table:
     n = PRINTED[0]
     rows: list[dict[str, Any]] = []
     objectives: dict[str, list[dict[str, Any]]] = {}
-    problems = shown(runs, entry)
+    problems = shown_by(runs, entry, *OBJECTIVES)
     for problem, algorithms in problems.items():
         facts = runs.recorded(problem)
         row: dict[str, Any] = {
@@ -264,7 +236,7 @@ def objective(runs: Runs, entry: FigureEntry, *, algorithm: str) -> Table:
         algorithm: what the others are compared with, in pairs of a seed.
     """
     rows = []
-    problems = shown(runs, entry)
+    problems = shown_by(runs, entry, *OBJECTIVES)
     for problem, names in problems.items():
         for name in names:
             reached = runs.f(problem, name).max(axis=1)

@@ -7,128 +7,33 @@ Everything here is in the paper's sense: the smaller, the better.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from replibo.config.models import FigureEntry
-from replibo.errors import RepliboError, allowed
+from replibo.errors import RepliboError
 from replibo.papers.common import (
-    Summary,
     cpu_seconds,
     cpu_seconds_a_query,
-    draw_problem,
-    initial_points_of,
     label_of,
-    mean_and_deviation,
 )
 from replibo.papers.neuralbo.traces import (
     final_values_of,
-    function_of,
-    smallest_value,
     synthetic_problems,
 )
 from replibo.problems.base import Array
-from replibo.results import plotting
 from replibo.results.intervals import student_interval
 from replibo.results.runs import Runs
 from replibo.results.statistics import standard_deviation
 from replibo.results.tables import Format, Table
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    pass
 
 DIVERGED = "diverged"
 """The diagnostic that is 1 in rounds whose network's training diverged."""
-
-
-# Figure 1
-
-
-def figure_1(runs: Runs, entry: FigureEntry, *, simple_regret: bool = False) -> Figure:
-    """Figure 1: the smallest noise-free value so far against the iteration, functions by dimensions.
-
-    One panel for each of the problems that were run; the place of one that was not stays empty.
-
-    Args:
-        simple_regret: the value above the optimum, on a logarithmic axis, where the optimum is known.
-    """
-    shown = {
-        problem: names
-        for problem in synthetic_problems(runs, entry.problems)
-        if (names := runs.algorithms(problem, entry.algorithms))
-        and not (simple_regret and optimum_of(runs, problem) is None)
-    }
-    if not shown:
-        wanted = allowed(entry.algorithms or runs.entry.algorithms)
-        raise RepliboError(f"there are no runs on the synthetic functions; must be of {wanted}")
-    functions = list(dict.fromkeys(function_of(problem) for problem in shown))
-    dims = sorted({runs.dim(problem) for problem in shown})
-    # The longer side lies horizontally: the whole study is 3 x 4, its smallest part 1 x 3.
-    across = len(functions) > len(dims)
-    shape = (len(dims), len(functions)) if across else (len(functions), len(dims))
-    figure, axes = plotting.panels(*shape)
-    empty = set(axes.flat)
-    for problem in shown:
-        place = (functions.index(function_of(problem)), dims.index(runs.dim(problem)))
-        ax = axes[place[::-1] if across else place]
-        empty.discard(ax)
-        draw_smallest_value(ax, runs, problem, shown, simple_regret=simple_regret)
-    for ax in empty:
-        ax.remove()
-    by_dim = all(runs.initial_points(problem) == runs.dim(problem) + 1 for problem in shown)
-    initial = "D + 1" if by_dim else initial_points_of(runs, shown)
-    value = (
-        "Simple regret, the smallest noise-free value so far minus the optimum"
-        if simple_regret
-        else "Smallest noise-free value so far, as the paper minimises"
-    )
-    caption = (
-        f"{entry.caption} {value}: mean over the seeds, "
-        f"{plotting.intervals_said(shown, '± one standard deviation')}. "
-        f"t = 0 is the best of the {initial} initial points, which all methods of a seed share. "
-        f"{runs.note(list(shown), entry.algorithms)}"
-    )
-    return plotting.finish(figure, caption)
-
-
-def optimum_of(runs: Runs, problem: str) -> float | None:
-    """The smallest value of a function; None if it is not known."""
-    best = runs.metadata["problems"][problem]["optimal_value"]
-    return None if best is None else -float(best)
-
-
-def draw_smallest_value(
-    ax: Axes,
-    runs: Runs,
-    problem: str,
-    shown: Mapping[str, Sequence[str]],
-    *,
-    rounds: int | None = None,
-    simple_regret: bool = False,
-) -> None:
-    """The mean of the smallest value so far ± one standard deviation.
-
-    Args:
-        shown: for each problem of the figure its algorithms.
-        rounds: the last round to show; None shows all.
-        simple_regret: as of `figure_1`.
-    """
-    optimum = optimum_of(runs, problem)
-
-    def summary(runs: Runs, problem: str, name: str) -> Summary:
-        t, values = smallest_value(runs, problem, name)
-        t, values = t[t <= (rounds or t[-1])], values[:, t <= (rounds or t[-1])]
-        if simple_regret:
-            return t, *mean_and_deviation(values - (optimum or 0.0), 0.0)
-        return t, *mean_and_deviation(values, -np.inf if optimum is None else optimum)
-
-    label = "simple regret" if simple_regret else "smallest value so far"
-    draw_problem(ax, runs, problem, shown, summary, labels=("iteration $t$", label))
-    if simple_regret:
-        plotting.logarithmic(ax)
 
 
 # Tables

@@ -17,9 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError
-from replibo.papers.common import runs_of_type
 from replibo.problems.base import Array
 from replibo.problems.networks.digit_classifier import DigitClassifier, normalised
 from replibo.problems.sensitive_samples import (
@@ -36,6 +34,8 @@ from replibo.streams import generator
 Reading = Literal["runs", "queries"]
 Detected = NDArray[np.bool_]
 
+OBJECTIVES = ("sensitive_samples.SensitiveSamples", "sensitive_released.LargestOutput")
+"""The types of the problems."""
 SAMPLES = 16
 """The largest N_S of our Figure 3, twice the paper's."""
 SHOWN = (1, 2, 4, 8, 16)
@@ -127,21 +127,6 @@ def rates_of(detected: Detected, reading: Reading) -> Interval:
 
 
 # What is read from the traces
-
-
-def shown(runs: Runs, entry: FigureEntry) -> dict[str, list[str]]:
-    """The problems that a figure or table shows, with the algorithms that were run on each.
-
-    Raises:
-        RepliboError: there are none.
-    """
-    return runs_of_type(
-        runs,
-        entry,
-        "on sensitive samples",
-        "sensitive_samples.SensitiveSamples",
-        "sensitive_released.LargestOutput",
-    )
 
 
 def classifier_of(runs: Runs, problem: str) -> DigitClassifier:

@@ -1,0 +1,109 @@
+"""The best value so far against the iteration: Figures 1, 4 and 5 of NeuralBO (Phan-Trong, Tran-The and
+Gupta 2023)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from replibo.config.models import FigureEntry
+from replibo.errors import RepliboError, allowed
+from replibo.papers.common import (
+    Bounds,
+    Summary,
+    initial_points_of,
+    mean_and_deviation,
+    mean_and_interval,
+    problem_panels,
+    shown_by,
+)
+from replibo.papers.neuralbo.traces import largest_so_far
+from replibo.problems.base import Array
+from replibo.results import plotting
+from replibo.results.intervals import student_interval
+from replibo.results.runs import Runs
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Spread = Literal["deviation", "quartiles", "interval"]
+
+
+def _quartiles(values: Array) -> Bounds:
+    """The median over the seeds, and the quartiles; NaN of a single seed."""
+    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75], axis=0)
+    none = np.full_like(middle, np.nan)
+    return (middle, low, high) if len(values) > 1 else (middle, none, none)
+
+
+SPREADS = {
+    "deviation": ("mean", "± one standard deviation", mean_and_deviation),
+    "quartiles": ("median", "the quartiles", _quartiles),
+    "interval": (
+        *("mean", "Student's 95 % interval of the mean"),
+        lambda values: mean_and_interval(student_interval(values, 0.95)),
+    ),
+}
+
+
+def best_so_far(
+    runs: Runs,
+    entry: FigureEntry,
+    *,
+    value: str = "smallest value so far",
+    largest: bool = False,
+    spread: Spread = "deviation",
+    columns: int = 4,
+    rounds: int | None = None,
+    simple_regret: bool = False,
+) -> Figure:
+    """Draw the best noise-free value so far against the iteration, a panel for each problem.
+
+    Args:
+        value: the label of the y axis.
+        largest: the largest f; otherwise the smallest value of -f, as the paper minimises.
+        spread: which interval over the seeds to draw.
+        columns: the most panels in a row.
+        rounds: the last round to show; None shows all.
+        simple_regret: draw the value above the optimum on a logarithmic axis, where the optimum is known.
+
+    Raises:
+        RepliboError: there are no such runs, or no such spread.
+    """
+    if spread not in SPREADS:
+        raise RepliboError(f"options.spread: must be {allowed(SPREADS)}, got {spread!r}")
+    if rounds is not None:
+        runs = runs.until(rounds)
+    optima = {name: facts["optimal_value"] for name, facts in runs.metadata["problems"].items()}
+    shown = shown_by(runs, entry)
+    if simple_regret:
+        shown = {problem: names for problem, names in shown.items() if optima[problem] is not None}
+    middle, what, summarise = SPREADS[spread]
+
+    def summary(runs: Runs, problem: str, name: str) -> Summary:
+        t, f = largest_so_far(runs, problem, name)
+        bounds = summarise(f)
+        if (optimum := optima[problem]) is not None:  # no value exceeds it
+            bounds = (bounds[0], bounds[1], np.minimum(bounds[2], optimum))
+        if largest:
+            return t, *bounds
+        zero = optimum if simple_regret else 0.0
+        return t, zero - bounds[0], zero - bounds[2], zero - bounds[1]
+
+    label = "simple regret" if simple_regret else value
+    labels = ("iteration $t$", label)
+    figure, panels = problem_panels(runs, shown, summary, labels=labels, columns=columns)
+    if simple_regret:
+        for ax in panels.values():
+            plotting.logarithmic(ax)
+    of_dimension = all(runs.initial_points(problem) == runs.dim(problem) + 1 for problem in shown)
+    initial = "D + 1" if of_dimension else initial_points_of(runs, shown)
+    smallest = "" if largest else ", without noise, as the paper minimises"
+    regret = ", the smallest value so far without noise minus the optimum"
+    caption = (
+        f"{entry.caption} {label[0].upper()}{label[1:]}{regret if simple_regret else smallest}: {middle} "
+        f"over the seeds, {plotting.intervals_said(shown, what)}. t = 0 is the best of the {initial} "
+        f"initial points, which all methods of a seed share. {runs.note(list(shown), entry.algorithms)}"
+    )
+    return plotting.finish(figure, caption)
