@@ -25,6 +25,7 @@ from PIL import Image
 
 import replibo
 from replibo import files, paths, verdict_tables, verdicts
+from replibo.config import claims
 from replibo.config.models import Config
 from replibo.errors import RepliboError
 from replibo.results import tables
@@ -64,12 +65,17 @@ BADGES = {
 def inputs(config: Config, scale: str) -> list[str]:
     """The files that the site of a scale is made of."""
     documents = [GLOSSARY, READINGS, *(Path("docs", name) for name in GUIDES.values())]
-    papers = targets.papers_at(config, targets.scale_of(config, scale))
+    papers = _judged_papers(config, targets.scale_of(config, scale))
     documents += [path for paper in papers for path in _sources(paper)]
     return [
         *targets.outputs(config, scale),
         *map(str, (*documents, *sorted(TEMPLATE.iterdir()))),
     ]
+
+
+def _judged_papers(config: Config, scale: str) -> list[str]:
+    """The papers with claims that have runs at a scale."""
+    return [paper for paper in targets.papers_at(config, scale) if claims.load(config, paper)]
 
 
 def write(config: Config, scale: str, index: Path) -> None:
@@ -123,7 +129,7 @@ class _Site:
         import jinja2
 
         self.config, self.scale, self.folder = config, scale, folder
-        self.papers = targets.papers_at(config, scale)
+        self.papers = _judged_papers(config, scale)
         self.verdicts = {
             paper: verdicts.read_written(Path(paths.judged(scale, paper))) for paper in self.papers
         }
