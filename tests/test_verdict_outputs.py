@@ -26,6 +26,7 @@ from replibo.workflow import gallery, outputs, page
 from .results.conftest import BLIND, lab, linear
 
 WORDS = get_args(Word)
+LABELS = {paper: entry.label for paper, entry in load.load().entries.items()}
 
 
 def made_up(paper: str) -> list[Verdict]:
@@ -236,7 +237,7 @@ def test_the_map_of_a_paper_shows_each_verdict_by_letter_and_colour(
 ) -> None:
     """Each cell lies where its column's name and its row's name are, controls in columns apart."""
     own = [verdict for verdict in found if verdict.paper == "lb_gp_ucb"]
-    figure = verdict_map.verdict_map(own, "published")
+    figure = verdict_map.verdict_map(own, "published", LABELS)
     plotting.save(figure, [tmp_path / f"map.{ending}" for ending in ("pdf", "png", "txt")])
     assert "Scale: published" in (tmp_path / "map.txt").read_text(encoding="utf-8")
     (ax,) = figure.axes
@@ -269,7 +270,7 @@ def inside(figure: Any) -> bool:
 def test_the_map_of_all_papers_has_a_row_for_each_group_and_is_read_at_800_pixels(
     found: list[Verdict], tmp_path: Path
 ) -> None:
-    figure = verdict_map.verdict_map(found, "quick")
+    figure = verdict_map.verdict_map(found, "quick", LABELS)
     plotting.save(figure, [tmp_path / "map.png"])
     (ax,) = figure.axes
     groups: dict[tuple[str, str], list[Verdict]] = {}

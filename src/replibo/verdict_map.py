@@ -3,7 +3,7 @@ down and readings across."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from replibo.config.claims import SOURCES, place
@@ -50,10 +50,14 @@ CAPTION = (
 )
 
 
-def verdict_map(found: Sequence[Verdict], scale: str) -> Figure:
-    """The map of one paper, or that of all."""
+def verdict_map(found: Sequence[Verdict], scale: str, labels: Mapping[str, str]) -> Figure:
+    """The map of one paper, or that of all.
+
+    Args:
+        labels: how the papers are called.
+    """
     one = len({v.paper for v in found}) == 1
-    figure = _of_one(found) if one else _of_all(found)
+    figure = (_of_one if one else _of_all)(found, labels)
     _legend(figure)
     figure.set_label(f"{CAPTION if one else CAPTION_OF_ALL} {MARK} Scale: {scale}.")
     return figure
@@ -88,7 +92,7 @@ def _cell(ax: Axes, x: float, y: float, word: Word | Overall, reduced: str = "")
     ax.text(x + 0.5, y + 0.52, text, ha="center", va="center_baseline", color=ink)
 
 
-def _of_all(found: Sequence[Verdict]) -> Figure:
+def _of_all(found: Sequence[Verdict], labels: Mapping[str, str]) -> Figure:
     """A heading for each paper, and below it a row for each group of its claims."""
     groups: dict[tuple[str, str], list[Verdict]] = {}
     for verdict in found:
@@ -104,9 +108,7 @@ def _of_all(found: Sequence[Verdict]) -> Figure:
     for paper in papers:
         own = [v for v in found if v.paper == paper]
         holds = sum(v.headline in ("holds", "holds with exceptions") for v in own)
-        heading = (
-            f"{paper}: {holds} of {len(own)} claims hold as printed, with or without exceptions"
-        )
+        heading = f"{labels[paper]}: {holds} of {len(own)} claims hold as printed, with or without exceptions"
         place_of_heading = (-LEFT / CELL + 0.2, y + 0.6)
         ax.text(*place_of_heading, heading, va="center_baseline", fontweight="bold")
         for (of, group), verdicts in groups.items():
@@ -122,7 +124,7 @@ def _of_all(found: Sequence[Verdict]) -> Figure:
     return ax.figure  # type: ignore[return-value]
 
 
-def _of_one(found: Sequence[Verdict]) -> Figure:
+def _of_one(found: Sequence[Verdict], labels: Mapping[str, str]) -> Figure:
     """A row for each claim; columns for the label over all readings, the readings, and the controls."""
     sources = {own.name: own.source or "print" for v in found for own in v.readings}
     readings = sorted(sources, key=lambda name: place(name, sources[name]))
@@ -141,10 +143,10 @@ def _of_one(found: Sequence[Verdict]) -> Figure:
         if v.judged:
             ax.text(cells + 0.4, y + 0.52, f"{v.holding}/{len(v.judged)}", va="center_baseline")
     ax.set_yticks([y + 0.5 for y in range(len(found))], [v.claim.short for v in found])
-    labels = {"all readings": 0.0} | {name.replace("_", " "): x for name, x in columns.items()}
-    ax.set_xticks([x + 0.5 for x in labels.values()], list(labels), rotation=90)
+    names = {"all readings": 0.0} | {name.replace("_", " "): x for name, x in columns.items()}
+    ax.set_xticks([x + 0.5 for x in names.values()], list(names), rotation=90)
     ax.tick_params(axis="x", top=False, labeltop=True, labelbottom=False)
-    ax.text(-0.4, -0.4, found[0].paper, ha="right", va="bottom", fontweight="bold")
+    ax.text(-0.4, -0.4, labels[found[0].paper], ha="right", va="bottom", fontweight="bold")
     spans = [
         (SOURCE_LABELS[source], [columns[name] for name in readings if sources[name] == source])
         for source in SOURCES

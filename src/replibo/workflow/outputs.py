@@ -160,7 +160,8 @@ def claims(
         if unknown := set(names) - known:
             raise RepliboError(f"claims: there is no verdict on {allowed(unknown)}")
     if maps := [path for path in files if path.suffix[1:] in FIGURE_ENDINGS]:
-        plotting.save(verdict_map.verdict_map(found, scale), maps)
+        labels = {paper: config.paper(paper).label for paper in papers}
+        plotting.save(verdict_map.verdict_map(found, scale, labels), maps)
     for path in files:
         if path.suffix == ".json":
             verdicts.write(path, found)
