@@ -21,7 +21,7 @@ from replibo.errors import RepliboError
 from replibo.results import plotting, tables
 from replibo.results.comparisons import Comparison, Word
 from replibo.verdicts import Judgement, Overall, Verdict
-from replibo.workflow import gallery, outputs, page
+from replibo.workflow import gallery, outputs, site
 
 from .results.conftest import BLIND, lab, linear
 
@@ -109,16 +109,8 @@ def test_verdicts_that_the_files_do_not_hold_are_said(found: list[Verdict], tmp_
         outputs.claims(load.load(), ["go_ucb", "bbo"], "quick", [], judged=[tmp_path / "own.json"])
 
 
-def test_a_page_older_than_a_claim_is_said(found: list[Verdict], tmp_path: Path) -> None:
-    rows: dict[str, list[dict[str, str]]] = {own.name: [] for own in found if own.paper != "go_ucb"}
-    with pytest.raises(
-        RepliboError, match=r"^results/quick/verdicts\.csv: no verdict on go_ucb_1_f1, "
-    ):
-        page._paper(load.load(), "quick", "go_ucb", rows, tmp_path)
-
-
 def test_the_page_is_made_again_when_what_it_says_changes(root: Path) -> None:
-    made_of = page.inputs(load.load(), "quick")
+    made_of = site.inputs(load.load(), "quick")
     for paper in load.load().papers:
         assert {f"config/{paper}.yaml", f"config/claims/{paper}.yaml"} <= set(made_of)
 
@@ -204,11 +196,8 @@ def test_the_colour_blind_tell_the_verdicts_apart(matrix: Any) -> None:
         assert np.linalg.norm(one - other) >= least, (a, b)
 
 
-def test_every_word_has_a_short_one_and_a_colour_on_the_page() -> None:
-    words = {*WORDS, *get_args(Overall)}
-    assert set(page.KINDS) == words and set(verdict_tables.SHORT) == set(get_args(Overall))
-    style = (Path(page.__file__).parent / "page.css").read_text(encoding="utf-8")
-    assert all(f".{kind} {{ background:" in style for kind in page.KINDS.values())
+def test_every_label_has_a_short_one() -> None:
+    assert set(verdict_tables.SHORT) == set(get_args(Overall))
 
 
 def cells(ax: Any) -> dict[tuple[float, float], tuple[str, str]]:
@@ -296,8 +285,6 @@ def test_what_was_not_made_is_missed_in_one_line(
     with pytest.raises(RepliboError, match=r"^figures/published/.*\.png: not found; 'snakemake "):
         gallery.main()
     assert not list(tmp_path.iterdir())
-    with pytest.raises(RepliboError, match=r"^results/quick/verdicts\.csv: not found; 'snakemake "):
-        page.verdict_rows("quick")
 
 
 def test_the_pages_count_each_claim_once(found: list[Verdict]) -> None:

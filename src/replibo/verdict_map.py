@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from replibo.config.claims import SOURCES, place
+from replibo.config.claims import LEADING, place
 from replibo.config.models import COLORS
 from replibo.results import plotting
 from replibo.results.comparisons import Word
@@ -27,7 +27,8 @@ LOOKS: dict[Word | Overall, tuple[str, str, str]] = {
 }
 """For each verdict its letter, the colour of the cell, and that of the letter."""
 
-SOURCE_LABELS = {"print": "print", "code": "code", "open": "left open", "mend": "mend"}
+SOURCE_LABELS = {"print": "print", "code": "code", "open": "open", "mend": "mend"}
+"""Names of the sources of readings, in their order."""
 
 CELL, ROW, GAP = 0.19, 0.19, 0.6
 """The width and height of a cell, in inches, and the gap between two groups of cells, in cells."""
@@ -43,10 +44,10 @@ CAPTION_OF_ALL = (
     "reading of the paper as printed. Right: over all readings that were run, in the same order."
 )
 CAPTION = (
-    "The verdict on each claim (down) in each reading of its paper (across, by where the reading "
-    "comes from), and in controls, which are no readings and not counted. No cell: the claim has no such "
-    "reading. First column: the label over all readings. At the right: in how many of those that were "
-    "run the claim holds, with or without exceptions."
+    "The verdict on each claim (down) in each reading of its paper (across: the leading ones, then by "
+    "where they come from), and in controls, which are no readings and not counted. No cell: the claim "
+    "has no such reading. First column: the label over all readings. At the right: in how many of those "
+    "that were run the claim holds, with or without exceptions."
 )
 
 
@@ -108,7 +109,9 @@ def _of_all(found: Sequence[Verdict], labels: Mapping[str, str]) -> Figure:
     for paper in papers:
         own = [v for v in found if v.paper == paper]
         holds = sum(v.headline in ("holds", "holds with exceptions") for v in own)
-        heading = f"{labels[paper]}: {holds} of {len(own)} claims hold as printed, with or without exceptions"
+        heading = (
+            f"{labels[paper]}: {holds} of {len(own)} claims hold as printed, some with exceptions"
+        )
         place_of_heading = (-LEFT / CELL + 0.2, y + 0.6)
         ax.text(*place_of_heading, heading, va="center_baseline", fontweight="bold")
         for (of, group), verdicts in groups.items():
@@ -148,8 +151,8 @@ def _of_one(found: Sequence[Verdict], labels: Mapping[str, str]) -> Figure:
     ax.tick_params(axis="x", top=False, labeltop=True, labelbottom=False)
     ax.text(-0.4, -0.4, labels[found[0].paper], ha="right", va="bottom", fontweight="bold")
     spans = [
-        (SOURCE_LABELS[source], [columns[name] for name in readings if sources[name] == source])
-        for source in SOURCES
+        (label, [columns[n] for n in readings if sources[n] == source and n not in LEADING])
+        for source, label in SOURCE_LABELS.items()
     ]
     spans.append(("controls", [columns[name] for name in controls]))
     line = -(NAMES + 0.05) / ROW
@@ -157,7 +160,7 @@ def _of_one(found: Sequence[Verdict], labels: Mapping[str, str]) -> Figure:
         if places:
             ends = min(places) + 0.1, max(places) + 0.9
             ax.plot(ends, [line, line], color="0.4", lw=0.8, clip_on=False)
-            ax.text(ends[0], line - 0.2, label if len(places) > 2 else label[:5], va="bottom")
+            ax.text(ends[0], line - 0.2, label, va="bottom")
     return ax.figure  # type: ignore[return-value]
 
 
