@@ -102,6 +102,7 @@ def write(config: Config, scale: str, index: Path) -> None:
     if done.returncode:
         raise RepliboError(f"zensical: {(done.stdout + done.stderr).strip()}")
     shutil.rmtree(index.parent, ignore_errors=True)
+    (site.folder / "site" / "404.html").unlink()  # its links need the root of a server
     (site.folder / "site").replace(index.parent)
 
 
@@ -166,8 +167,10 @@ class _Site:
         plotly = importlib.resources.files("plotly") / "package_data" / "plotly.min.js"
         with importlib.resources.as_file(plotly) as library:
             self._copied(library, "assets/plotly.min.js")
-        picture = Path(f"{paths.VERDICT_MAP.format(scale=self.scale)}.png")
-        self._fill("index.md", picture=self._copied(picture), verdicts=self.verdicts)
+        stem = paths.VERDICT_MAP.format(scale=self.scale)
+        caption = Path(f"{stem}.txt").read_text(encoding="utf-8").strip()
+        picture = self._copied(Path(f"{stem}.png"))
+        self._fill("index.md", picture=picture, caption=caption, verdicts=self.verdicts)
         for paper in self.papers:
             self._write_paper(paper)
         for path in (GLOSSARY, *(Path("docs", name) for name in GUIDES.values())):

@@ -22,7 +22,8 @@ ROUNDS = 150
 SEEDS = 10
 """Runs that are drawn one by one, at most."""
 CONFIDENCE = 0.95
-DASHES = {"-": "solid", "--": "dash", ":": "dot", "-.": "dashdot"}
+DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot", "dashdot": "dashdot"}
+"""The lines of the config in the words of Plotly."""
 
 
 def write(config: Config, paper: str, scale: str, folder: Path) -> dict[str, str]:
@@ -77,17 +78,21 @@ def _method(runs: Runs, problem: str, algorithm: str) -> dict[str, Any]:
     return {
         "label": entry.label,
         "color": COLORS[entry.color],
-        "dash": DASHES.get(entry.line, "solid"),
+        "dash": DASHES[entry.line],
         "seeds": len(f),
         "t": [int(t) for t in rounds[kept]],
-        "values": {name: _curve(own[:, kept]) for name, own in values.items()},
+        "values": {
+            name: _curve(own[:, kept], -np.inf if optimum is None else 0.0)
+            for name, own in values.items()
+        },
     }
 
 
-def _curve(values: Array) -> dict[str, Any]:
-    """Mean, 95 % interval and single runs; ``values`` is ``seeds x rounds``."""
+def _curve(values: Array, smallest: float) -> dict[str, Any]:
+    """Mean, 95 % interval cut at ``smallest``, and single runs; ``values`` is ``seeds x rounds``."""
     interval = student_interval(values, CONFIDENCE)
-    band = [_rounded(end) for end in (interval.low, interval.high)] if len(values) > 1 else []
+    ends = (np.maximum(interval.low, smallest), interval.high)
+    band = [_rounded(end) for end in ends] if len(values) > 1 else []
     return {
         "mean": _rounded(interval.mean),
         "band": band,

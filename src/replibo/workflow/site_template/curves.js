@@ -31,15 +31,22 @@ const curves = {};
     return [...band, { ...shared, y: curve.mean, line }];
   }
 
+  // R_t / t over all rounds, the initial points among them.
+  function withAverage(method) {
+    const sum = method.values["cumulative regret"];
+    if (!sum) return;
+    const divided = values => values.map((value, i) => value / (method.t[i] - method.t[0] + 1));
+    method.values["average regret"] =
+      { mean: divided(sum.mean), band: sum.band.map(divided), runs: sum.runs.map(divided) };
+  }
+
   function draw() {
     const all = curves[problem.value];
     const chosen = [...methods.querySelectorAll("input:checked")].map(mark => mark.value);
-    const style = getComputedStyle(document.body);
-    const color = style.getPropertyValue("--md-default-fg-color") || style.color;
-    const lines = { gridcolor: "#8884", zerolinecolor: "#8888", color };
+    const lines = { gridcolor: "#ddd", zerolinecolor: "#bbb" };
     Plotly.react(plot, chosen.flatMap(name => traces(name, all[name])), {
       showlegend: false, hovermode: "closest", margin: { l: 64, r: 12, t: 12, b: 48 },
-      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color },
+      font: { color: "#222" },
       xaxis: { ...lines, title: { text: "round t" } },
       yaxis: { ...lines, title: { text: quantity.value }, type: axis.value, exponentformat: "power" },
     }, { responsive: true, displaylogo: false });
@@ -47,6 +54,7 @@ const curves = {};
 
   function show() {
     const all = Object.entries(curves[problem.value]);
+    all.forEach(([, method]) => withAverage(method));
     const before = quantity.value;
     const names = [...new Set(all.flatMap(([, method]) => Object.keys(method.values)))];
     quantity.replaceChildren(...names.map(option));
@@ -64,7 +72,5 @@ const curves = {};
 
   problem.addEventListener("change", load);
   [quantity, view, axis, methods].forEach(part => part.addEventListener("change", draw));
-  new MutationObserver(() => curves[problem.value] && draw())
-    .observe(document.body, { attributes: true, attributeFilter: ["data-md-color-scheme"] });
   load();
 })();

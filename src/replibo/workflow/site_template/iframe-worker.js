@@ -1,36 +1,32 @@
-// A browser starts no worker from a file. Search then runs in a hidden frame, which has the same interface.
+// A browser starts no worker from a file. Search then runs in a hidden frame with the interface of a worker.
 if (location.protocol === "file:") {
-  window.Worker = class extends EventTarget {
+  window.Worker = class {
     constructor(url) {
-      super();
       const frame = document.createElement("iframe");
       frame.hidden = true;
       document.body.append(frame);
-      this.scope = frame.contentWindow;
-      this.waiting = [];
-      this.scope.postMessage = data => this.answer(data);
-      this.scope.importScripts = (...urls) => Promise.all(urls.map(address => this.load(address)));
-      this.load(url).then(() => {
-        this.ready = true;
-        this.waiting.splice(0).forEach(data => this.postMessage(data));
+      const scope = frame.contentWindow;
+      scope.postMessage = data => this.send(data, event => this.onmessage?.(event));
+      this.ready = new Promise((onload, onerror) => {
+        const script = scope.document.createElement("script");
+        scope.document.body.append(Object.assign(script, { src: url, onload, onerror }));
       });
+      this.ready.catch(() => this.onerror?.(new Event("error", { cancelable: true })));
+      this.frame = frame;
     }
-    load(url) {
-      return new Promise((resolve, reject) => {
-        const script = this.scope.document.createElement("script");
-        Object.assign(script, { src: url, onload: resolve, onerror: reject });
-        this.scope.document.body.append(script);
-      });
+
+    // Later and as a copy, as a message to a worker is.
+    send(data, receive) {
+      const copy = structuredClone(data);
+      setTimeout(() => receive(new MessageEvent("message", { data: copy })));
     }
+
     postMessage(data) {
-      if (!this.ready) return void this.waiting.push(data);
-      this.scope.dispatchEvent(new this.scope.MessageEvent("message", { data }));
+      this.ready.then(() => this.send(data, event => this.frame.contentWindow?.onmessage(event)));
     }
-    answer(data) {
-      const event = new MessageEvent("message", { data });
-      this.dispatchEvent(event);
-      if (this.onmessage) this.onmessage(event);
+
+    terminate() {
+      this.frame.remove();
     }
-    terminate() {}
   };
 }
