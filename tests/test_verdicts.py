@@ -20,6 +20,7 @@ from replibo.config import claims, load, models
 from replibo.config.claims import Claim
 from replibo.errors import RepliboError
 from replibo.papers import go_ucb, lookup
+from replibo.results import effects
 from replibo.results.comparisons import Comparison, Undecided, Word, decided, judge, label_of_counts
 from replibo.results.runs import Runs
 from replibo.run import pairs
@@ -457,6 +458,16 @@ def test_readings_that_are_said_to_change_no_verdict_change_none(paper: str, roo
             for name in ("printed", reading)
         )
         assert other and other.items() <= printed.items()
+
+
+def test_measures_without_an_effect_are_those_that_say_why(root: Path) -> None:
+    """In the published runs, as printed."""
+    config, having, lacking = load.load(), set(), set()
+    for paper in config.papers:
+        for own in verdicts.judge_all(config, [paper], "published", reading=claims.PRINTED):
+            for comparison in own.printed.comparisons:
+                (having if comparison.effect else lacking).add(own.claim.measure)
+    assert lacking - having == set(effects.WITHOUT_EFFECT)
 
 
 # The claims' files

@@ -8,6 +8,11 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from replibo.papers import common
+from replibo.papers.bbo.claims import MARGIN, levelling
+from replibo.papers.bbo.printed import PERFORMANCE, iterations_of
+from replibo.papers.go_ucb import exponent_interval
+from replibo.papers.neuralbo.statistics import within_margin
 from replibo.results import comparisons, effects, intervals, statistics
 from replibo.results.comparisons import (
     Undecided,
@@ -42,8 +47,8 @@ def ranks(rng: np.random.Generator, effect: float) -> Undecided:
 
 def trend(rng: np.random.Generator, effect: float) -> Undecided:
     sizes = np.exp(-effect * np.arange(5) / 4)
-    _, falling, rising = statistics.spread_trend([s * rng.standard_normal(5) for s in sizes])
-    return Undecided("", falling, rising)
+    found = intervals.spread_trend([s * rng.standard_normal(5) for s in sizes], 0.95)
+    return Undecided("", float(found.p_below), float(found.p_above))
 
 
 def strata(rng: np.random.Generator, effect: float) -> Undecided:
@@ -69,6 +74,84 @@ def test_a_true_null_is_rejected_at_five_per_cent_and_a_true_effect_shown(name: 
             assert max(shares.values()) < (0.08 if name == "trend" else 0.05) + 3 * 0.011
         else:
             assert shares[outcome] > 0.75
+
+
+# Rules of single papers, at the number of seeds in use. A case is a true effect, the outcome that its rate is
+# held for, and bounds of that rate: of a wrong outcome at most the level, of a right one the power.
+
+LEVEL_AT_MOST = (0.0, 0.05 + 3 * 0.011)
+
+
+def levels_off(rng: np.random.Generator, change: float, fall: float = 8.0) -> Undecided:
+    """A fall in standard deviations, then a change of a share of it; five seeds at each N."""
+    means = np.cumsum([0.0, -fall, change * fall])
+    return levelling("", *(mean + rng.standard_normal(5) for mean in means))
+
+
+def printed_levels_off(rng: np.random.Generator, steps: float) -> Undecided:
+    """The paper's means and deviations of UCB at a T, the latter taken as of five seeds."""
+    cells = [PERFORMANCE["gp_ucb"][int(steps)][n] for n in iterations_of(int(steps))]
+    cells = [cells[0], *cells[-2:]]
+    return levelling("", *(mean + sd * rng.standard_normal(5) for mean, sd in cells))
+
+
+def order_of_regret(rng: np.random.Generator, power: float) -> Undecided:
+    """40 seeds with the spread of the published runs, against Theorem 12's power and margin."""
+    T = np.array([16, 36, 64, 100])
+    values = T**power * np.exp(0.6 * rng.standard_normal((40, 4)))
+    return common.tested("", -exponent_interval(T.tolist(), values, 2 / 3))
+
+
+def not_worse(seeds: int) -> Callable[[np.random.Generator, float], Undecided]:
+    """Non-inferiority to a baseline, and the opposite, by their single p-values."""
+
+    def rule(rng: np.random.Generator, effect: float) -> Undecided:
+        own, other = rng.standard_normal((2, seeds))
+        own = own + effect
+        worse = statistics.t_test_less(own, other, paired=False).p_value
+        return Undecided("", within_margin(other, own, pooled=False), worse)
+
+    return rule
+
+
+@pytest.mark.parametrize(
+    ("rule", "effect", "outcome", "bounds"),
+    [
+        # a change of exactly the margin, either way
+        (levels_off, MARGIN, "supported", LEVEL_AT_MOST),
+        (levels_off, -MARGIN, "supported", LEVEL_AT_MOST),
+        (levels_off, MARGIN, "contradicted", LEVEL_AT_MOST),
+        (levels_off, 0.0, "supported", (0.65, 0.8)),
+        (levels_off, 1.0, "contradicted", (0.95, 1.0)),
+        # no printed table would be contradicted, and five seeds would seldom support one
+        (printed_levels_off, 20, "contradicted", LEVEL_AT_MOST),
+        (printed_levels_off, 40, "contradicted", LEVEL_AT_MOST),
+        (printed_levels_off, 60, "contradicted", LEVEL_AT_MOST),
+        (printed_levels_off, 20, "supported", (0.0, 0.2)),
+        (printed_levels_off, 60, "supported", (0.0, 0.1)),
+        (order_of_regret, 2 / 3, "supported", LEVEL_AT_MOST),
+        (order_of_regret, 2 / 3, "contradicted", LEVEL_AT_MOST),
+        (order_of_regret, 1 / 2, "supported", (0.6, 0.8)),
+        (order_of_regret, 1.0, "contradicted", (0.95, 1.0)),
+        # worse by the margin, as good, and as much better as half of Table 2 prints
+        (not_worse(10), -1.0, "supported", LEVEL_AT_MOST),
+        (not_worse(5), -1.0, "supported", LEVEL_AT_MOST),
+        (not_worse(10), 0.0, "contradicted", LEVEL_AT_MOST),
+        (not_worse(10), 0.0, "supported", (0.6, 0.8)),
+        (not_worse(5), 0.0, "supported", (0.3, 0.5)),
+        (not_worse(5), 2.7, "supported", (0.95, 1.0)),
+        (not_worse(5), -2.7, "contradicted", (0.9, 1.0)),
+    ],
+)
+def test_the_rates_of_a_papers_rule(
+    rule: Callable[[np.random.Generator, float], Undecided],
+    effect: float,
+    outcome: str,
+    bounds: tuple[float, float],
+) -> None:
+    rng = np.random.default_rng(11)
+    found = [decided([rule(rng, effect)])[0].outcome for _ in range(SIMULATIONS)]
+    assert bounds[0] <= found.count(outcome) / SIMULATIONS <= bounds[1]
 
 
 def test_a_claim_false_in_one_comparison_holds_with_the_level_at_most() -> None:

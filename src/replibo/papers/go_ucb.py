@@ -337,6 +337,16 @@ def scaling_slope(
         ],
         axis=1,
     )
+    return exponent_interval(T, values, minus)
+
+
+def exponent_interval(T: Sequence[int], values: Array, minus: float = 0.0) -> intervals.Interval:
+    """The exponent of mean regret in T, minus ``minus``, with the jackknife's 95 % interval.
+
+    Args:
+        T: the horizons.
+        values: ``seeds x len(T)``, R_T of each seed.
+    """
 
     def slope(samples: Array) -> Array:
         return np.asarray(np.polyfit(np.log(T), np.log(samples.mean(axis=0)), 1)[0] - minus)
@@ -534,8 +544,8 @@ def shrinking_error_bars(
             if len(values) > 1 and not np.ptp(first) and not np.ptp(last):
                 found.append(Comparison("left out", f"{text}: no error bar to compare"))
             else:
-                p = statistics.spread_shrinks(first, last)
-                found.append(Undecided(text, p, 1 - p))
+                ratio = intervals.spread_ratio(first, last, 0.95)
+                found.append(tested(text, ratio, unit="ln ratio of deviations"))
     return decided(found, LEVEL)
 
 
@@ -546,7 +556,8 @@ def order_of_regret(
 
     Supported: the exponent (`scaling_slope`) is shown to lie below that, by Student's test of its
     jackknife; contradicted: above; open otherwise. The theorem's power alone decides nothing: Õ hides
-    logarithms, which over these T add to the exponent.
+    logarithms, which over these T add to the exponent. In simulations with the spread of our 40 seeds the
+    rule errs in 5 % at the limit, supports the theorem's power in 69 %, and contradicts T itself.
 
     Args:
         problems: the same function with different T and the theorem's n.
@@ -564,11 +575,7 @@ def order_of_regret(
         f"{label_of(runs, algorithm)}, T = {T}: R_T grows as T to the "
         f"{mean:.2f} [{low:.2f}, {high:.2f}] ({excess.n} seeds), against {power + margin:.2f}"
     )
-    below = intervals.Interval(
-        -excess.mean, -excess.high, -excess.low, excess.n, excess.confidence,
-        excess.p_below, excess.p_above,
-    )  # fmt: skip
-    return decided([tested(text, below, unit="exponent below")])
+    return decided([tested(text, -excess, unit="exponent below")])
 
 
 def less_regret(

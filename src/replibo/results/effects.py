@@ -58,15 +58,29 @@ class Effect:
         return text + (f" (paper {self.printed:+.2f})" if self.printed is not None else "")
 
 
-def of_interval(interval: Interval, unit: str, samples: Sequence[Sample] = ()) -> Effect | None:
-    """The effect of a difference with its interval; None where it has none."""
+WITHOUT_EFFECT = {
+    "claims.normally_distributed": "the claim is about p-values, and a sample alone has no effect",
+    "claims.cost_of_a_round": "the times of all runs are published as one sum, which has no interval",
+    "memory.memory_growth": "the bytes of a surrogate follow from its size, without chance",
+}
+"""The measures of claims whose comparisons have no effect, and why."""
+
+
+def of_interval(
+    interval: Interval, unit: str, samples: Sequence[Sample] = (), sizes: Sequence[int] = ()
+) -> Effect | None:
+    """The effect of a difference with its interval; None where it has none.
+
+    Args:
+        samples: of `Effect`.
+        sizes: of the samples behind it; that of the interval if it is empty.
+    """
     ends = (float(interval.mean), float(interval.low), float(interval.high))
     if not all(map(math.isfinite, ends)):
         return None
     error = (ends[2] - ends[1]) / 2 / _quantile(CONFIDENCE, interval.n - 1)
-    return Effect(
-        *ends, (interval.n,), _detectable(error, interval.n - 1), unit, samples=tuple(samples)
-    )
+    detectable = _detectable(error, interval.n - 1)
+    return Effect(*ends, tuple(sizes) or (interval.n,), detectable, unit, samples=tuple(samples))
 
 
 def of_samples(

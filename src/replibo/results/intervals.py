@@ -66,6 +66,17 @@ class Interval:
         above, below = (np.asarray(stdtr(max(n - 1, 1), sign * t)) for sign in (-1, 1))
         return replace(found, p_above=above, p_below=below)
 
+    def __neg__(self) -> Interval:
+        """The interval and p-values of minus the statistic."""
+        return replace(
+            self,
+            mean=-self.mean,
+            low=-self.high,
+            high=-self.low,
+            p_above=self.p_below,
+            p_below=self.p_above,
+        )
+
     def with_resampled(self, values: Array) -> Interval:
         """With the p-values of a bootstrap: the shares of the resampled ``values`` (``resamples x …``)
         that lie on the other side of 0, the sample itself counted."""
@@ -177,6 +188,58 @@ def stratified_interval(values: Array, strata: Array, confidence: float) -> Inte
     """
     groups = [values[strata == name] for name in np.unique(strata)]
     return contrast_interval(groups, [len(own) / len(values) for own in groups], confidence)
+
+
+def spread_trend(samples: Sequence[Array], confidence: float) -> Interval:
+    """The slope of ln s² over the places of independent samples, with Student's interval and p-values.
+
+    Least squares of the jackknife's pseudo-values of ln s² (Miller 1968). In simulations of five samples
+    of 5 to 20 values it rejects a true null hypothesis at 5 % in 3 to 5 % of normal samples, and in up to
+    8 % of skewed ones.
+
+    Returns:
+        NaN with fewer than two samples, or a sample with fewer than three different values.
+    """
+    unknown = Interval.around(math.nan, math.nan, 1, confidence)
+    if len(samples) < 2 or any(len(set(own.tolist())) < 3 for own in samples):
+        return unknown
+    x, y, freedom, squares = [], [], 0, 0.0
+    for place, own in enumerate(samples):
+        n = len(own)
+        without = np.array([np.delete(own, i).var(ddof=1) for i in range(n)])
+        if not np.all(without > 0):
+            return unknown
+        pseudo = n * math.log(own.var(ddof=1)) - (n - 1) * np.log(without)
+        x += [place] * n
+        y += pseudo.tolist()
+        freedom += n - 1
+        squares += float(np.sum((pseudo - pseudo.mean()) ** 2))
+    centred = np.array(x) - np.mean(x)
+    slope = float(centred @ y / (centred @ centred))
+    error = math.sqrt(squares / freedom / (centred @ centred))
+    return Interval.of_student(slope, error, freedom + 1, confidence)
+
+
+def spread_ratio(first: Array, last: Array, confidence: float) -> Interval:
+    """ln of the standard deviation of ``first`` over that of ``last``, of pairs, with the interval and
+    the p-values of Pitman and Morgan's test (1939).
+
+    If one of the two has no spread, the ratio has no interval, and p is 0 or 1. All is NaN if there are
+    fewer than three pairs, or if the sums or the differences do not vary.
+    """
+    n = len(first)
+    if n < 3 or np.ptp(first + last) == 0 or np.ptp(first - last) == 0:
+        return Interval.around(math.nan, math.nan, n, confidence)
+    from scipy.special import stdtr
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = float(np.log(first.std() / last.std())) if np.ptp(last) else math.inf
+        r = float(np.corrcoef(first, last)[0, 1]) if math.isfinite(ratio) else math.nan
+        error = math.sqrt(max(1 - r**2, 0.0) / (n - 2)) if math.isfinite(ratio) else 0.0
+        t = np.divide(np.sinh(ratio), error)
+    half = math.asinh(_student_quantile(n - 1, confidence) * error) if error else math.nan
+    above, below = (np.asarray(stdtr(n - 2, sign * t)) for sign in (-1, 1))
+    return replace(Interval.around(ratio, half, n, confidence), p_above=above, p_below=below)
 
 
 def bootstrap_median_interval(

@@ -245,53 +245,6 @@ def sign_flip_less(differences: Array) -> float:
     return float(np.mean(sums <= differences.sum() + ROUND_OFF * sizes.sum()))
 
 
-def spread_trend(samples: Sequence[Array]) -> tuple[float, float, float]:
-    """The slope of ln s² over the places of independent samples, p of a falling and p of a rising one.
-
-    Least squares of the jackknife's pseudo-values of ln s² (Miller 1968), with Student's test. In
-    simulations of five samples of 5 to 20 values it rejects a true null hypothesis at 5 % in 3 to 5 %
-    of normal samples, and in up to 8 % of skewed ones.
-
-    Returns:
-        NaN each with fewer than two samples, or a sample with fewer than three different values.
-    """
-    from scipy.special import stdtr
-
-    if len(samples) < 2 or any(len(set(own.tolist())) < 3 for own in samples):
-        return math.nan, math.nan, math.nan
-    x, y, freedom, squares = [], [], 0, 0.0
-    for place, own in enumerate(samples):
-        n = len(own)
-        without = np.array([np.delete(own, i).var(ddof=1) for i in range(n)])
-        if not np.all(without > 0):
-            return math.nan, math.nan, math.nan
-        pseudo = n * math.log(own.var(ddof=1)) - (n - 1) * np.log(without)
-        x += [place] * n
-        y += pseudo.tolist()
-        freedom += n - 1
-        squares += float(np.sum((pseudo - pseudo.mean()) ** 2))
-    centred = np.array(x) - np.mean(x)
-    slope = float(centred @ y / (centred @ centred))
-    t = slope / math.sqrt(squares / freedom / (centred @ centred))
-    return slope, float(stdtr(freedom, t)), float(stdtr(freedom, -t))
-
-
-def spread_shrinks(first: Array, last: Array) -> float:
-    """p of a smaller variance in ``last`` than in ``first``, paired, by Pitman and Morgan's test: the
-    correlation of sum and difference of the pairs. 1 - p is that of a larger one.
-
-    Where no spread is left at all there is nothing to test, and p is 0; NaN where there are fewer than
-    three pairs or the sums or differences do not vary.
-    """
-    if len(first) > 2 and np.ptp(first) > 0 and np.ptp(last) == 0:
-        return 0.0
-    if len(first) < 3 or np.ptp(first + last) == 0 or np.ptp(first - last) == 0:
-        return math.nan
-    from scipy.stats import pearsonr
-
-    return float(pearsonr(first + last, first - last, alternative="greater").pvalue)
-
-
 @dataclass(frozen=True)
 class KSResult:
     """The result of a Kolmogorov-Smirnov test.

@@ -30,7 +30,7 @@ from replibo.papers.bbo.printed import (
     iterations_of,
 )
 from replibo.papers.bbo.traces import REPORTED, Cell, Reading, reading_of
-from replibo.papers.common import label_of
+from replibo.papers.common import label_of, tested
 from replibo.problems.base import Array
 from replibo.results import statistics
 from replibo.results.comparisons import (
@@ -43,7 +43,7 @@ from replibo.results.comparisons import (
     t_tested,
 )
 from replibo.results.effects import of_interval
-from replibo.results.intervals import contrast_interval, student_interval
+from replibo.results.intervals import contrast_interval, spread_trend, student_interval
 from replibo.results.runs import Runs
 from replibo.results.tables import p_value
 
@@ -200,9 +200,7 @@ def levels_off(
     """At fixed T the performance changes little from the N before the largest to the largest: by less
     than `MARGIN` times its fall from the smallest N to the one before the largest.
 
-    With the means of the three N, first, before and last, both contrasts MARGIN·(first - before) ±
-    (last - before) are above 0 (Welch's tests of contrasts; the larger p). Contradicted where one of
-    them is shown to be below 0 (twice the smaller p): the change is larger, or there is no fall.
+    By the test of `levelling`, at each T.
     """
 
     def compare(t: int) -> tuple[list[Comparison], list[str]]:
@@ -222,21 +220,32 @@ def levels_off(
                 f"change of {last.mean - second.mean:+.3g} from {_shown(second)} to {_shown(last)} at "
                 f"N = {largest}"
             )
-            weights = [(MARGIN, -MARGIN - sign, sign) for sign in (1, -1)]
-            values = (first.values, second.values, last.values)
-            both = [contrast_interval(values, own, 0.95) for own in weights]
-            less_sure = max(both, key=lambda own: float(np.nan_to_num(own.p_above, nan=1.0)))
-            tests.append(
-                Undecided(
-                    text,
-                    float(less_sure.p_above),
-                    2 * min(float(own.p_below) for own in both),
-                    of_interval(less_sure, "quarter of the fall − change"),
-                )
-            )
+            tests.append(levelling(text, first.values, second.values, last.values))
         return decided(tests), [*absent, *missing]
 
     return _table_by_table(steps, compare)
+
+
+def levelling(text: str, first: Array, before: Array, last: Array) -> Undecided:
+    """The test that the last of three samples changes little from the one before.
+
+    Both contrasts MARGIN·(first - before) ± (last - before) of the means are above 0 (Welch's tests of
+    contrasts; the larger p). Contradicted where one of them is shown to be below 0 (twice the smaller
+    p): the change is larger, or there is no fall.
+
+    In simulations of five seeds it supports a change of the margin in 5 %, and contradicts it in 3 %.
+    After a fall of eight standard deviations it supports no change in 74 %. With the printed means
+    and deviations it would support the claim in 10, 0 and 1 % (T = 20, 40, 60): five seeds are few.
+    """
+    weights = [(MARGIN, -MARGIN - sign, sign) for sign in (1, -1)]
+    both = [contrast_interval((first, before, last), own, 0.95) for own in weights]
+    less_sure = max(both, key=lambda own: float(np.nan_to_num(own.p_above, nan=1.0)))
+    return Undecided(
+        text,
+        float(less_sure.p_above),
+        2 * min(float(own.p_below) for own in both),
+        of_interval(less_sure, "quarter of the fall − change"),
+    )
 
 
 # Claim 3
@@ -325,7 +334,7 @@ def spread_shrinks(
     reading: str | Reading = REPORTED,
 ) -> list[Comparison]:
     """At fixed T the standard deviation over the seeds shrinks with N: the trend of the log variance
-    (`statistics.spread_trend`), for each acquisition function.
+    (`intervals.spread_trend`), for each acquisition function.
 
     Each table, of one T and acquisition function, is a claim and a family of its own.
     """
@@ -339,16 +348,19 @@ def spread_shrinks(
             missing += [f"{label}, T = {t}, N = {n}" for n in iterations_of(t) if n not in ran]
             if len(cells) < 2:
                 continue
-            slope, p, reverse = statistics.spread_trend([cell.values for cell in cells])
+            trend = spread_trend([cell.values for cell in cells], 0.95)
             ends = [
                 f"{cell.sd:.2g} ({cell.sd / cell.mean:.0%} of the mean) at N = {cell.iterations}"
                 for cell in (cells[0], cells[-1])
             ]
             text = (
                 f"{label}, T = {t}: deviation {' and '.join(ends)}, a factor of "
-                f"{math.exp(slope / 2):.2f} from one N to the next of {len(cells)}"
+                f"{math.exp(trend.mean / 2):.2f} from one N to the next of {len(cells)}"
             )
-            tests.append(Undecided(text, p, reverse))
+            sizes = [len(cell.values) for cell in cells]
+            tests.append(
+                tested(text, -trend, unit="fall of ln s² from one N to the next", sizes=sizes)
+            )
         return [found for test in tests for found in decided([test])], missing
 
     return _table_by_table(steps, compare)

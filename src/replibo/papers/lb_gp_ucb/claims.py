@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Literal
 
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replibo.errors import RepliboError
-from replibo.papers.common import label_of, problem_label, require
+from replibo.papers.common import label_of, problem_label, require, tested
 from replibo.papers.lb_gp_ucb.tables import FOUND
 from replibo.papers.lb_gp_ucb.traces import (
     Metric,
@@ -28,6 +29,7 @@ from replibo.papers.lb_gp_ucb.traces import (
     final_regret_of,
     first_rounds,
     oracle_length_scale,
+    paired_losses,
 )
 from replibo.problems.base import Array
 from replibo.results import intervals, regret, statistics
@@ -39,7 +41,7 @@ from replibo.results.comparisons import (
     rank_tested,
     sign_tested,
 )
-from replibo.results.effects import of_samples
+from replibo.results.effects import of_interval, of_samples
 from replibo.results.runs import Runs
 from replibo.streams import generator
 
@@ -91,7 +93,8 @@ def longer_where_stuck(
     """The length scales of each method are longer in the seeds in which it ends in the local optimum.
 
     A seed is stuck where the best regret at t = T is above ``threshold``. Mann and Whitney's exact test
-    of the seeds' median length scales over the rounds; open where all seeds are stuck, or none.
+    of the seeds' median length scales over the rounds; open where all seeds are stuck, or none. The
+    effect is that of their logarithms.
     """
     from scipy.stats import mannwhitneyu
 
@@ -102,6 +105,8 @@ def longer_where_stuck(
         stuck = final_regret_of(runs, problem, name, "best") > threshold
         groups = medians[stuck], medians[~stuck]
         p = reverse = math.nan
+        smallest = 1 / math.comb(len(stuck), int(stuck.sum()))
+        effect = of_samples(*(np.log(group) for group in groups[::-1]), paired=False)
         if all(map(len, groups)):
             p, reverse = (
                 float(mannwhitneyu(*groups, alternative=end, method="exact").pvalue)
@@ -109,7 +114,8 @@ def longer_where_stuck(
             )
         ranges = [f"{min(g):.2g} to {max(g):.2g}" if len(g) else "none" for g in groups]
         text = f"median θ of {label_of(runs, name)} where stuck {ranges[0]}, elsewhere {ranges[1]}"
-        tests.append(Undecided(f"{text} ({stuck.sum()} of {len(stuck)} seeds stuck)", p, reverse))
+        text += f" ({stuck.sum()} of {len(stuck)} seeds stuck)"
+        tests.append(Undecided(text, p, reverse, effect, (smallest, smallest)))
     return decided(tests)
 
 
@@ -312,8 +318,9 @@ def lowest_regret(
             found.append(Comparison("open", f"{text}, a tie: neither has any regret"))
         else:
             p, reverse = compare(runs, problem, algorithm, other, metric, factor, test)
-            pair = final_losses(runs, problem, (algorithm, other), metric)
-            effect = of_samples(*pair, paired=True) if factor == 1 else None
+            effect = of_samples(
+                *paired_losses(runs, problem, algorithm, other, metric, factor), paired=True
+            )
             found.append(Undecided(text, p, reverse, effect))
     return decided(found)
 
@@ -373,19 +380,23 @@ def varies_less(
         means = losses[:, indices].mean(axis=-1)
         return means[:k].var(axis=0, ddof=1), means[k:].var(axis=0, ddof=1)
 
-    p = reverse = math.nan
-    if seeds >= LEAST_SEEDS:
-        own, theirs = variances(resamples)
-        p, reverse = (
-            (1 + int(np.sum(other))) / (1 + RESAMPLES) for other in (own >= theirs, theirs >= own)
-        )
+    p, reverse, effect = math.nan, math.nan, None
     own, theirs = variances(np.arange(seeds))
+    if seeds >= LEAST_SEEDS:
+        less, more = variances(resamples)
+        p, reverse = (
+            (1 + int(np.sum(other))) / (1 + RESAMPLES) for other in (less >= more, more >= less)
+        )
+        low, high = np.quantile(np.sqrt(more) - np.sqrt(less), np.array([0.025, 0.975]))
+        difference = np.asarray(math.sqrt(theirs) - math.sqrt(own))
+        interval = intervals.Interval(difference, low, high, seeds, 0.95)
+        effect = of_interval(interval, "difference of deviations over a")
     text = (
         f"standard deviation over a of the mean {metric} regret: {math.sqrt(own):.4g} "
         f"({_means(runs, problem, variants, metric)}), against {math.sqrt(theirs):.4g} "
         f"({_means(runs, problem, other_variants, metric)})"
     )
-    return decided([Undecided(text, p, reverse)])
+    return decided([Undecided(text, p, reverse, effect)])
 
 
 def length_scales_vary_less(
@@ -433,25 +444,27 @@ def time_at_most(
     runs: Runs, *, problems: Sequence[str], algorithm: str, others: Sequence[str], factor: float
 ) -> list[Comparison]:
     """``algorithm`` takes at most ``factor`` times the CPU time of each of ``others``."""
-    found = _time_ratios(runs, problems, algorithm, others, factor)
-    return decided([Undecided(text, above, below) for text, below, above in found])
+    return decided(list(_time_ratios(runs, problems, algorithm, others, factor, at_most=True)))
 
 
 def time_at_least(
     runs: Runs, *, problems: Sequence[str], algorithm: str, others: Sequence[str], factor: float
 ) -> list[Comparison]:
     """``algorithm`` takes at least ``factor`` times the CPU time of each of ``others``."""
-    return decided(
-        [Undecided(*own) for own in _time_ratios(runs, problems, algorithm, others, factor)]
-    )
+    return decided(list(_time_ratios(runs, problems, algorithm, others, factor, at_most=False)))
 
 
 def _time_ratios(
-    runs: Runs, problems: Sequence[str], algorithm: str, others: Sequence[str], factor: float
-) -> Iterator[tuple[str, float, float]]:
-    """The ratio of mean CPU times with its 95 % interval in words, and the p-values of two
-    hypotheses: it is at most ``factor``, it is at least that. By the delta method on its logarithm;
-    NaN with fewer than `LEAST_SEEDS`."""
+    runs: Runs,
+    problems: Sequence[str],
+    algorithm: str,
+    others: Sequence[str],
+    factor: float,
+    *,
+    at_most: bool,
+) -> Iterator[Undecided]:
+    """Tests of the ratio of mean CPU times against ``factor`` (delta method on its logarithm); NaN with
+    fewer than `LEAST_SEEDS`."""
     from scipy.special import ndtr
 
     for problem, other in product(problems, others):
@@ -473,4 +486,14 @@ def _time_ratios(
         z = distance / error if error else math.copysign(math.inf, distance)
         if min(own.runs, theirs.runs) < LEAST_SEEDS:
             z = math.nan
-        yield text, float(ndtr(-z)), float(ndtr(z))
+        of_log = replace(
+            intervals.Interval.around(distance, half, min(own.runs, theirs.runs), 0.95),
+            p_above=np.asarray(ndtr(-z)),
+            p_below=np.asarray(ndtr(z)),
+        )
+        yield tested(
+            text,
+            -of_log if at_most else of_log,
+            unit=f"ln({factor:g}/ratio)" if at_most else f"ln(ratio/{factor:g})",
+            sizes=(own.runs, theirs.runs),
+        )

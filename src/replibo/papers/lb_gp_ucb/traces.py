@@ -85,6 +85,17 @@ def final_losses(
     return [-f[:, n:].sum(axis=1) for f in found]
 
 
+def paired_losses(
+    runs: Runs, problem: str, algorithm: str, other: str, metric: Metric, factor: float = 1.0
+) -> tuple[Array, Array]:
+    """The `final_losses` of two algorithms, those of ``other`` by ``factor`` times its regret."""
+    own, others = final_losses(runs, problem, (algorithm, other), metric)
+    if factor != 1:  # of the regrets; losses differ from them by a constant
+        rounds = runs.horizon(problem) if metric == "cumulative" else 1
+        others = factor * others + (factor - 1) * rounds * runs.optimal_value(problem)
+    return own, others
+
+
 def compare(
     runs: Runs,
     problem: str,
@@ -99,10 +110,7 @@ def compare(
     common. ``test`` is the t-test, or that of `statistics.sign_flip_less`."""
     if test not in TESTS:
         raise RepliboError(f"options.test: must be {allowed(TESTS)}, got {test!r}")
-    own, others = final_losses(runs, problem, (algorithm, other), metric)
-    if factor != 1:  # of the regrets; losses differ from them by a constant
-        rounds = runs.horizon(problem) if metric == "cumulative" else 1
-        others = factor * others + (factor - 1) * rounds * runs.optimal_value(problem)
+    own, others = paired_losses(runs, problem, algorithm, other, metric, factor)
     if test == "sign_flip":
         return statistics.sign_flip_less(own - others), statistics.sign_flip_less(others - own)
     return statistics.t_tests(own, others, paired=True)

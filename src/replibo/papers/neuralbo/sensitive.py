@@ -49,6 +49,7 @@ from replibo.problems.base import Array
 from replibo.problems.networks.digit_classifier import normalised
 from replibo.results import plotting
 from replibo.results.comparisons import Comparison, MissingRunsError, Undecided, decided
+from replibo.results.effects import Effect, of_interval
 from replibo.results.intervals import Interval, jackknife_interval, student_interval
 from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table
@@ -333,6 +334,7 @@ def detection_at(
                 outcome(low >= least, high < least),
                 f"{label}: {label_of(runs, algorithm)} detects {level:.3f} [{low:.3f}, {high:.3f}] with "
                 f"{samples} samples ({own.n} runs, {least:.2f} or more is about {rate:g})",
+                _above(least, level, low, high, own.n),
             )
         )
         for baseline in baselines:
@@ -358,6 +360,12 @@ def detection_at(
             )
             comparisons.append(_compared(runs, baseline, label, pair, samples, reading))
     return decided(comparisons)
+
+
+def _above(least: float, rate: float, low: float, high: float, n: int) -> Effect | None:
+    """By how much a detection rate with its interval exceeds the least one."""
+    mean, left, right = (np.asarray(end - least) for end in (rate, low, high))
+    return of_interval(Interval(mean, left, right, n, CONFIDENCE), "rate above the least")
 
 
 def _over_classifiers(
@@ -396,6 +404,7 @@ def _over_classifiers(
             f"{label_of(runs, algorithm)} detects {float(interval.mean):.3f} [{low:.3f}, {high:.3f}] "
             f"with {samples} samples ({interval.n} classifiers, from {min(levels.values()):.3f} to "
             f"{max(levels.values()):.3f}; {least:.2f} or more is about {least + TOLERANCE:g})",
+            _above(least, float(interval.mean), low, high, interval.n),
         )
     ]
     for baseline in baselines:

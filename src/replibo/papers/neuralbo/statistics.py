@@ -279,9 +279,9 @@ def compare(
                     effect_size=worse.effect_size,
                     p=better.p_value,
                     worse=worse.p_value,
-                    inferior=_within_margin(own, theirs, pooled),
+                    inferior=within_margin(own, theirs, pooled),
                     equivalence=max(
-                        _within_margin(a, b, pooled) for a, b in ((own, theirs), (theirs, own))
+                        within_margin(a, b, pooled) for a, b in ((own, theirs), (theirs, own))
                     ),
                     difference_effect=of_samples(
                         own,
@@ -294,7 +294,7 @@ def compare(
     return _corrected(cells)
 
 
-def _within_margin(a: Array, b: Array, pooled: bool) -> float:
+def within_margin(a: Array, b: Array, pooled: bool) -> float:
     """p of mean(a) < mean(b) + `MARGIN` pooled standard deviations: one of the two one-sided tests of
     equivalence (Schuirmann 1987)."""
     n, m = len(a), len(b)
