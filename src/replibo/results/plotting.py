@@ -236,12 +236,15 @@ def plus_minus(
 
 def say_in_panel(ax: Axes, notes: Iterable[str]) -> None:
     """Say below a panel's title, which must be set before, in what its runs differ from the others."""
-    lines = [line for note in notes for line in textwrap.wrap(note, 36)]
+    columns = ax.get_gridspec().ncols  # type: ignore[union-attr]
+    width = min(40, 120 // columns)  # of characters that fit beside those of the other panels
+    lines = [line for note in notes for line in textwrap.wrap(note, width)]
     if lines:
         above: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
         look: dict[str, Any] = {"ha": "center", "va": "bottom", "color": "0.35"}
-        ax.annotate("\n".join(lines), (0.5, 1), (0, 4), **above, **look)
-        ax.set_title(ax.get_title(), pad=6 + 9.8 * len(lines))
+        text = ax.annotate("\n".join(lines), (0.5, 1), (0, 4), **above, **look)
+        height = text.get_window_extent().height / ax.figure.dpi * 72
+        ax.set_title(ax.get_title(), pad=7 + height)
 
 
 def say_not_run(ax: Axes) -> None:
