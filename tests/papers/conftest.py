@@ -26,6 +26,7 @@ def made_paper(
         {
             "title": "t",
             "reference": "r",
+            **{"label": "L", "url": "u", "proposes": "p", "main_claims": []},
             "first_round": first_round,
             "defaults": {**settings, "algorithms": list(colors)},
             "problems": problems,

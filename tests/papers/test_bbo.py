@@ -67,6 +67,7 @@ def made_entry() -> PaperEntry:
         {
             "title": "t",
             "reference": "r",
+            **{"label": "L", "url": "u", "proposes": "p", "main_claims": []},
             "first_round": "initial",
             "defaults": {
                 "initial_points": INITIAL,

@@ -101,6 +101,7 @@ def made_entry() -> PaperEntry:
         {
             "title": "t",
             "reference": "r",
+            **{"label": "L", "url": "u", "proposes": "p", "main_claims": []},
             "first_round": "search",
             "defaults": {**settings, "algorithms": list(ALGORITHMS)},
             "problems": {p: {"type": "materials.AgNP", "label": p.title()} for p in PROBLEMS},

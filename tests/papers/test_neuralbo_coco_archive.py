@@ -30,6 +30,7 @@ CONFIG = load.parse(
         "neuralbo": {
             "title": "t",
             "reference": "r",
+            **{"label": "L", "url": "u", "proposes": "p", "main_claims": []},
             "first_round": "initial",
             "defaults": {
                 "horizon": 40,
