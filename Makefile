@@ -36,9 +36,9 @@ test: $(VENV)/installed ## style, types, lint, tests, the whole workflow at smok
 	$(BIN)/python -m pytest -n $(CORES) --dist loadfile --no-loadscope-reorder --durations 30
 
 COUNT ?= 1000
-SEED ?= 1
-faults: $(VENV)/installed ## inject COUNT faults (SEED: where and when), compare all digests; table: docs/results/faults.md, sums: README.md
-	$(BIN)/python tests/faults --count $(COUNT) --seed $(SEED) --cores $(CORES) \
+SEED ?= 1-10
+faults: $(VENV)/installed ## inject COUNT faults (SEED: seeds of where and when), compare all digests; table: docs/results/faults.md, sums: README.md
+	$(BIN)/python tests/faults --count $(COUNT) --seeds $(SEED) --cores $(CORES) \
 	  --report docs/results/faults.md --readme README.md
 
 slurm-test: $(VENV)/installed ## the workflow on a real SLURM of one node, which it installs (Debian, root) and stops again

@@ -32,7 +32,6 @@ include: "workflow/rules/data.smk"
 include: "workflow/rules/runs.smk"
 include: "workflow/rules/outputs.smk"
 include: "workflow/rules/verdicts.smk"
-include: "workflow/rules/coco.smk"
 include: "workflow/rules/site.smk"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import os
 import re
 import subprocess
 import sys
@@ -153,26 +152,6 @@ def test_other_commands_refuse_bad_names_too(
     assert status == 2 and line in error and error.count("\n") == 1
 
 
-def test_an_output_that_cannot_be_written_is_refused_before_the_run(
-    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "file").touch()
-    output = tmp_path / "file" / "a.parquet"
-    status, error = said(capsys, *RUN, "--seeds", "0", "--output", str(output))
-    assert status == 2 and f"{output}: cannot be written" in error and error.count("\n") == 1
-
-
-def test_a_damaged_journal_is_refused_and_kept(
-    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    journal = tmp_path / "journal_go_ucb_f1_random_search_quick" / "seed_0.jsonl"
-    journal.parent.mkdir()
-    journal.write_bytes(b"garbage\nmore\n")
-    status, error = said(capsys, *RUN, "--seeds", "0", "--output", str(tmp_path / "a.parquet"))
-    assert status == 2 and f"{journal}, line 1: damaged journal; delete the file" in error
-    assert journal.read_bytes() == b"garbage\nmore\n"
-
-
 @pytest.fixture
 def elsewhere(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the config and nothing else."""
@@ -254,17 +233,6 @@ def test_outside_the_project_it_says_where_to_go(
     assert status == 2 and "run this in the project's root folder" in error
 
 
-def test_a_closed_pipe_is_no_error(root: Path) -> None:
-    done = subprocess.run(
-        f"{sys.executable} -m replibo list | head -1",
-        shell=True,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
-    assert done.stdout == "papers:\n" and "Traceback" not in done.stderr
-
-
 def test_estimate_counts_jobs_runs_and_queries(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -333,29 +301,6 @@ def test_compare_reads_all_runs_up_to_the_end_of_the_shorter(
     *_, base, variant, difference = (cell.strip() for cell in line.strip(" |").split("|"))
     assert base == variant and difference == "="  # the same points, and 12 rounds instead of 8
     assert said(capsys, "compare", "nope", *compare)[0] == 2
-
-
-def test_collect_refuses_a_file_of_another_run(
-    elsewhere: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    overlay = elsewhere / "one.yaml"
-    overlay.write_text(
-        "go_ucb: {scales: {smoke: {only: [f1], problems: {f1: {algorithms: [go_greedy, random_search]}}}}}\n"
-    )
-    folder = Path("results/smoke/go_ucb/f1")
-    common = ["--scale", "smoke", "--config", str(overlay)]
-    for name in ("go_greedy", "random_search"):
-        output = folder / name / "seeds_0-1.parquet"
-        run = ["run", "go_ucb", "f1", name, "--seeds", "0-1", "--output", str(output), *common]
-        assert cli.main(run) == 0
-    collect = ["collect", "go_ucb", "f1", "go_greedy", "--output", "runs.parquet", *common]
-    assert cli.main(collect) == 0
-    (folder / "go_greedy/seeds_0-1.parquet").write_bytes(
-        (folder / "random_search/seeds_0-1.parquet").read_bytes()
-    )
-    capsys.readouterr()
-    status, error = said(capsys, *collect)
-    assert status == 2 and "holds runs with algorithm = random_search, not go_greedy" in error
 
 
 def test_runs_that_share_a_folder_do_not_share_journals(root: Path, tmp_path: Path) -> None:

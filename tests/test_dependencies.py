@@ -21,8 +21,6 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 
 NOT_IMPORTED = {
     "snakemake": "runs the workflow",
-    "cocopp": "the workflow calls it by python -m",
-    "six": "cocopp imports it and does not declare it",
     "zensical": "replibo site calls it by python -m",
     "mkdocstrings-python": "zensical calls it",
     "plotly": "replibo site takes its JavaScript",

@@ -6,13 +6,12 @@ import errno
 import os
 import resource
 import signal
-import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from replibo import cli, files
+from replibo import files
 from replibo.errors import RepliboError
 
 
@@ -106,39 +105,6 @@ def test_a_file_has_the_usual_permissions(tmp_path: Path) -> None:
     with files.written_whole(tmp_path / "a") as temporary:
         temporary.touch()
     assert (tmp_path / "a").stat().st_mode == (tmp_path / "usual").stat().st_mode
-
-
-MADE: dict[str, Callable[[Path], object]] = {
-    "a folder": lambda path: path.mkdir(),
-    "a pipe": os.mkfifo,
-    "a link": lambda path: path.symlink_to(path.with_name("elsewhere")),
-    "a socket": lambda path: socket.socket(socket.AF_UNIX).bind(str(path)),
-}
-COMMANDS = {
-    "run": ["run", "go_ucb", "f1", "random_search", "--seeds", "0", "--scale", "smoke"],
-    "collect": ["collect", "go_ucb", "f1", "random_search", "--scale", "smoke"],
-    "figure": ["figure", "go_ucb", "figure_1", "--scale", "smoke"],
-    "table": ["table", "go_ucb", "final_regret", "--scale", "smoke"],
-    "claims": ["claims"],
-}
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("kind", MADE)
-def test_no_command_writes_over_what_is_no_file(
-    command: str, kind: str, root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / ("a.png" if command == "figure" else "a.md")
-    MADE[kind](path)
-    before = path.lstat()
-    assert cli.main([*COMMANDS[command], "--output", str(path)]) == 2
-    error = capsys.readouterr().err
-    assert error == (
-        f"replibo: {path}: cannot be written; must be a regular file or not exist, got {kind}\n"
-    )
-    after = path.lstat()
-    assert (after.st_ino, after.st_mode) == (before.st_ino, before.st_mode)
-    assert os.listdir(tmp_path) == [path.name]
 
 
 @pytest.mark.parametrize(

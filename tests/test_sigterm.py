@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from replibo import cli, files
-from replibo.run import journal, traces
+from replibo.run import traces
 
 RUN = ("run", "go_ucb", "f1", "gp_ucb", "--seeds", "0", "--scale", "quick")
 FOLDER = "journal_go_ucb_f1_gp_ucb_quick"
@@ -155,21 +155,6 @@ def test_a_stop_while_the_output_is_written_leaves_no_half_file(
     monkeypatch.setattr(traces, "sealed", sealed)
     assert cli.main([*RUN, "--output", str(output)]) == 0
     assert digests(output) == expected
-
-
-def test_a_stop_in_the_middle_of_a_record_loses_that_query_only(tmp_path: Path) -> None:
-    path = tmp_path / "j"
-    code = (
-        "import os, pathlib, sys; from replibo.run.journal import Journal\n"
-        "journal = Journal(pathlib.Path(sys.argv[1]), 'id', 0); journal.append([1.0])\n"
-        "whole = os.path.getsize(journal.path); journal.append([2.0])\n"
-        "os.truncate(journal.path, whole + 5); os._exit(143)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code, str(path)])
-    assert done.returncode == 143
-    again = journal.Journal(path, "id", 0)  # its lock has gone with the process
-    assert again.records == [[1.0]]
-    again.close()
 
 
 @pytest.mark.parametrize("name", ["figure", "collect"])

@@ -12,8 +12,7 @@ forks a child that runs the command. Without a server the command runs in the jo
   Snakemake ends, and its children end with it.
 - The address is an abstract Unix socket of Linux. It needs no file and is unknown on other machines.
 - A child's memory includes the server's libraries. Runs at the paper's scale, whose memory is published,
-  therefore have processes of their own. Snakemake's benchmark files measure the job: a child's wall time
-  is in them, its CPU time and memory are not. Nothing here reads these files.
+  therefore have processes of their own.
 """
 
 from __future__ import annotations

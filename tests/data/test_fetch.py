@@ -27,7 +27,6 @@ from replibo.data.verify import fault_of, record_of
 from replibo.errors import RepliboError
 
 from .conftest import CSV, DIGITS, OTHERS, REVIEWS, Known, files_below, put
-from .test_verify import ODD
 
 # Read before the fixture below takes it out of every test's environment.
 REAL_MIRROR = os.environ.get(fetching.MIRROR_VARIABLE, "")
@@ -194,29 +193,6 @@ def test_a_source_in_trouble_is_asked_again(
     assert len(pauses) == len(failures)
 
 
-@pytest.mark.parametrize(
-    ("answer", "asked"),
-    [
-        (status(403), 1),
-        (status(404), 1),
-        (status(502), fetching.ATTEMPTS),
-        (body(CSV.replace(b"6", b"7")), 1),
-        (body(CSV, Content_Length="many"), 1),
-        (body(b"wrong", Content_Encoding="gzip"), 1),
-        (endless, 1),
-        # a content-encoding bomb
-        (body(gzip.compress(bytes(10**7)), Content_Encoding="gzip"), 1),
-    ],
-)
-def test_a_source_that_fails_is_passed_over(
-    server: Server, known: Known, closed: str, tmp_path: Path, answer: Answer, asked: int
-) -> None:
-    known("barrel", closed, server.says("/a", answer), server.says("/b", body(CSV)))
-    assert fetch("barrel", data_dir=tmp_path).read_bytes() == CSV
-    assert server.asked == {"/a": asked, "/b": 1}
-    assert files_below(tmp_path) == ["blobs/barrel.csv"]
-
-
 @pytest.mark.parametrize("by", ["argument", "environment"])
 def test_a_mirror_folder_comes_first(
     server: Server, known: Known, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
@@ -250,30 +226,6 @@ def test_an_empty_mirror_is_none(
     monkeypatch.setenv(fetching.MIRROR_VARIABLE, "")
     fetch("barrel", data_dir=tmp_path / "b")
     assert server.asked == {"/barrel.csv": 2}
-
-
-@pytest.mark.parametrize(
-    ("make", "fault"),
-    [
-        (lambda path: None, "No such file or directory"),
-        (lambda path: path.write_bytes(b"wrong"), "wrong digest: got 5 bytes with sha256 "),
-        (lambda path: path.write_bytes(bytes(20_001)), "must have at most 20,000 bytes, got more"),
-        *((make, fault.removeprefix("cannot be read: ")) for make, fault in ODD),
-    ],
-)
-def test_a_mirror_without_the_right_file_is_passed_over(
-    server: Server, known: Known, tmp_path: Path, make: Callable[[Path], object], fault: str
-) -> None:
-    url = server.says("/barrel.csv", status(404), body(CSV))
-    file = known("barrel", url)
-    mirrored = tmp_path / "mirror" / file.path_in_mirror
-    mirrored.parent.mkdir(parents=True)
-    make(mirrored)
-    message = the_error("barrel", tmp_path / "data", mirror=tmp_path / "mirror")
-    assert re.search(rf"file: {re.escape(str(mirrored))} \((cannot be read: )?{fault}", message)
-    assert f"); {url} (HTTP 404); to put it there by hand: " in message
-    path = fetch("barrel", data_dir=tmp_path / "data", mirror=tmp_path / "mirror")
-    assert path.read_bytes() == CSV
 
 
 # What fails
@@ -415,23 +367,6 @@ def test_a_password_is_sent(server: Server, known: Known, tmp_path: Path) -> Non
     server.says("/blobs/barrel%20as%20published", answer)
     mirror = server.url.replace("//", "//me:hush@")
     assert fetch("barrel", data_dir=tmp_path, mirror=mirror).read_bytes() == CSV
-
-
-def test_an_interruption_leaves_nothing_behind(
-    server: Server, known: Known, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    known("barrel", server.says("/barrel.csv", body(CSV)))
-    seen: list[str] = []
-
-    def interrupted(*_: object) -> None:
-        seen.extend(files_below(tmp_path))
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(fetching, "_within", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        fetch("barrel", data_dir=tmp_path)
-    assert len(seen) == 1 and seen[0].startswith("blobs/tmp"), "beside its destination"
-    assert files_below(tmp_path) == []
 
 
 def test_two_at_once_do_not_disturb_each_other(

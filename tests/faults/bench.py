@@ -1,23 +1,20 @@
-"""The bench on which faults are injected: a small config, and commands as children of a warm process.
+"""The bench of the fault model: a small config, undisturbed results, and commands in forked processes.
 
-A command is run in a child that is forked from this process, which has imported all it needs and has
-computed nothing (libraries' threads do not survive a fork). So a command costs milliseconds, and may be
-killed, limited and fed with anything. Everything is written below one temporary folder.
+A command is a fork of this process, which has imported all modules and has computed nothing (threads of
+libraries do not survive a fork). So a command costs milliseconds, and can be killed and limited at will.
 """
 
 from __future__ import annotations
 
 import ctypes
-import json
+import fcntl
+import multiprocessing
 import os
-import random
 import resource
-import select
 import shutil
 import signal
 import sys
 import time
-import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,55 +22,26 @@ from typing import Any
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
-os.environ["MPLBACKEND"] = "Agg"
 
-import matplotlib.pyplot  # noqa: E402
-import pandas  # noqa: E402
-import pyarrow.compute  # noqa: E402
-import pyarrow.parquet  # noqa: E402
-import scipy.stats  # noqa: E402
-import tabulate  # noqa: E402
 import yaml  # noqa: E402
+from hypothesis import strategies as st  # noqa: E402
 
 from replibo import cli, paths  # noqa: E402
 from replibo.config import load  # noqa: E402
-from replibo.papers import go_ucb  # noqa: E402
-from replibo.results import merge, plotting, publish, runs, tables  # noqa: E402
-from replibo.run import block, build, collect, identity, loop, traces  # noqa: E402
-from replibo.workflow import listing, outputs  # noqa: E402
-from replibo.workflow.estimate import report  # noqa: E402
-
-IMPORTED = (
-    matplotlib.pyplot,
-    pandas,
-    pyarrow.compute,
-    pyarrow.parquet,
-    scipy.stats,
-    tabulate,
-    tables,
-)
-IMPORTED += (
-    merge,
-    publish,
-    runs,
-    block,
-    build,
-    collect,
-    identity,
-    loop,
-    go_ucb,
-    plotting,
-    outputs,
-    report,
-    listing,
-)
+from replibo.run import build, commit, identity, loop, traces  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 PAPER, PROBLEM, SCALE = "go_ucb", "f1", "smoke"
 ALGORITHMS = ("go_ucb", "exploration_first", "random_search")
 BLOCKS = ("0-1", "2-3")
 QUERIES = 12
-HANGS = 300.0  # seconds, after which a command is taken to hang
+SECONDS = 300.0  # after which a command is taken to hang
+FORK = multiprocessing.get_context("fork")
+Prepare = Callable[[], object]
+
+
+class FaultError(AssertionError):
+    """A fault that was not survived."""
 
 
 def small_config(folder: Path) -> None:
@@ -85,7 +53,7 @@ def small_config(folder: Path) -> None:
     for entry in paper["algorithms"].values():
         entry["seeds_per_job"] = 2
         if "gradient_steps" in entry.get("parameters", {}):
-            entry["parameters"] = {**entry["parameters"], "gradient_steps": 50, "grid_points": 101}
+            entry["parameters"] |= {"gradient_steps": 50, "grid_points": 101}
     settings = {"horizon": QUERIES, "seeds": "0-3", "seeds_per_job": 2, "algorithms": [*ALGORITHMS]}
     paper["defaults"] |= settings
     paper["scales"] = {"paper": {}, "quick": {}, SCALE: {}}
@@ -100,202 +68,210 @@ def small_config(folder: Path) -> None:
 
 @dataclass
 class Outcome:
-    """What a command did: its exit status (negative: the signal that ended it) and what it said."""
+    """The exit status of a command (negative: the signal that ended it), and its messages."""
 
     status: int
-    said: str
+    text: str
 
-    def faults(self) -> list[str]:
-        """What it said of faults, without progress and what was found in journals."""
-        return [
-            text
-            for text in self.said.splitlines()
-            if not text.endswith(" queries") and ": damaged; the " not in text
-        ]
+    def errors(self) -> list[str]:
+        """The messages without progress, and without the lines on damaged journals."""
+        lines = self.text.splitlines()
+        return [x for x in lines if not x.endswith(" queries") and ": damaged; the " not in x]
 
 
-class FaultError(AssertionError):
-    """A fault that was not survived."""
+class Child:
+    """A forked process that calls a function in a folder; its messages go to a pipe of 1 MiB."""
+
+    def __init__(self, folder: Path, function: Callable[[], Any], prepare: Prepare | None) -> None:
+        self.messages, writing = os.pipe()
+        fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 2**20)
+        os.set_blocking(self.messages, False)
+        self.process = FORK.Process(target=self._call, args=(writing, folder, function, prepare))
+        self.process.start()
+        os.close(writing)
+
+    def _call(
+        self, writing: int, folder: Path, function: Callable[[], Any], prepare: Prepare | None
+    ) -> None:
+        os.dup2(writing, 1), os.dup2(writing, 2), os.close(writing), os.close(self.messages)
+        sys.stdout = open(1, "w", buffering=1)  # noqa: SIM115
+        sys.stderr = open(2, "w", buffering=1, errors="backslashreplace")  # noqa: SIM115
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.chdir(folder)
+        if prepare:
+            prepare()
+        raise SystemExit(function() or 0)
+
+    def wait(self, seconds: float) -> None:
+        self.process.join(seconds)
+
+    def send(self, number: signal.Signals, *, group: bool = False) -> None:
+        """Send a signal to the process, or to its group; nothing if it has ended."""
+        if self.process.is_alive():
+            (os.killpg if group else os.kill)(self.process.pid, number)
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.join()
+        os.close(self.messages)
+
+    def outcome(self) -> Outcome:
+        """What the process did, after its end."""
+        self.wait(SECONDS)
+        if hangs := self.process.is_alive():
+            self.process.kill()
+            self.process.join()
+        text = os.read(self.messages, 2**20).decode(errors="replace")
+        if hangs:
+            raise FaultError(f"hangs: {text[-500:]}")
+        return Outcome(self.process.exitcode, text)
 
 
 @dataclass
 class Case:
-    """One fault: a folder of its own with the config, a source of chance, and the undisturbed digests."""
+    """One fault: a folder with the config, a source of choices, and the undisturbed results."""
 
     folder: Path
-    rng: random.Random
+    draw: Callable[[Any], Any]
     material: Path
-    """A folder with the config, and undisturbed runs, collected and published."""
-    expected: Mapping[str, Any]
-    """By file: seed → digest."""
+    undisturbed: Mapping[str, Any]
     seconds: float
-    """How long an undisturbed run takes."""
     children: list[Child] = field(default_factory=list)
 
-    def take(self, *names: str) -> list[Path]:
-        """Copies of files or folders of the undisturbed material."""
+    def choice(self, values: Any) -> Any:
+        return self.draw(st.sampled_from(list(values)))
+
+    def integer(self, least: int, most: int) -> int:
+        return self.draw(st.integers(least, most))
+
+    def place(self, length: int) -> int:
+        """A place in a file, whose length may depend on how long a run took."""
+        return int(self.draw(st.floats(0, 1, exclude_max=True)) * length)
+
+    def take(self, *names: str) -> None:
+        """Copy files or folders of the undisturbed material."""
         for name in names:
             source, target = self.material / name, self.folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            if source.is_dir():
-                shutil.copytree(source, target)
-            else:
-                shutil.copyfile(source, target)
-        return [self.folder / name for name in names]
+            (shutil.copytree if source.is_dir() else shutil.copyfile)(source, target)
 
-    def start(self, *arguments: str, prepare: Callable[[], object] | None = None) -> Child:
-        """Start a command in the case's folder; ``prepare`` is called in its process."""
-        child = Child(self.folder, lambda: cli.main(arguments), prepare)
+    def block(self) -> tuple[str, str]:
+        """A path of a block, and its algorithm."""
+        algorithm = self.choice(ALGORITHMS)
+        return paths.block(SCALE, PAPER, PROBLEM, algorithm, self.choice(BLOCKS)), algorithm
+
+    def child(self, function: Callable[[], Any], prepare: Prepare | None = None) -> Child:
+        child = Child(self.folder, function, prepare)
         self.children.append(child)
         return child
 
-    def anew(
-        self, *arguments: str, prepare: Callable[[], object] | None = None, **environment: str
-    ) -> Outcome:
-        """Run a command to its end in a new Python, which reads its environment."""
-        command = [sys.executable, "-m", "replibo", *arguments]
-        variables = {**os.environ, "TMPDIR": str(self.folder), **environment}
-        child = Child(self.folder, lambda: os.execve(sys.executable, command, variables), prepare)
-        self.children.append(child)
-        return child.outcome()
-
-    def do(self, *arguments: str, prepare: Callable[[], object] | None = None) -> Outcome:
+    def do(self, words: list[str], prepare: Prepare | None = None) -> Outcome:
         """Run a command to its end."""
-        return self.start(*arguments, prepare=prepare).outcome()
+        return self.child(lambda: cli.main(words), prepare).outcome()
 
-    def work(self, function: Callable[[], Any]) -> Any:
-        """What a function returns (JSON) when it is called in a process of its own."""
-        outcome = Child(self.folder, lambda: print(json.dumps(function())), None).outcome()
-        if outcome.status != 0:
-            raise RuntimeError(outcome.said)
-        return json.loads(outcome.said.splitlines()[-1])
+    def anew(self, words: list[str], prepare: Prepare | None = None, **variables: str) -> Outcome:
+        """Run a command to its end in a new Python, which reads its environment."""
+        command = [sys.executable, "-m", "replibo", *words]
+        environment = {**os.environ, "TMPDIR": str(self.folder), **variables}
+        start = lambda: os.execve(sys.executable, command, environment)  # noqa: E731
+        return self.child(start, prepare).outcome()
 
-    def run(self, algorithm: str, block: str, **options: Any) -> Outcome:
-        """`replibo run` of a block, to its place among the results."""
-        return self.do(*self.run_arguments(algorithm, block), **options)
-
-    def run_arguments(self, algorithm: str, block: str) -> list[str]:
-        output = paths.block(SCALE, PAPER, PROBLEM, algorithm, block)
-        names = [PAPER, PROBLEM, algorithm, "--seeds", block, "--scale", SCALE]
-        return ["run", *names, "--output", output]
-
-    def collect_arguments(self, algorithm: str) -> list[str]:
-        output = paths.collected(SCALE, PAPER, PROBLEM, algorithm)
-        return ["collect", PAPER, PROBLEM, algorithm, "--scale", SCALE, "--output", output]
-
-    def must_be_refused(self, outcome: Outcome, *names: str, lines: int | None = 1) -> None:
-        """Check that a command ended with status 2, and said why in a line that names the place."""
-        said = outcome.faults()
+    def must_be_refused(self, outcome: Outcome, *names: str, lines: bool = False) -> None:
+        """Check that a command ended with status 2, and said why in a line that has one of the names."""
+        errors = outcome.errors()
         if outcome.status != 2:
-            raise FaultError(f"status {outcome.status}, not 2: {outcome.said[-500:]}")
-        if any(not text.startswith("replibo: ") for text in said) or not said:
-            raise FaultError(f"not said in a line: {outcome.said[-500:]}")
-        if lines is not None and len(said) != lines:
-            raise FaultError(f"{len(said)} lines, not {lines}: {outcome.said[-500:]}")
-        if not any(name in text for name in names or [""] for text in said):
-            raise FaultError(f"does not name {' or '.join(names)}: {said}")
+            raise FaultError(f"status {outcome.status}, not 2: {outcome.text[-700:]}")
+        if not all(x.startswith("replibo: ") for x in errors) or not errors:
+            raise FaultError(f"not said in a line: {outcome.text[-700:]}")
+        if len(errors) > 1 and not lines:
+            raise FaultError(f"{len(errors)} lines, not 1: {outcome.text[-700:]}")
+        if not any(name in x for name in names or [""] for x in errors):
+            raise FaultError(f"does not name {' or '.join(names)}: {errors}")
 
-    def must_be_done(self, outcome: Outcome) -> None:
-        """Check that a command ended well, and said nothing of faults."""
-        if outcome.status != 0 or outcome.faults():
-            raise FaultError(f"status {outcome.status}, not 0: {outcome.said[-500:]}")
-
-    def must_be_undisturbed(self, algorithm: str, block: str) -> None:
-        """Check that the run's file holds the undisturbed trace, by digests computed from its columns,
-        and that no journal and no temporary file is left."""
-        name = paths.block(SCALE, PAPER, PROBLEM, algorithm, block)
-        found = self.work(lambda: digests(self.folder / name))
-        if found != self.expected[name]:
-            raise FaultError(f"{name}: {found} is not the undisturbed {self.expected[name]}")
-        left = [path.name for path in (self.folder / name).parent.iterdir()]
-        if any(not text.endswith(".parquet") for text in left):
+    def must_be_done(self, outcome: Outcome, output: str, *, strict: bool = True) -> None:
+        """Check that a command ended well, and that its output is the undisturbed one."""
+        if outcome.status != 0 or (strict and outcome.errors()):
+            raise FaultError(f"status {outcome.status}, not 0: {outcome.text[-700:]}")
+        if result(self.folder / output) != self.undisturbed[output]:
+            raise FaultError(f"{output} is not the undisturbed one")
+        names = {path.name for path in (self.folder / output).parent.iterdir()}
+        if left := [x for x in names if x.startswith((".", "journal_"))]:
             raise FaultError(f"left behind: {left}")
 
-    def must_be_rerun(self, algorithm: str, block: str) -> None:
-        """Check that the same command, once more, gives the undisturbed trace."""
-        self.must_be_done(self.run(algorithm, block))
-        self.must_be_undisturbed(algorithm, block)
+    def must_be_run(self, output: str) -> None:
+        """Check that the command of an output, without a fault, gives the undisturbed one."""
+        self.must_be_done(self.do(command(output)), output, strict=output != PUBLISHED)
+
+    def must_be_refused_or_done(self, outcome: Outcome, output: str, *names: str) -> bool:
+        """Check that a command says what is wrong, or gives the undisturbed output; whether it did."""
+        if outcome.status == 0:
+            self.must_be_done(outcome, output)
+        else:
+            self.must_be_refused(outcome, *names)
+        return outcome.status == 0
 
 
-def digests(path: Path) -> dict[str, str]:
-    """The digests of a run's own file, from its columns."""
-    return {str(seed): digest for seed, _, digest in traces.digests(traces.read(path))}
+TABLE, FIGURE, PUBLISHED = "out/a.csv", "out/a.pdf", f"published/{PAPER}"
 
 
-class Child:
-    """A forked process that calls a function, with its output in a pipe."""
+def command(output: str, scale: str = SCALE) -> list[str]:
+    """The command that makes an output of the bench."""
+    path, options = Path(output), ["--scale", scale, "--output", output]
+    if output in (TABLE, FIGURE):
+        name = "table" if output == TABLE else "figure"
+        return [name, PAPER, name, *options]
+    if output == PUBLISHED:
+        return ["publish", PAPER, "--scale", SCALE, "--replace"]
+    pair = [PAPER, PROBLEM, path.parent.name]
+    if path.stem == "runs":
+        return ["collect", *pair, *options]
+    return ["run", *pair, "--seeds", path.stem.removeprefix("seeds_"), *options]
 
-    def __init__(
-        self, folder: Path, function: Callable[[], Any], prepare: Callable[[], object] | None
-    ) -> None:
-        self._said, output = os.pipe()
-        self._text = b""
-        self._status: int | None = None
-        self.pid = os.fork()
-        if self.pid == 0:
-            os.close(self._said)
-            os.dup2(output, 1)
-            os.dup2(output, 2)
-            sys.stdout = open(1, "w", buffering=1)  # noqa: SIM115
-            sys.stderr = open(2, "w", buffering=1, errors="backslashreplace")  # noqa: SIM115
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
-            status = 1
-            try:
-                os.chdir(folder)
-                if prepare:
-                    prepare()
-                status = function() or 0
-            except SystemExit as end:
-                status = end.code if isinstance(end.code, int) else 1
-                if isinstance(end.code, str):
-                    print(end.code, file=sys.stderr)
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                sys.stdout.flush()
-                os._exit(status)
-        os.close(output)
 
-    def wait(self, seconds: float) -> bool:
-        """Read what it says for some seconds; whether it has ended."""
-        end = time.monotonic() + seconds
-        while self._status is None:
-            left = max(end - time.monotonic(), 0)
-            if select.select([self._said], [], [], left)[0]:
-                text = os.read(self._said, 65536)
-                if not text:
-                    self._end()
-                self._text += text
-            elif left == 0:
-                return False
-        return True
+def result(path: Path) -> Any:
+    """What is compared of an output: the digests of a trace's columns, the bytes of other files."""
+    if path.is_dir():
+        return {file.name: file.read_bytes() for file in path.iterdir()}
+    if path.name == "runs.parquet":
+        return traces.read(path).select(["seed", "y", "f"]).to_pydict()
+    if path.suffix == ".parquet":
+        return {seed: digest for seed, _, digest in traces.digests(traces.read(path))}
+    return path.read_bytes()
 
-    @property
-    def running(self) -> bool:
-        return self._status is None
 
-    def _end(self) -> None:
-        os.close(self._said)
-        self._status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-
-    def send(self, number: signal.Signals) -> None:
-        """Send a signal, if it runs still."""
-        if self._status is None:
-            os.kill(self.pid, number)
-
-    def outcome(self) -> Outcome:
-        """Wait for its end."""
-        if not self.wait(HANGS):
-            self.send(signal.SIGKILL)
-            self.wait(HANGS)
-            raise FaultError(f"hangs: {self._text.decode(errors='replace')[-500:]}")
-        assert self._status is not None
-        return Outcome(self._status, self._text.decode(errors="replace"))
+def prepared(folder: Path) -> tuple[dict[str, Any], float]:
+    """Make the undisturbed results in ``folder``; they, and how many seconds a run takes."""
+    small_config(folder / "config")
+    commit.described = lambda: "0" * 40  # `publish` refuses runs of a checkout that is being edited
+    # What every command would compute again: the forks find it done.
+    config = load.load(folder / "config")
+    for algorithm in ALGORITHMS:
+        identity.run_identity(config.paper(PAPER), SCALE, PROBLEM, algorithm)
+        loop.run_block(build.experiment(config, PAPER, SCALE, PROBLEM, algorithm), [0])
+    identity.library_versions()
+    case, seconds = Case(folder, lambda _: None, folder, {}, 0.0), []
+    pairs = [paths.collected(SCALE, PAPER, PROBLEM, name) for name in ALGORITHMS]
+    blocks = [paths.block(SCALE, PAPER, PROBLEM, a, seeds) for a in ALGORITHMS for seeds in BLOCKS]
+    outputs = [*blocks, *pairs, PUBLISHED, TABLE, FIGURE]
+    for output in outputs:
+        start = time.monotonic()
+        if (outcome := case.do(command(output))).status:
+            raise RuntimeError(outcome.text)
+        seconds.append(time.monotonic() - start)
+    return {x: result(folder / x) for x in outputs}, sorted(seconds[: len(blocks)])[
+        len(blocks) // 2
+    ]
 
 
 def limit_files(most: int) -> None:
-    """No file of this process may have more bytes: a write ends as on a full disk."""
+    """No file of this process can have more bytes: a write ends as on a full disk."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
+
+def limit_memory(more: int = 2**31) -> None:
+    """At most so many bytes more than now (2 GiB)."""
+    size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (size + more,) * 2)
 
 
 def obey_permissions() -> None:
@@ -307,38 +283,3 @@ def obey_permissions() -> None:
             data[kind] &= ~0b110  # CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH
         if libc.capset(head, data):
             raise OSError(ctypes.get_errno(), "capset")
-
-
-def prepared(folder: Path) -> tuple[dict[str, Any], float]:
-    """Make the undisturbed material in ``folder``; its digests, and how long a run takes."""
-    small_config(folder / "config")
-    # What every command computes anew, and what stays the same: the children find it done.
-    config = load.load(folder / "config")
-    for algorithm in ALGORITHMS:
-        identity.run_identity(config.paper(PAPER), SCALE, PROBLEM, algorithm)
-        loop.run_block(build.experiment(config, PAPER, SCALE, PROBLEM, algorithm), [0])
-    identity.library_versions()
-    case = Case(folder, random.Random(0), folder, {}, 0.0)
-    expected, seconds = {}, []
-    for algorithm in ALGORITHMS:
-        for seeds in BLOCKS:
-            start = time.monotonic()
-            case.must_be_done(case.run(algorithm, seeds))
-            seconds.append(time.monotonic() - start)
-            name = paths.block(SCALE, PAPER, PROBLEM, algorithm, seeds)
-            expected[name] = case.work(lambda name=name: digests(folder / name))
-        case.must_be_done(case.do(*case.collect_arguments(algorithm)))
-    case.work(lambda: _publish(folder))
-    return expected, sorted(seconds)[len(seconds) // 2]
-
-
-def _publish(folder: Path) -> None:
-    merge.publish(load.load(folder / "config"), PAPER, SCALE, replace=False)
-
-
-def limit_memory(more: int = 2**31) -> None:
-    """At most so many bytes more than now (2 GiB): what would take all memory ends with an error."""
-    for text in Path("/proc/self/status").read_text().splitlines():
-        if text.startswith("VmSize:"):
-            most = int(text.split()[1]) * 2**10 + more
-            resource.setrlimit(resource.RLIMIT_AS, (most, most))

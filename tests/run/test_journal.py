@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -121,44 +117,6 @@ def test_a_journal_of_another_run_is_begun_anew(tmp_path: Path) -> None:
     assert reopened(tmp_path / "j") == []
     written(tmp_path / "j", RECORDS)
     assert reopened(tmp_path / "j", seed=4) == []
-
-
-@pytest.mark.parametrize("kind", ["a folder", "a pipe", "a link", "a device"])
-def test_what_is_no_file_is_refused(tmp_path: Path, kind: str) -> None:
-    path = tmp_path / "j"
-    if kind == "a folder":
-        path.mkdir()
-    elif kind == "a pipe":
-        os.mkfifo(path)
-    elif kind == "a link":
-        path.symlink_to(tmp_path / "elsewhere")
-    else:
-        path = Path("/dev/null")
-    with pytest.raises(RepliboError, match=f"{path}: .*must be a regular file.*got {kind}"):
-        Journal(path, "id", 3)
-    assert not (tmp_path / "elsewhere").exists()
-
-
-def test_a_full_disk_is_said_and_costs_no_query_that_was_written(tmp_path: Path) -> None:
-    """A limit on a file's size, in a process of its own: the write that meets it is cut off."""
-    path = tmp_path / "j"
-    whole = written(path, RECORDS)
-    path.unlink()
-    for limit in range(5, len(whole), 211):
-        code = (
-            "import json, resource, sys; from pathlib import Path\n"
-            "from replibo.errors import RepliboError; from replibo.run.journal import Journal\n"
-            f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))\n"
-            "try:\n"
-            f"    journal = Journal(Path({str(path)!r}), 'id', 3)\n"
-            f"    for record in json.loads({json.dumps(RECORDS)!r})[len(journal.records):]:\n"
-            "        journal.append(record)\n"
-            "except RepliboError as error: print(error)\n"
-        )
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-        assert (done.stdout, done.stderr) == (f"{path}: cannot be written (File too large)\n", "")
-        assert path.read_bytes() == whole[:limit]
-    assert written(path, RECORDS[len(reopened(path)) :]) == whole
 
 
 def test_two_processes_cannot_write_one_journal(tmp_path: Path) -> None:

@@ -7,9 +7,6 @@ import math
 import multiprocessing
 import os
 import random
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -83,21 +80,3 @@ def test_sigkill_at_random_moments(
                     torn += 1
         assert _digests(output) == expected
     assert torn > 2
-
-
-def test_sigkill_of_the_command_itself(root: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "replibo", "run", "go_ucb", "f1", "gp_ucb"]
-    command += ["--seeds", "0-1", "--scale", "quick"]
-    whole, broken = tmp_path / "whole" / "a.parquet", tmp_path / "broken" / "a.parquet"
-    subprocess.run([*command, "--output", str(whole)], check=True, capture_output=True)
-    for queries in (3, 25):  # in the first seed, and in the second
-        process = subprocess.Popen([*command, "--output", str(broken)], stderr=subprocess.DEVNULL)
-        while _queries(broken.parent) < queries:
-            assert process.poll() is None, "the run had ended before the kill"
-            time.sleep(0.01)
-        process.kill()
-        process.wait()
-    subprocess.run([*command, "--output", str(broken)], check=True, capture_output=True)
-    assert _digests(broken) == _digests(whole)
-    # the journals have gone, and nothing else is left behind
-    assert [path.name for path in broken.parent.iterdir()] == ["a.parquet"]

@@ -36,7 +36,6 @@ def test_the_small_scales_need_no_data(project: Project) -> None:
         for paper in config.papers:
             assert set(run_files(config, paper, scale)) <= planned
     assert not [name for name in planned if name.startswith("data/")]
-    assert not [name for name in planned if "cocopp" in name]  # a target of its own
 
 
 def test_published_computes_no_run(project: Project) -> None:
@@ -126,14 +125,6 @@ def test_every_output_plans_the_runs_of_its_own_problems_and_algorithms(
                 paths.block(scale, paper, *job.names) for job in plan.jobs if job.kind == "run"
             }
             assert planned == own_blocks(config, kind, paper, name, scale), name
-
-
-def test_cocos_own_tools_are_a_target_of_their_own(project: Project) -> None:
-    planned = project.planned("results/quick/neuralbo/cocopp")
-    entry = load.load(ROOT / "config").paper("neuralbo")
-    algorithms = entry.settings("quick", "bbob_2d").algorithms
-    assert {f"results/quick/neuralbo/coco/{name}" for name in algorithms} < planned
-    assert {name.split("/")[3] for name in planned if "seeds_" in name} == {"bbob_2d"}
 
 
 def test_the_data_target_fetches_every_file(project: Project) -> None:

@@ -302,12 +302,6 @@ def test_a_missing_file_at_paper_scale_names_url_digest_and_place(project: Proje
     )
 
 
-def test_the_observers_archive_of_one_algorithm(smoke: Project) -> None:
-    target = "results/smoke/neuralbo/coco/random_search"
-    smoke.snakemake("--cores", "1", target)
-    assert len(list((smoke.path / target).glob("*.info"))) == 5  # one for each function
-
-
 def test_all_outputs_of_a_paper_in_one_process_are_those_of_the_rules(smoke: Project) -> None:
     """As the published ones are made, to the last byte."""
     for paper in ("go_ucb", "neuralbo"):

@@ -5,7 +5,6 @@ from snakemake.utils import validate
 from replibo import forked, paths
 from replibo.config import load, models, registry
 from replibo.data.manifest import load_manifest
-from replibo.papers.neuralbo import coco_archive
 from replibo.run import code, pairs
 from replibo.workflow import progress_line, targets
 
@@ -154,17 +153,3 @@ def published_outputs(paper):
 @one_line
 def digest_of_published(paper):
     return targets.published_digest(CONFIG, paper)
-
-
-@one_line
-def archived_files(wildcards):
-    return coco_archive.archived_files(CONFIG, wildcards.scale, wildcards.algorithm)
-
-
-@one_line
-def archived_folders(wildcards):
-    algorithms = coco_archive.archived_algorithms(CONFIG, wildcards.scale)
-    return [
-        f"results/{wildcards.scale}/neuralbo/coco/{algorithm}"
-        for algorithm in algorithms
-    ]

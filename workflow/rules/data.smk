@@ -8,8 +8,6 @@ rule fetch:
         f"{CONFIG.data_dir}/{{data_file}}",
     log:
         "logs/data/{data_file}.log",
-    benchmark:
-        "logs/data/{data_file}.benchmark.tsv"
     wildcard_constraints:
         data_file="|".join(re.escape(path) for path in DATA_NAMES),
     priority: 100

@@ -20,8 +20,6 @@ rule figure:
         caption=f"{paths.FIGURE}.txt",
     log:
         "logs/{scale}/{paper}/{figure}.figure.log",
-    benchmark:
-        "logs/{scale}/{paper}/{figure}.figure.benchmark.tsv"
     wildcard_constraints:
         scale=MADE,
     conda:
@@ -47,8 +45,6 @@ rule table:
         tex=f"{paths.TABLE}.tex",
     log:
         "logs/{scale}/{paper}/{table}.table.log",
-    benchmark:
-        "logs/{scale}/{paper}/{table}.table.benchmark.tsv"
     wildcard_constraints:
         scale=MADE,
     conda:
@@ -78,8 +74,6 @@ for paper in (
             published_outputs(paper),
         log:
             f"logs/published/{paper}/outputs.log",
-        benchmark:
-            f"logs/published/{paper}/outputs.benchmark.tsv"
         localrule: True
         conda:
             "../../envs/environment.yaml"

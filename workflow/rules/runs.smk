@@ -9,8 +9,6 @@ rule run:
         paths.BLOCK,
     log:
         "logs/{scale}/{paper}/{problem}/{algorithm}/seeds_{block}.log",
-    benchmark:
-        "logs/{scale}/{paper}/{problem}/{algorithm}/seeds_{block}.benchmark.tsv"
     wildcard_constraints:
         scale=MADE,
     conda:
@@ -43,8 +41,6 @@ rule collect:
         paths.COLLECTED,
     log:
         "logs/{scale}/{paper}/{problem}/{algorithm}/collect.log",
-    benchmark:
-        "logs/{scale}/{paper}/{problem}/{algorithm}/collect.benchmark.tsv"
     wildcard_constraints:
         scale=MADE,
     conda:

@@ -13,8 +13,6 @@ rule site:
         paths.SITE,
     log:
         "logs/{scale}/site.log",
-    benchmark:
-        "logs/{scale}/site.benchmark.tsv"
     conda:
         "../../envs/environment.yaml"
     params:

@@ -25,8 +25,6 @@ rule verdicts:
         caption=f"{paths.VERDICT_MAP}.txt",
     log:
         "logs/{scale}/verdicts.log",
-    benchmark:
-        "logs/{scale}/verdicts.benchmark.tsv"
     conda:
         "../../envs/environment.yaml"
     params:
@@ -48,8 +46,6 @@ rule judged:
         json=paths.JUDGED,
     log:
         "logs/{scale}/{paper}/verdict_map.log",
-    benchmark:
-        "logs/{scale}/{paper}/verdict_map.benchmark.tsv"
     wildcard_constraints:
         scale=MADE,
     conda:
@@ -69,8 +65,6 @@ rule claim:
         paths.CLAIM,
     log:
         "logs/{scale}/{paper}/claims/{claim}/{reading}.log",
-    benchmark:
-        "logs/{scale}/{paper}/claims/{claim}/{reading}.benchmark.tsv"
     wildcard_constraints:
         scale=MADE,
     conda:
