@@ -111,9 +111,10 @@ class Output:
     """A figure or a table of a paper.
 
     Attributes:
-        files: its files, as links from the pages of its paper; the picture or the HTML first.
+        files: PNG and PDF of a figure, CSV and LaTeX of a table, as links from the paper's pages.
         pairs: the problems and algorithms that it shows.
         size: width and height of a figure in pixels.
+        text: a table as Markdown.
     """
 
     name: str
@@ -121,6 +122,7 @@ class Output:
     files: tuple[str, ...]
     pairs: frozenset[tuple[str, str]]
     size: tuple[int, int] = (0, 0)
+    text: str = ""
 
 
 class _Site:
@@ -131,6 +133,8 @@ class _Site:
 
         self.config, self.scale, self.folder = config, scale, folder
         self.papers = _judged_papers(config, scale)
+        shown = targets.papers_at(config, scale)
+        self.without_claims = [paper for paper in shown if paper not in self.papers]
         self.verdicts = {
             paper: verdicts.read_written(Path(paths.judged(scale, paper))) for paper in self.papers
         }
@@ -173,6 +177,8 @@ class _Site:
         self._fill("index.md", picture=picture, caption=caption, verdicts=self.verdicts)
         for paper in self.papers:
             self._write_paper(paper)
+        for paper in self.without_claims:
+            self._write_figures(paper)
         for path in (GLOSSARY, *(Path("docs", name) for name in GUIDES.values())):
             self._page(self.pages[path], self._linked(path.read_text(encoding="utf-8"), path))
         self._fill(
@@ -185,8 +191,7 @@ class _Site:
 
     def _write_paper(self, paper: str) -> None:
         entry, judged = self.config.paper(paper), self.verdicts[paper]
-        figures = [self._figure(paper, name) for name in self._names("figures", paper)]
-        made_tables = [self._table(paper, name) for name in self._names("tables", paper)]
+        figures, made_tables = self._write_figures(paper)
         metadata = pairs.published_metadata(paper) if self.scale == paths.PUBLISHED else {}
         words = {"paper": paper, "entry": entry, "judged": judged}
         table = self.environment.get_template("claims.md.j2").render(judged=judged)
@@ -202,14 +207,6 @@ class _Site:
         self._fill(
             f"{paper}/index.md", "paper.md", **words, facts=facts, sources=sources, results=results
         )
-        self._fill(
-            f"{paper}/figures.md", "figures.md", **words, figures=figures, tables=made_tables
-        )
-        problems = site_curves.write(
-            self.config, paper, self.scale, self.folder / "docs" / "assets" / "curves" / paper
-        )
-        sizes = {"rounds": site_curves.ROUNDS, "seeds": site_curves.SEEDS}
-        self._fill(f"{paper}/curves.md", "curves.md", **words, **sizes, problems=problems)
         costs = outputs.missing_costs(self.config, judged)
         for verdict in judged:
             data = self.folder / "docs" / paper / verdict.name
@@ -227,19 +224,30 @@ class _Site:
                 cpu_hours=_cpu_hours(metadata, verdict),
             )
 
+    def _write_figures(self, paper: str) -> tuple[list[Output], list[Output]]:
+        """Write the pages with all figures and tables of a paper, and with its curves."""
+        figures = [self._figure(paper, name) for name in self._names("figures", paper)]
+        made_tables = [self._table(paper, name) for name in self._names("tables", paper)]
+        words = {"paper": paper, "entry": self.config.paper(paper)}
+        self._fill(
+            f"{paper}/figures.md", "figures.md", **words, figures=figures, tables=made_tables
+        )
+        folder = self.folder / "docs" / "assets" / "curves" / paper
+        problems = site_curves.write(self.config, paper, self.scale, folder)
+        sizes = {"rounds": site_curves.ROUNDS, "seeds": site_curves.SEEDS}
+        self._fill(f"{paper}/curves.md", "curves.md", **words, **sizes, problems=problems)
+        return figures, made_tables
+
     def menu(self) -> list[dict[str, Any]]:
         """The menu: titles, and pages below ``docs/``."""
-        papers = [
-            {
-                self.config.paper(paper).label: [
-                    f"{paper}/index.md",
-                    {"Figures and tables": f"{paper}/figures.md"},
-                    {"Curves": f"{paper}/curves.md"},
-                    {"Claims": [f"{paper}/{verdict.name}.md" for verdict in judged]},
-                ]
-            }
-            for paper, judged in self.verdicts.items()
-        ]
+        papers = []
+        for paper in (*self.papers, *self.without_claims):
+            figures, curves = f"{paper}/figures.md", f"{paper}/curves.md"
+            pages: list[Any] = [{"Figures and tables": figures}, {"Curves": curves}]
+            if paper in self.papers:
+                names = [f"{paper}/{verdict.name}.md" for verdict in self.verdicts[paper]]
+                pages = [f"{paper}/index.md", *pages, {"Claims": names}]
+            papers.append({self.config.paper(paper).label: pages})
         guides = [{title: f"guide/{Path(name).name}"} for title, name in GUIDES.items()]
         reference = [{f"replibo.{name}": f"reference/{name}.md"} for name in API]
         start = [{"Start": "index.md"}, {"Glossary": "glossary.md"}, {"Readings": "readings.md"}]
@@ -305,10 +313,11 @@ class _Site:
 
     def _table(self, paper: str, name: str) -> Output:
         made = {Path(path).suffix: Path(path) for path in paths.table(self.scale, paper, name)}
-        copies = tuple(f"../{self._copied(made[ending])}" for ending in (".html", ".csv", ".tex"))
+        copies = tuple(f"../{self._copied(made[ending])}" for ending in (".csv", ".tex"))
         shown = targets.output_pairs(self.config, "tables", paper, name, self.scale)
         caption = targets.output_entry(self.config, "tables", paper, name).caption
-        return Output(name, caption, copies, frozenset(shown))
+        text = made[".md"].read_text(encoding="utf-8")
+        return Output(name, caption, copies, frozenset(shown), text=text)
 
 
 def _sources(paper: str) -> list[Path]:

@@ -15,8 +15,11 @@ from replibo.workflow import targets, terminal
 
 def text(scale: str) -> str:
     """The counts of verdicts for each paper, where all files lie, and the next step."""
-    papers = targets.papers_at(load.load(), scale)
-    judged = {paper: verdicts.read_written(Path(paths.judged(scale, paper))) for paper in papers}
+    judged = {
+        paper: found
+        for paper in targets.papers_at(load.load(), scale)
+        if (found := verdicts.read_written(Path(paths.judged(scale, paper))))
+    }
     counts = {
         label: [
             (sum(v.headline == label for v in found), sum(v.overall == label for v in found))
@@ -31,7 +34,7 @@ def text(scale: str) -> str:
     ]
     lines = [
         f"Claims at scale {scale}, as printed / over all readings:",
-        terminal.table(("label", *papers), table, tuple(papers)),
+        terminal.table(("label", *judged), table, tuple(judged)),
         "",
         f"each claim:  replibo claims --scale {scale}, or results/{scale}/verdicts.md",
         f"figures:     figures/{scale}, each with its caption beside it",
