@@ -358,6 +358,25 @@ def test_what_the_readings_say_together(
     assert [one.name for one in found.deciding] == decides
 
 
+def test_the_effects_of_all_readings_in_one_line(root: Path) -> None:
+    """A reading of the printed runs is named; a reading whose effects have another unit hides the size."""
+    own = read_in(**READINGS)
+    f1 = {**regrets(**BETTER), "gp_ei_stock": constant(0.0)}
+    bad = regrets(go_ucb=0.5, gp_ei=0.2, gp_pi=0.1, gp_ucb=0.1)
+    found = verdict_of(own, f1=f1, f1_high_noise=bad)
+    values = [one.effect[0] for one in found.judged if one.effect]
+    assert [value > 0 for value in values] == [True, True, False, True]
+    line = found.multiverse
+    assert line.startswith(f"claimed sign in 3 of 4 readings, median d {np.median(values):+.2f}, ")
+    assert f"from {min(values):+.2f} to {max(values):+.2f}; on the printed runs: summed" in line
+    first, *others = found.readings
+    effect = dataclasses.replace(first.comparisons[0].effect, unit="other")
+    changed = dataclasses.replace(first.comparisons[0], effect=effect)
+    first = dataclasses.replace(first, comparisons=(changed,))
+    line = dataclasses.replace(found, readings=(first, *others)).multiverse
+    assert line == "claimed sign in 3 of 4 readings; on the printed runs: summed"
+
+
 def test_the_summary_names_the_readings_of_each_label(root: Path) -> None:
     assert overall(HOLDS, FAILS, HOLDS, ABSENT).summary == (
         "mixed (holds in 2 of 3 readings run, 1 not run): holds as printed, stock; fails as code"

@@ -111,11 +111,12 @@ class Judgement:
         return tuple(own.said(self.margin) for own in self.comparisons) or (self.reason,)
 
     @property
-    def effect(self) -> float | None:
-        """The median effect of its comparisons in standard deviations; None if none has one."""
+    def effect(self) -> tuple[float, str] | None:
+        """The median effect of its comparisons, and its unit; None if they have none or several."""
         found = [own.effect for own in self.comparisons if own.effect]
-        values = [own.value for own in found if own.unit == effects.DEVIATIONS]
-        return statistics.median(values) if values else None
+        if len({own.unit for own in found}) != 1:
+            return None
+        return statistics.median(own.value for own in found), found[0].unit
 
 
 @dataclass(frozen=True)
@@ -189,14 +190,17 @@ class Verdict:
     @property
     def multiverse(self) -> str:
         """The effects of all readings in one line; empty if none has one."""
-        values = [own.effect for own in self.judged if own.effect is not None]
-        if not values:
+        found = [own.effect for own in self.judged if own.effect is not None]
+        if not found:
             return ""
-        positive = sum(value > 0 for value in values)
-        text = (
-            f"claimed sign in {positive} of {len(values)} readings, median d "
-            f"{statistics.median(values):+.2f}, from {min(values):+.2f} to {max(values):+.2f}"
-        )
+        values, units = [value for value, _ in found], {unit for _, unit in found}
+        text = f"claimed sign in {sum(value > 0 for value in values)} of {len(values)} readings"
+        if len(units) == 1:
+            (unit,) = units
+            text += (
+                f", median {'d' if unit == effects.DEVIATIONS else unit} "
+                f"{statistics.median(values):+.2f}, from {min(values):+.2f} to {max(values):+.2f}"
+            )
         shared = [own.name for own in self.judged if own.same_runs and own is not self.printed]
         return text + (f"; on the printed runs: {', '.join(shared)}" if shared else "")
 

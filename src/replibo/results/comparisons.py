@@ -42,7 +42,7 @@ import numpy as np
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.results import effects, statistics
-from replibo.results.effects import Effect
+from replibo.results.effects import Effect, Sample
 from replibo.results.tables import p_value
 
 Outcome = Literal["supported", "contradicted", "open", "left out"]
@@ -174,13 +174,17 @@ def t_tested(
     return Undecided(text, *statistics.t_tests(less, more, paired=paired), effect)
 
 
-def sign_tested(text: str, wins: int, losses: int) -> Undecided:
-    """The sign tests of more wins than losses, with the share of wins."""
+def sign_tested(text: str, wins: int, losses: int, sample: Sample | None = None) -> Undecided:
+    """The sign tests of more wins than losses, with the share of wins.
+
+    Args:
+        sample: of each seed, what is above 0 for a win and below 0 for a loss.
+    """
     smallest = 0.5 ** (wins + losses)
     return Undecided(
         text,
         *statistics.sign_test(wins, losses),
-        effects.of_share(wins, losses),
+        effects.of_share(wins, losses, [sample] if sample else ()),
         (smallest, smallest),
     )
 

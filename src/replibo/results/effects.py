@@ -125,8 +125,12 @@ def of_samples(
     return Effect(d, d - half, d + half, tuple(sizes), detectable, samples=samples)
 
 
-def of_share(wins: int, losses: int) -> Effect | None:
-    """The excess of the share of wins over one half (Wilson's interval); None without cases."""
+def of_share(wins: int, losses: int, samples: Sequence[Sample] = ()) -> Effect | None:
+    """The excess of the share of wins over one half (Wilson's interval); None without cases.
+
+    Args:
+        samples: of `Effect`.
+    """
     from replibo.results.intervals import share_interval
 
     if not (n := wins + losses):
@@ -134,7 +138,7 @@ def of_share(wins: int, losses: int) -> Effect | None:
     share = share_interval(wins, n, CONFIDENCE)
     value, low, high = (float(end) - 0.5 for end in (share.mean, share.low, share.high))
     detectable = _detectable(0.5 / math.sqrt(n), math.inf)
-    return Effect(value, low, high, (n,), detectable, "share − ½")
+    return Effect(value, low, high, (n,), detectable, "share − ½", samples=tuple(samples))
 
 
 def differ(printed: Sequence[Effect | None], other: Sequence[Effect | None], scaled: bool) -> bool:

@@ -220,13 +220,17 @@ def levels_off(
                 f"change of {last.mean - second.mean:+.3g} from {_shown(second)} to {_shown(last)} at "
                 f"N = {largest}"
             )
-            tests.append(levelling(text, first.values, second.values, last.values))
+            cells = (first, second, last)
+            seeds = [cell.seeds.tolist() for cell in cells]
+            tests.append(levelling(text, *(cell.values for cell in cells), seeds))
         return decided(tests), [*absent, *missing]
 
     return _table_by_table(steps, compare)
 
 
-def levelling(text: str, first: Array, before: Array, last: Array) -> Undecided:
+def levelling(
+    text: str, first: Array, before: Array, last: Array, seeds: Sequence[Sequence[int]] = ()
+) -> Undecided:
     """The test that the last of three samples changes little from the one before.
 
     Both contrasts MARGIN·(first - before) ± (last - before) of the means are above 0 (Welch's tests of
@@ -237,14 +241,19 @@ def levelling(text: str, first: Array, before: Array, last: Array) -> Undecided:
     After a fall of eight standard deviations it supports no change in 74 %. With the printed means
     and deviations it would support the claim in 10, 0 and 1 % (T = 20, 40, 60): five seeds are few.
     """
+    values = (first, before, last)
     weights = [(MARGIN, -MARGIN - sign, sign) for sign in (1, -1)]
-    both = [contrast_interval((first, before, last), own, 0.95) for own in weights]
-    less_sure = max(both, key=lambda own: float(np.nan_to_num(own.p_above, nan=1.0)))
+    both = [contrast_interval(values, own, 0.95) for own in weights]
+    i = int(np.argmax([float(np.nan_to_num(own.p_above, nan=1.0)) for own in both]))
+    samples = [
+        dict(zip(names, (weight * own).tolist(), strict=True))
+        for names, weight, own in zip(seeds, weights[i], values, strict=False)
+    ]
     return Undecided(
         text,
-        float(less_sure.p_above),
+        float(both[i].p_above),
         2 * min(float(own.p_below) for own in both),
-        of_interval(less_sure, "quarter of the fall − change"),
+        of_interval(both[i], "quarter of the fall − change", samples, [len(own) for own in values]),
     )
 
 

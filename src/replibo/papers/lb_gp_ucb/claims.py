@@ -82,8 +82,11 @@ def escapes_local_optimum(
         optimum = runs.optimal_value(problem)
         first, second = (regret.best_regret(f, optimum)[:, -1] > threshold for f in pair)
         shares = [_share(label_of(runs, own), s) for own, s in ((name, first), (other, second))]
-        only_first, only_second = int(np.sum(first & ~second)), int(np.sum(second & ~first))
-        tests.append(sign_tested(f"stuck: {' and '.join(shares)}", only_first, only_second))
+        more = first.astype(float) - second
+        seeds = np.intersect1d(*(runs.seeds(problem, own) for own in (name, other)))
+        sample = dict(zip(seeds.tolist(), more.tolist(), strict=True))
+        text = f"stuck: {' and '.join(shares)}"
+        tests.append(sign_tested(text, int(np.sum(more > 0)), int(np.sum(more < 0)), sample))
     return decided(tests)
 
 
@@ -106,7 +109,12 @@ def longer_where_stuck(
         groups = medians[stuck], medians[~stuck]
         p = reverse = math.nan
         smallest = 1 / math.comb(len(stuck), int(stuck.sum()))
-        effect = of_samples(*(np.log(group) for group in groups[::-1]), paired=False)
+        seeds = runs.seeds(problem, name)
+        effect = of_samples(
+            *(np.log(group) for group in groups[::-1]),
+            paired=False,
+            seeds=[seeds[~stuck].tolist(), seeds[stuck].tolist()],
+        )
         if all(map(len, groups)):
             p, reverse = (
                 float(mannwhitneyu(*groups, alternative=end, method="exact").pvalue)
@@ -142,6 +150,7 @@ def finds_within(
     enough = FOUND * abs(runs.optimal_value(problem))
     return _most_seeds(
         runs,
+        problem,
         f"within {rounds} rounds",
         {name: final_regret_of(runs, problem, name, "best") <= enough for name in algorithms},
     )
@@ -154,7 +163,9 @@ def _share_of_rounds(runs: Runs, problem: str, option: str, share: float) -> int
     return max(1, round(share * runs.horizon(problem)))
 
 
-def _most_seeds(runs: Runs, what: str, found: Mapping[str, NDArray[np.bool_]]) -> list[Comparison]:
+def _most_seeds(
+    runs: Runs, problem: str, what: str, found: Mapping[str, NDArray[np.bool_]]
+) -> list[Comparison]:
     """What is said of the seeds of each method is true of more than half of them."""
     return decided(
         [
@@ -162,6 +173,7 @@ def _most_seeds(runs: Runs, what: str, found: Mapping[str, NDArray[np.bool_]]) -
                 f"{what}: {_share(label_of(runs, name), values)}",
                 int(values.sum()),
                 int((~values).sum()),
+                dict(zip(runs.seeds(problem, name).tolist(), (values - 0.5).tolist(), strict=True)),
             )
             for name, values in found.items()
         ]
@@ -347,7 +359,7 @@ def stays_stuck(
     for name in algorithms:
         best = best_regret(runs, problem, name)[1]
         found[name] = (best[:, first - 1] > 0) & (best[:, -1] == best[:, first - 1])
-    return _most_seeds(runs, f"stuck since round {first}", found)
+    return _most_seeds(runs, problem, f"stuck since round {first}", found)
 
 
 # Claim 4
