@@ -220,9 +220,8 @@ def levels_off(
                 f"change of {last.mean - second.mean:+.3g} from {_shown(second)} to {_shown(last)} at "
                 f"N = {largest}"
             )
-            cells = (first, second, last)
-            seeds = [cell.seeds.tolist() for cell in cells]
-            tests.append(levelling(text, *(cell.values for cell in cells), seeds))
+            seeds = [cell.seeds.tolist() for cell in (first, second, last)]
+            tests.append(levelling(text, first.values, second.values, last.values, seeds))
         return decided(tests), [*absent, *missing]
 
     return _table_by_table(steps, compare)

@@ -83,7 +83,7 @@ def escapes_local_optimum(
         first, second = (regret.best_regret(f, optimum)[:, -1] > threshold for f in pair)
         shares = [_share(label_of(runs, own), s) for own, s in ((name, first), (other, second))]
         more = first.astype(float) - second
-        seeds = np.intersect1d(*(runs.seeds(problem, own) for own in (name, other)))
+        seeds = np.intersect1d(runs.seeds(problem, name), runs.seeds(problem, other))
         sample = dict(zip(seeds.tolist(), more.tolist(), strict=True))
         text = f"stuck: {' and '.join(shares)}"
         tests.append(sign_tested(text, int(np.sum(more > 0)), int(np.sum(more < 0)), sample))
