@@ -20,7 +20,7 @@ from replibo.config.models import PaperEntry
 from replibo.errors import RepliboError
 from replibo.papers import lookup
 from replibo.papers.lb_gp_ucb import claims as measures
-from replibo.papers.lb_gp_ucb import extra_figures, extra_tables, figures
+from replibo.papers.lb_gp_ucb import extra_tables, figures
 from replibo.papers.lb_gp_ucb import tables as printed_tables
 from replibo.papers.lb_gp_ucb.optimal_length_scale import estimate_optimal_length_scale
 from replibo.papers.lb_gp_ucb.traces import (
@@ -567,17 +567,17 @@ def test_regret_over_the_oracles() -> None:
     regret[3] = 100.0  # a seed that the oracle has not
     oracle = np.full((3, INITIAL + HORIZON), 2.0)
     found = made_runs({"agnp": {"lb_gp_ucb": regret, "oracle": oracle}})
-    t, ratio = extra_figures.ratio_to_oracle(found, "agnp", "lb_gp_ucb")
+    t, ratio = figures.ratio_to_oracle(found, "agnp", "lb_gp_ucb")
     np.testing.assert_array_equal(t, np.arange(1, HORIZON + 1))
     for end in (ratio.mean, ratio.low, ratio.high):
         np.testing.assert_allclose(end, 1.5)
-    figure = extra_figures.optimality(found, output(algorithms=["oracle", "lb_gp_ucb"]))
+    figure = figures.optimality(found, output(algorithms=["oracle", "lb_gp_ucb"]))
     (ax,) = figure.axes
     rate = ax.lines[1].get_ydata()
     np.testing.assert_allclose(rate, 5 * np.log(np.maximum(np.e, np.sqrt(t))))  # d = 5, t0 = e
     plt.close(figure)
     with pytest.raises(RepliboError, match="oracle must have been run"):
-        extra_figures.optimality(made_runs({"agnp": {"mle": regret}}), output())
+        figures.optimality(made_runs({"agnp": {"mle": regret}}), output())
 
 
 def test_optimum_found() -> None:

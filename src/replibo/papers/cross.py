@@ -31,7 +31,7 @@ def curves_by_problem(runs: Runs, entry: FigureEntry) -> Figure:
     for problem in problems:
         names = runs.algorithms(problem, entry.algorithms)
         title = problem_label(runs, problem)
-        panels[title] = curves.of_runs(runs, problem, names, band=False)
+        panels[title] = curves.of_runs(runs, problem, names)
         optima[title] = runs.metadata["problems"][problem]["optimal_value"]
     caption = (
         f"{entry.caption} Means over the seeds; bars at the right: 95 % intervals of the mean at the "

@@ -78,17 +78,11 @@ def figure_1_centre_distance(
         rounds: the last round to show; None shows all.
     """
     runs = runs if rounds is None else runs.until(rounds)
-    recorded = {
-        problem: names
-        for problem in runs.problems(entry.problems)
-        if (
-            names := [
-                name
-                for name in runs.algorithms(problem, entry.algorithms)
-                if np.isfinite(distances(runs, problem, name)).any()
-            ]
-        )
-    }
+    recorded: dict[str, list[str]] = {}
+    for problem in runs.problems(entry.problems):
+        for name in runs.algorithms(problem, entry.algorithms):
+            if np.isfinite(distances(runs, problem, name)).any():
+                recorded.setdefault(problem, []).append(name)
     if not recorded:
         raise RepliboError(f"no runs with {DISTANCE} on {', '.join(entry.problems or [])}")
 
