@@ -71,8 +71,8 @@ def test_within_a_paper_one_colour_has_one_meaning() -> None:
         "Centre": "Random search",
     }
     for paper, entry in load.load(ROOT / "config").entries.items():
-        if not entry.figures:
-            continue  # the cross table has more methods than there are colours
+        if paper == "cross":
+            continue  # it has more methods than there are colours
         methods: dict[str, set[str]] = {}
         for algorithm in entry.algorithms.values():
             word = algorithm.label.replace(":", ",").split(",")[0]
