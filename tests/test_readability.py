@@ -12,6 +12,7 @@ LABEL = 3
 """Words of what is no sentence: a heading, a short cell."""
 
 BYTES = {
+    "README.md": 9_000,
     "READINGS.md": 40_000,
     "docs/results/go_ucb.md": 7_000,
     "docs/results/bbo.md": 9_000,
@@ -61,6 +62,15 @@ def test_a_document_is_short_and_so_are_its_sentences(name: str) -> None:
     lengths = [len(words(each)) for each in found if each.endswith((".", "!", "?"))]
     assert sum(lengths) / len(lengths) <= AVERAGE
     assert len(text.encode()) <= BYTES[name]
+
+
+def test_the_results_pages_together_are_short_and_so_is_each_paragraph_of_readme() -> None:
+    root = Path(__file__).parents[1]
+    assert sum(path.stat().st_size for path in root.glob("docs/results/*.md")) <= 40_000
+    summary = (root / "README.md").read_text(encoding="utf-8").partition("summary: start -->")[2]
+    paragraphs = summary.partition("<!-- summary: end")[0].split("\n### ")[1:]
+    assert len(paragraphs) == 4
+    assert max(len(words(each.partition("\n")[2])) for each in paragraphs) <= 60
 
 
 def test_sources_use_no_words_translated_literally() -> None:

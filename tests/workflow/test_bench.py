@@ -16,7 +16,7 @@ from .test_readme import blocks
 
 @pytest.fixture(scope="module")
 def mine(project: Project) -> Path:
-    """README's example in a file outside of the project."""
+    """CONTRIBUTING's example in a file outside of the project."""
     path = project.path.parent / "mine.py"
     path.write_text(blocks("python")[0], encoding="utf-8")
     return path

@@ -1,4 +1,4 @@
-"""What README tells a newcomer to do, done."""
+"""What README and CONTRIBUTING tell a newcomer to do, done."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from .conftest import ROOT, Project, make_project
 
 
 def blocks(language: str) -> list[str]:
-    """The fenced blocks of README in one language."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    """The fenced blocks of README and CONTRIBUTING in one language."""
+    documents = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    text = "".join(path.read_text(encoding="utf-8") for path in documents)
     return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.S | re.M)
 
 
 @pytest.fixture(scope="module")
 def extended(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A copy of the project with README's algorithm and README's ``my.yaml``, verbatim."""
+    """A copy of the project with CONTRIBUTING's algorithm and its ``my.yaml``, verbatim."""
     made = make_project(tmp_path_factory.mktemp("readme"))
     code, entry = blocks("python")[0], blocks("yaml")[0]
     name = code.partition("\n")[0].removeprefix("# ")
@@ -95,9 +96,7 @@ def test_a_variant_is_no_target_of_the_base_and_the_other_way_round(extended: Pr
     )
 
 
-def test_the_commands_of_readme_are_taken(
-    extended: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_commands_of_both_are_taken(extended: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each snakemake line as a dry run, `all` of `quick` (`test_dry_runs` has its own), and `check` and `bench`
     as well, which have tests of their own; each other replibo line as it stands, but the one that needs runs, which a test above makes, and the verdicts of one paper (on
     all of them: `test_the_pages_show_the_verdicts_of_the_published_traces`)."""

@@ -18,7 +18,8 @@ from replibo.threads import one_thread
 from replibo.verdicts import Verdict
 from replibo.workflow import prose
 
-START, END = "<!-- verdicts: start -->", "<!-- verdicts: end -->"
+SUMMARY = Path("docs", "results", "summary.md.j2")
+"""The template of README's paragraphs on the papers."""
 
 # Figures under figures/published that README and the pages of results show.
 SHOWN = (
@@ -48,17 +49,18 @@ SHOWN = (
 )
 
 
-def with_verdicts(page: str, table: str, name: str = "README.md") -> str:
-    """``page`` with the table between the two marks replaced.
+def filled(page: str, mark: str, text: str, name: str = "README.md") -> str:
+    """``page`` with the text between the marks ``<!-- mark: start -->`` and ``end`` replaced.
 
     Raises:
         RepliboError: the marks are not there.
     """
-    before, start, rest = page.partition(START)
-    _, end, after = rest.partition(END)
+    starts, ends = f"<!-- {mark}: start -->", f"<!-- {mark}: end -->"
+    before, start, rest = page.partition(starts)
+    _, end, after = rest.partition(ends)
     if not (start and end):
-        raise RepliboError(f"{name}: the lines {START} and {END} are missing")
-    return f"{before}{START}\n{table.strip()}\n{END}{after}"
+        raise RepliboError(f"{name}: the lines {starts} and {ends} are missing")
+    return f"{before}{starts}\n{text.strip()}\n{ends}{after}"
 
 
 def verdict_table(found: Sequence[Verdict]) -> str:
@@ -94,13 +96,16 @@ def _markdown(rows: Sequence[Sequence[str]], names: Sequence[str]) -> str:
 def pages(config: Config) -> dict[Path, str]:
     """README and each paper's page of results, with the verdicts of the published traces."""
     found = verdicts.judge_all(config, config.papers, paths.PUBLISHED)
-    tables = {Path("README.md"): summary(found)}
     papers = [paper for paper in config.papers if any(v.paper == paper for v in found)]
+    readme = Path("README.md")
+    numbers = {paper: prose.Numbers(config, paper, found) for paper in papers}
+    text = filled(readme.read_text(encoding="utf-8"), "summary", prose.render(SUMMARY, **numbers))
+    texts = {readme: filled(text, "verdicts", summary(found))}
     for paper in papers:
-        tables[paths.results_page(paper)] = verdict_table([v for v in found if v.paper == paper])
-    texts = {paths.results_page(paper): prose.page(config, paper, found) for paper in papers}
-    texts[Path("README.md")] = Path("README.md").read_text(encoding="utf-8")
-    return {path: with_verdicts(texts[path], table, str(path)) for path, table in tables.items()}
+        path = paths.results_page(paper)
+        table = verdict_table([verdict for verdict in found if verdict.paper == paper])
+        texts[path] = filled(prose.page(config, paper, found), "verdicts", table, str(path))
+    return texts
 
 
 @one_thread()

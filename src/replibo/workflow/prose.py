@@ -171,20 +171,20 @@ class Numbers:
 
 
 def page(config: Config, paper: str, judged: Sequence[Verdict] = ()) -> str:
-    """The page of a paper's results: its template with the numbers filled in, or the page as it is.
+    """The page of a paper's results: its template with the numbers filled in.
 
     Raises:
         RepliboError: the template asks for a number that the published traces do not have.
     """
     path = paths.results_page(paper)
-    template = path.with_name(f"{path.name}.j2")
-    if not template.exists():
-        return path.read_text(encoding="utf-8")
-    return render(config, paper, template, judged)
+    return render(path.with_name(f"{path.name}.j2"), n=Numbers(config, paper, judged))
 
 
-def render(config: Config, paper: str, template: Path, judged: Sequence[Verdict] = ()) -> str:
-    """A template's text with the numbers of a paper filled in.
+def render(template: Path, **numbers: Numbers) -> str:
+    """A template's text with the numbers filled in.
+
+    Args:
+        numbers: by the names that the template uses.
 
     Raises:
         RepliboError: the template is faulty, or asks for what the published traces do not have.
@@ -195,9 +195,6 @@ def render(config: Config, paper: str, template: Path, judged: Sequence[Verdict]
         autoescape=False, undefined=jinja2.StrictUndefined, keep_trailing_newline=True
     )
     try:
-        text = template.read_text(encoding="utf-8")
-        return environment.from_string(text).render(n=Numbers(config, paper, judged))
-    except jinja2.TemplateError as error:
-        raise RepliboError(f"{template}: {error}") from None
-    except RepliboError as error:
+        return environment.from_string(template.read_text(encoding="utf-8")).render(numbers)
+    except (jinja2.TemplateError, RepliboError) as error:
         raise RepliboError(f"{template}: {error}") from None

@@ -198,7 +198,7 @@ class _Site:
         if self.scale == paths.PUBLISHED:
             document = paths.results_page(paper)
             text = self._linked(_demoted(document.read_text(encoding="utf-8")), document)
-            results = gallery.with_verdicts(text, table, str(document))
+            results = gallery.filled(text, "verdicts", table, str(document))
         else:
             picture = self._copied(Path(paths.paper_map(self.scale, paper)[1]))
             results = f"![Map of the verdicts](../{picture})\n\n{table}"
