@@ -39,7 +39,7 @@ def test_a_cell_shows_signs_as_they_are() -> None:
 def test_a_link_that_leads_nowhere_is_named(root: Path, tmp_path: Path) -> None:
     pages = site._Site.__new__(site._Site)
     pages.pages = {Path("docs/slurm.md"): "guide/slurm.md", Path("READINGS.md"): "readings.md"}
-    pages.folder = tmp_path
+    pages.folder, pages.figures = tmp_path, {}
     document = Path("docs/slurm.md")
     linked = pages._linked("[a](../READINGS.md#bbo) [b](../config/README.md)", document)
     assert linked == "[a](../readings.md#bbo) [b](../files/config/README.md.txt)"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.resources
 import math
+import os
 import pkgutil
 import re
 import shutil
@@ -18,10 +19,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import yaml
-from PIL import Image
 
 import replibo
 from replibo import files, paths, verdict_tables, verdicts
@@ -50,16 +50,8 @@ API = ("library", "algorithms", "problems", "surrogates")
 
 LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 """A relative link of a Markdown document: its path and its anchor."""
-BADGES = {
-    "holds": "holds",
-    "holds with exceptions": "exceptions",
-    "mixed": "mixed",
-    "fails": "fails",
-    "undecided": "undecided",
-    "holds by construction": "construction",
-    "not run": "not-run",
-}
-"""The style of each label."""
+LABELS = (*get_args(verdicts.Overall), "not run")
+"""The labels, in the order in which pages show them."""
 
 
 def inputs(config: Config, scale: str) -> list[str]:
@@ -113,7 +105,6 @@ class Output:
     Attributes:
         files: PNG and PDF of a figure, CSV and LaTeX of a table, as links from the paper's pages.
         pairs: the problems and algorithms that it shows.
-        size: width and height of a figure in pixels.
         text: a table as Markdown.
     """
 
@@ -121,7 +112,6 @@ class Output:
     caption: str
     files: tuple[str, ...]
     pairs: frozenset[tuple[str, str]]
-    size: tuple[int, int] = (0, 0)
     text: str = ""
 
 
@@ -145,6 +135,10 @@ class _Site:
         }
         self.pages |= {Path("docs", name): f"guide/{Path(name).name}" for name in GUIDES.values()}
         self.pages |= {paths.results_page(paper): f"{paper}/index.md" for paper in self.papers}
+        self.figures = {  # those of this scale, for the copies in fewer colours
+            paths.GALLERY / name.replace("/", "_"): Path("figures", scale, name)
+            for name in gallery.SHOWN
+        }
         environment = jinja2.Environment(
             loader=jinja2.FileSystemLoader(TEMPLATE),
             undefined=jinja2.StrictUndefined,
@@ -156,7 +150,7 @@ class _Site:
         environment.globals |= {
             "config": config,
             "scale": scale,
-            "labels": BADGES,
+            "labels": LABELS,
             "counts": _counts,
         }
         self.environment = environment
@@ -277,39 +271,26 @@ class _Site:
         depth = self.pages[document].count("/")
 
         def link(found: re.Match[str]) -> str:
-            target = Path(*_normal(document.parent / found[1]))
+            target = Path(os.path.normpath(document.parent / found[1]))
             if target in self.pages:
                 anchor = "" if target.name == "README.md" else found[2] or ""
                 return f"]({'../' * depth}{self.pages[target]}{anchor})"
-            if target.parent == paths.GALLERY:
-                target = self._of_gallery(target)
+            target = self.figures.get(target, target)
             if not target.is_file():
                 raise RepliboError(f"{document}: the link to {found[1]} leads to no file")
             return f"]({'../' * depth}{self._copied(target)})"
 
         return LINK.sub(link, text)
 
-    def _of_gallery(self, picture: Path) -> Path:
-        """The figure of this scale that the gallery holds in fewer colours."""
-        for paper in self.papers:
-            if picture.stem.startswith(f"{paper}_"):
-                name = picture.stem.removeprefix(f"{paper}_")
-                return Path(
-                    paths.FIGURE.format(scale=self.scale, paper=paper, figure=name) + ".png"
-                )
-        return Path(paths.VERDICT_MAP.format(scale=self.scale) + ".png")
-
     def _names(self, kind: targets.OutputKind, paper: str) -> list[str]:
         return targets.names_at(self.config, kind, paper, self.scale)
 
     def _figure(self, paper: str, name: str) -> Output:
         pdf, png, caption = map(Path, paths.figure(self.scale, paper, name))
-        with Image.open(png) as picture:
-            size = picture.size
         copies = tuple(f"../{self._copied(path)}" for path in (png, pdf))
         shown = targets.output_pairs(self.config, "figures", paper, name, self.scale)
         text = caption.read_text(encoding="utf-8").strip()
-        return Output(name, text, copies, frozenset(shown), size)
+        return Output(name, text, copies, frozenset(shown))
 
     def _table(self, paper: str, name: str) -> Output:
         made = {Path(path).suffix: Path(path) for path in paths.table(self.scale, paper, name)}
@@ -322,22 +303,8 @@ class _Site:
 
 def _sources(paper: str) -> list[Path]:
     """The paper's files in the config."""
-    return [
-        path
-        for path in (paths.CONFIG / f"{paper}.yaml", paths.claims_config(paper))
-        if path.exists()
-    ]
-
-
-def _normal(path: Path) -> list[str]:
-    """The parts of a relative path, without ``..``."""
-    parts: list[str] = []
-    for part in path.parts:
-        if part == ".." and parts:
-            parts.pop()
-        else:
-            parts.append(part)
-    return parts
+    candidates = (paths.CONFIG / f"{paper}.yaml", paths.claims_config(paper))
+    return [path for path in candidates if path.exists()]
 
 
 def _demoted(text: str) -> str:
@@ -358,7 +325,7 @@ def _modules(name: str) -> list[str]:
 
 
 def _badge(label: str) -> str:
-    return f'<span class="label {BADGES[label]}">{label}</span>'
+    return f'<span class="label {label.replace(" ", "-")}">{label}</span>'
 
 
 def _cell(text: object) -> str:
@@ -371,7 +338,7 @@ def _cell(text: object) -> str:
 def _counts(judged: Sequence[Verdict]) -> str:
     """How many claims have which label as printed, as badges with numbers."""
     labels: Counter[str] = Counter(verdict.headline for verdict in judged)
-    return " ".join(f"{labels[label]}&nbsp;{_badge(label)}" for label in BADGES if labels[label])
+    return " ".join(f"{labels[label]}&nbsp;{_badge(label)}" for label in LABELS if labels[label])
 
 
 def _by_reading(judged: Sequence[Verdict]) -> list[dict[str, Any]]:
