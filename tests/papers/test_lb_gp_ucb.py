@@ -922,6 +922,10 @@ def test_claim_3_by_the_signs_of_the_differences() -> None:
     (comparison,) = measures.lowest_regret(found, **options, others=["mle"], test="sign_flip")
     # McNemar's exact p: seven differences of one size, all of one sign
     assert comparison.ours.endswith(f"p {tables.p_value(0.5**7)}")
+    assert comparison.unreachable == ()
+    few = made_runs({"berkenkamp": {"mle": stuck(3)[:4], "lb_gp_ucb": stuck(1)[:4]}})
+    (comparison,) = measures.lowest_regret(few, **options, others=["mle"], test="sign_flip")
+    assert comparison.unreachable == ("supported", "contradicted")
     with pytest.raises(RepliboError, match=r"options\.test: must be .*, got 'sign'"):
         measures.lowest_regret(found, **options, others=["mle"], test="sign")  # type: ignore[arg-type]
 

@@ -321,9 +321,9 @@ def lowest_regret(
         text = (
             f"{'' if factor == 1 else f'{factor:g} times '}{label_of(runs, other)} {_mean(theirs)}"
         )
-        pairs = len(np.intersect1d(runs.seeds(problem, algorithm), runs.seeds(problem, other)))
-        if pairs < len(own):
-            text += f" (of {pairs} common seeds)"
+        common = np.intersect1d(runs.seeds(problem, algorithm), runs.seeds(problem, other))
+        if len(common) < len(own):
+            text += f" (of {len(common)} common seeds)"
         if i == 0:
             text = f"{label_of(runs, algorithm)} {_mean(own)}; {text}"
         if not own.any() and not theirs.any():
@@ -331,9 +331,12 @@ def lowest_regret(
         else:
             p, reverse = compare(runs, problem, algorithm, other, metric, factor, test)
             effect = of_samples(
-                *paired_losses(runs, problem, algorithm, other, metric, factor), paired=True
+                *paired_losses(runs, problem, algorithm, other, metric, factor),
+                paired=True,
+                seeds=[common.tolist()] * 2,
             )
-            found.append(Undecided(text, p, reverse, effect))
+            smallest = 0.5 ** len(common) if test == "sign_flip" else 0.0
+            found.append(Undecided(text, p, reverse, effect, (smallest, smallest)))
     return decided(found)
 
 
