@@ -134,7 +134,7 @@ def _of_one(found: Sequence[Verdict], labels: Mapping[str, str]) -> Figure:
     controls = list(dict.fromkeys(own.name for v in found for own in v.controls))
     start = 1 + GAP
     columns = {name: start + i for i, name in enumerate(readings)}
-    after = start + len(readings) + GAP
+    after = start + len(readings) + 2 * GAP  # room for the name of a source of one reading
     columns |= {name: after + i for i, name in enumerate(controls)}
     cells = after + len(controls)
     width = LEFT + CELL * cells + COUNTS

@@ -32,6 +32,7 @@ SHOWN = (
     "go_ucb/figure_1_variants.png",
     "go_ucb/two_bumps.png",
     "neuralbo/figure_1.png",
+    "neuralbo/figure_1_regret.png",
     "neuralbo/figure_1_centre.png",
     "neuralbo/figure_2.png",
     "neuralbo/figure_3.png",
@@ -119,7 +120,8 @@ def main() -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         # A third of the bytes, for they are in the repository.
         with Image.open(source) as picture:
-            colours = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+            octree, none = Image.Quantize.FASTOCTREE, Image.Dither.NONE
+            colours = picture.convert("RGB").quantize(256, method=octree, dither=none)
             colours.save(target, optimize=True, dpi=picture.info["dpi"])
     for path, content in pages(load.load()).items():
         with files.written_whole(path) as temporary:
