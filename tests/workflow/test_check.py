@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,16 @@ def test_a_claim_is_checked_by_its_own_runs_alone(project: Project) -> None:
     again = project.replibo("check", "go_ucb_1_f1", "--seeds", "0-2", "-v")
     assert "Nothing to be done" in again.stderr
     assert again.stdout.split("printed ")[1] == done.stdout.split("printed ")[1]
+
+
+def test_the_cells_of_the_notebook_run_in_their_order(project: Project) -> None:
+    """From the notebook's own folder, as Jupyter starts them. The runs of the test above stand."""
+    cells = json.loads((project.path / "docs/notebook.ipynb").read_text(encoding="utf-8"))["cells"]
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    script = "\n".join(["import os", "os.chdir('docs')", *code, "assert found.y < 1"])
+    done = project.run(sys.executable, "-c", script)
+    assert "The same outcome in " in done.stdout and "Nearby: keeps the contract" in done.stdout
+    assert (project.path / "results/paper@bench_nearby/bench.html").stat().st_size > 10_000
 
 
 def test_a_reading_is_judged_though_others_were_not_run(project: Project) -> None:

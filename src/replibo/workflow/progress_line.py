@@ -201,7 +201,7 @@ class LogHandler(LogHandlerBase):
         if text.startswith("Building DAG"):
             self.plans = True
         if not self.plans:
-            return not text.startswith("Assuming unrestricted shared filesystem")
+            return not text.startswith(("Assuming unrestricted shared filesystem", "Config file "))
         first = ("Nothing to be done", "Complete log(s)", "This was a dry-run", "Shutting down")
         return text.startswith((*first, "Unlocked", "SLURM run ID"))
 
