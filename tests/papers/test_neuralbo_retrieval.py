@@ -198,7 +198,7 @@ def test_the_corpus_of_docstrings_is_named():
         "3,900 with different bags of words, without the target; each seed has a target of its own. "
         "Docstrings of numpy 2.4.6, scipy 1.17.1 (SHA-256 0123456789abcdef…)."
     )
-    assert list(paper.shown(runs, FIGURE)) == ["docstrings"]
+    assert list(paper.retrieval_final(runs, FIGURE).frame["problem"]) == ["Docstrings"]
 
 
 @settings(deadline=None, max_examples=50)

@@ -82,8 +82,9 @@ def figure_3(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> Fi
         ax.plot(*PRINTED, "k+", ms=9, mew=1.5, zorder=6, label="paper, NeuralBO")
         ax.set_ylim(-0.03, 1.05)
     caption = (
-        f"{entry.caption} {READINGS[reading]}. "
-        f"{plotting.intervals_said(problems, JACKKNIFE[reading])}. "
+        f"{entry.caption} {READINGS[reading]}; "
+        f"{plotting.intervals_said(problems, JACKKNIFE[reading])}. A bar at the margin is that of the "
+        "largest Nₛ that has an interval. "
         f"Dotted: {REFERENCE} images drawn uniformly from the box, which nobody optimised, in the "
         f"same way; cross: nearly 0.9 from 8 samples on, as the paper says of NeuralBO. "
         f"{about_the_models(runs, list(problems))} "
