@@ -1,10 +1,12 @@
-"""An invented paper and output, and the cells of a table as tests compare them."""
+"""An invented paper, its runs and outputs, and the cells of a table as tests compare them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 from matplotlib.figure import Figure
 
 from replibo.config import load
@@ -39,6 +41,37 @@ def made_paper(
             "tables": {},
         }
     )
+
+
+def pair(
+    key: tuple[str, str], f: Any, first: int = 1, seeds: Any = None, **columns: Any
+) -> pa.Table:
+    """The rows of a problem and algorithm: ``f``, ``seeds x queries``, from round ``first`` on."""
+    f = np.asarray(f, dtype=float)
+    return pa.table(
+        {
+            "problem": [key[0]] * f.size,
+            "algorithm": [key[1]] * f.size,
+            "seed": np.repeat(list(range(len(f)) if seeds is None else seeds), f.shape[1]),
+            "t": np.tile(np.arange(first, first + f.shape[1]), len(f)),
+            "f": f.ravel(),
+            **columns,
+        }
+    )
+
+
+def runs_of(
+    entry: PaperEntry,
+    pairs: list[pa.Table],
+    facts: Mapping[str, Mapping[str, Any]],
+    scale: str = "paper",
+    timings: Mapping[str, Any] | None = None,
+) -> Runs:
+    """Runs of the pairs, with the facts of each problem."""
+    known = {"optimal_value": None, "stand_in": "", "initial_points": 3}
+    problems = {problem: {**known, **own} for problem, own in facts.items()}
+    metadata = {"scale": scale, "problems": problems, "timings": timings or {}}
+    return Runs(entry, metadata, pa.concat_tables(pairs, promote_options="default"))
 
 
 def output(**options: Any) -> FigureEntry:

@@ -32,7 +32,7 @@ from replibo.results.comparisons import LEVEL, Comparison, MissingRunsError
 from replibo.results.runs import Runs
 from replibo.run import traces as files
 
-from .conftest import outcomes, output, rows, tuples
+from .conftest import outcomes, output, pair, rows, runs_of, tuples
 
 # Largest T of each N: one run serves all the tables.
 HORIZONS = {100: 20, 500: 40, 1000: 60, 2000: 60, 3000: 60, 4000: 60, 6000: 60}
@@ -103,32 +103,16 @@ def made_runs(
     Args:
         first_seed: of an algorithm, where it is not 0.
     """
-    parts, problems = [], {}
+    pairs, problems = [], {}
     for problem, algorithms in values.items():
         for name, columns in algorithms.items():
             seeds, queries = columns["f"].shape
-            first = (first_seed or {}).get(name, 0)
-            parts.append(
-                pa.table(
-                    {
-                        "problem": [problem] * seeds * queries,
-                        "algorithm": [name] * seeds * queries,
-                        "seed": np.repeat(np.arange(seeds) + first, queries),
-                        "t": np.tile(np.arange(1, queries + 1), seeds),
-                        **{column: value.ravel() for column, value in columns.items()},
-                    }
-                )
-            )
-            problems[problem] = {
-                "initial_points": INITIAL,
-                "horizon": queries,
-                "optimal_value": None,
-                "stand_in": "",
-                "dim": 2 if problem.endswith("_momentum") else 1,
-                **facts,
-            }
-    table = pa.concat_tables(parts, promote_options="default")
-    return Runs(ENTRY, {"scale": scale, "problems": problems}, table)
+            others = {column: value.ravel() for column, value in columns.items() if column != "f"}
+            ran = np.arange(seeds) + (first_seed or {}).get(name, 0)
+            pairs.append(pair((problem, name), columns["f"], 1, ran, **others))
+            dim = 2 if problem.endswith("_momentum") else 1
+            problems[problem] = {"initial_points": INITIAL, "horizon": queries, "dim": dim, **facts}
+    return runs_of(ENTRY, pairs, problems, scale)
 
 
 def ending_in(losses: Any, queries: int = 60) -> Rows:

@@ -16,6 +16,8 @@ from replibo.results import plotting
 from replibo.results.comparisons import MissingRunsError
 from replibo.results.runs import Runs
 
+from .conftest import pair, runs_of
+
 LOSS = 0.3
 BUDGETS = {"more_steps": [1600, 6400, 25600], "more_queries": [1600, 6400]}
 ENTRY = load.load(Path(__file__).parents[2] / "config").paper("bbo")
@@ -41,34 +43,17 @@ def made(
         seeds: of a problem, where they are not 0 to 4.
         factors: of an algorithm's regret, where it is not 1.
     """
-    rng, parts, facts = np.random.default_rng(0), [], {}
+    rng, pairs = np.random.default_rng(0), []
     for problem, horizon in problems.items():
         n = int(ENTRY.problems[problem].parameters["iterations"])
         ran = (seeds or {}).get(problem, list(range(5)))
         for name in ("gp_ei", "gp_ucb"):
             level = (factors or {}).get(name, 1.0) * n**-power
             drawn = (1 + 0.01 * rng.normal(size=max(5, *ran) + 1))[ran]
-            losses = LOSS + level * np.repeat(drawn, horizon)
-            parts.append(
-                pa.table(
-                    {
-                        "problem": [problem] * len(losses),
-                        "algorithm": [name] * len(losses),
-                        "seed": np.repeat(ran, horizon),
-                        "t": np.tile(np.arange(1, horizon + 1), len(ran)),
-                        "f": -losses,
-                        **{key: np.full(len(losses), value) for key, value in columns.items()},
-                    }
-                )
-            )
-        facts[problem] = {
-            "initial_points": 3,
-            "horizon": horizon,
-            "optimal_value": None,
-            "stand_in": "",
-            "dim": 1,
-        }
-    return Runs(ENTRY, {"scale": "paper", "problems": facts}, pa.concat_tables(parts))
+            f = -(LOSS + level * np.repeat(drawn[:, None], horizon, axis=1))
+            filled = {key: np.full(f.size, value) for key, value in columns.items()}
+            pairs.append(pair((problem, name), f, 1, ran, **filled))
+    return runs_of(ENTRY, pairs, {p: {"horizon": t, "dim": 1} for p, t in problems.items()})
 
 
 @pytest.mark.parametrize(("power", "expected"), [(0.5, "supported"), (-0.5, "contradicted")])

@@ -20,7 +20,7 @@ from replibo.results import tables
 from replibo.results.comparisons import MissingRunsError
 from replibo.results.runs import Runs
 
-from .conftest import made_paper, outcomes, records
+from .conftest import made_paper, outcomes, pair, records, runs_of
 
 ALGORITHMS = {"go_ucb": "blue", "gp_ei": "orange", "gp_ucb": "vermillion"}
 INITIAL, HORIZON, SEEDS = 2, 6, 30
@@ -36,26 +36,9 @@ OPTIMUM = 2.0
 
 def made_runs(f):
     """Runs from (problem, algorithm) → f, ``seeds x queries``."""
-    parts = []
-    for (problem, algorithm), values in f.items():
-        n, queries = values.shape
-        columns = {
-            "problem": [problem] * values.size,
-            "algorithm": [algorithm] * values.size,
-            "seed": np.repeat(np.arange(n), queries),
-            "t": np.tile(np.arange(1, queries + 1), n),
-            "f": values.ravel(),
-        }
-        parts.append(pa.table(columns))
-    facts = {
-        "optimal_value": OPTIMUM,
-        "initial_points": INITIAL,
-        "horizon": HORIZON,
-        "stand_in": "",
-        "dim": 3,
-    }
-    metadata = {"scale": "paper", "problems": {problem: facts for problem, _ in f}}
-    return Runs(ENTRY, metadata, pa.concat_tables(parts))
+    facts = {"optimal_value": OPTIMUM, "initial_points": INITIAL, "horizon": HORIZON, "dim": 3}
+    pairs = [pair(key, values) for key, values in f.items()]
+    return runs_of(ENTRY, pairs, {problem: facts for problem, _ in f})
 
 
 def noisy(level, seed=0, spread=0.1, n=SEEDS):
@@ -269,8 +252,8 @@ def test_no_spread_left_is_less_than_some():
         assert min(p, 1 - p) == pytest.approx(0.025)
     assert spread_ratio(first, np.ones(12), 0.95).p_above == 0
     assert spread_ratio(np.ones(12), first, 0.95).p_above == 1
-    for pair in ((first, first), (first[:2], last[:2])):
-        assert np.isnan(spread_ratio(*pair, 0.95).p_above)
+    for samples in ((first, first), (first[:2], last[:2])):
+        assert np.isnan(spread_ratio(*samples, 0.95).p_above)
 
 
 def test_the_returned_point_is_that_of_largest_y():

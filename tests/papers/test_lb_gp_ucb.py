@@ -38,7 +38,7 @@ from replibo.results.runs import Runs
 from replibo.results.tables import Table
 from replibo.run import collect, traces
 
-from .conftest import outcomes, output, records, rows, tuples
+from .conftest import outcomes, output, pair, records, rows, runs_of, tuples
 
 PROBLEMS = {"berkenkamp": 1, "michalewicz5": 5, "crossed_barrel": 4, "agnp": 5}
 OPTIMA = {"berkenkamp": 0.75, "michalewicz5": 4.69, "crossed_barrel": 46.7, "agnp": -0.148}
@@ -130,17 +130,14 @@ def made_runs(
 ) -> Runs:
     """Runs with the given regrets, ``seeds x (INITIAL + HORIZON)``, with diagnostics that depend on
     problem, algorithm and seed, and with CPU times (mean, standard deviation) of the runs."""
-    parts, times = [], {}
+    pairs, times, problems = [], {}, {}
     for problem, algorithms in regrets.items():
+        function = NOISY.get(problem, problem)
+        known = {"initial_points": INITIAL, "horizon": HORIZON, **facts}
+        problems[problem] = {"optimal_value": OPTIMA[function], "dim": PROBLEMS[function], **known}
         for algorithm, regret in algorithms.items():
             seeds, queries = regret.shape
-            columns: dict[str, Any] = {
-                "problem": [problem] * regret.size,
-                "algorithm": [algorithm] * regret.size,
-                "seed": np.repeat(np.arange(seeds), queries),
-                "t": np.tile(np.arange(1 - INITIAL, queries - INITIAL + 1), seeds),
-                "f": OPTIMA[NOISY.get(problem, problem)] - regret.ravel(),
-            }
+            columns: dict[str, Any] = {}
             if diagnostics is not None:
                 found = [diagnostics(problem, algorithm, seed) for seed in range(seeds)]
                 for name in found[0]:
@@ -148,26 +145,17 @@ def made_runs(
                     for values in found:
                         column += [None] * INITIAL + [values[name]] * (queries - INITIAL)
                     columns[name] = pa.array(column, type=pa.float64())
-            parts.append(pa.table(columns))
+            key = (problem, algorithm)
+            pairs.append(pair(key, OPTIMA[function] - regret, 1 - INITIAL, **columns))
             if timings and algorithm in timings:
                 mean, sd = timings[algorithm]
-                times[f"{problem}/{algorithm}"] = {
+                times["/".join(key)] = {
                     "runs": seeds,
                     "queries": regret.size,
                     "cpu_seconds": mean * seeds,
                     "cpu_seconds_squared": seeds * mean**2 + (seeds - 1) * sd**2,
                 }
-    known = {"initial_points": INITIAL, "horizon": HORIZON, "stand_in": "", **facts}
-    metadata = {
-        "scale": scale,
-        "problems": {
-            p: {"optimal_value": OPTIMA[f], "dim": PROBLEMS[f], **known}
-            for p in regrets
-            for f in [NOISY.get(p, p)]
-        },
-        "timings": times,
-    }
-    return Runs(entry, metadata, pa.concat_tables(parts, promote_options="default"))
+    return runs_of(entry, pairs, problems, scale, times)
 
 
 def falling(final: float, seeds: int = 10, sd: float = 0.05, key: int = 0) -> np.ndarray:

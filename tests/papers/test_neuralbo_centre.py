@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from replibo.config import load
 from replibo.errors import RepliboError
 from replibo.papers.neuralbo import centre, figures
-from replibo.results.runs import Runs
+
+from .conftest import pair, runs_of
 
 ENTRY = load.load(Path(__file__).parents[2] / "config").paper("neuralbo")
 INITIAL, HORIZON, SEEDS = 3, 12, 2
@@ -19,33 +19,18 @@ INITIAL, HORIZON, SEEDS = 3, 12, 2
 
 def made_runs(values, distance=True, **columns):
     """Runs that end in ``values[problem][algorithm]`` and ask at a distance of the last digit of t."""
-    parts = []
     t = np.arange(1 - INITIAL, HORIZON + 1)
+    if distance:
+        columns["distance_to_centre"] = t / 10.0
+    columns = {name: np.tile(rows, SEEDS) for name, rows in columns.items()}
+    pairs = []
     for problem, algorithms in values.items():
         for name, final in algorithms.items():
             f = -(final + np.linspace(3.0, 0.0, len(t)))
-            table = {
-                "problem": [problem] * len(t) * SEEDS,
-                "algorithm": [name] * len(t) * SEEDS,
-                "seed": np.repeat(np.arange(SEEDS), len(t)),
-                "t": np.tile(t, SEEDS),
-                # seed 1 is 2 above seed 0
-                "f": np.concatenate([f, f - 2.0]),
-            }
-            if distance:
-                table["distance_to_centre"] = np.tile(t / 10.0, SEEDS)
-            for column, rows in columns.items():
-                table[column] = np.tile(rows, SEEDS)
-            parts.append(pa.table(table))
-    facts = {
-        "dim": 10,
-        "initial_points": INITIAL,
-        "horizon": HORIZON,
-        "stand_in": "",
-        "optimal_value": 0.0,
-    }
-    metadata = {"scale": "paper", "problems": {p: facts for p in values}, "timings": {}}
-    return Runs(ENTRY, metadata, pa.concat_tables(parts))
+            # seed 1 is 2 above seed 0
+            pairs.append(pair((problem, name), [f, f - 2.0], t[0], **columns))
+    facts = {"dim": 10, "initial_points": INITIAL, "horizon": HORIZON, "optimal_value": 0.0}
+    return runs_of(ENTRY, pairs, {p: facts for p in values})
 
 
 BOTH = {

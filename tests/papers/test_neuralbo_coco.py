@@ -2,7 +2,6 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,9 +15,8 @@ from replibo.papers.neuralbo.coco import TARGETS, coverage, evaluations_to_targe
 from replibo.problems.coco import member
 from replibo.results import plotting, tables
 from replibo.results.comparisons import MissingRunsError, judge
-from replibo.results.runs import Runs
 
-from .conftest import made_paper, tuples
+from .conftest import made_paper, pair, runs_of, tuples
 
 DIMS = {"bbob_2d": 2, "bbob_3d": 3, "bbob_5d": 5, "bbob_10d": 10}
 ALGORITHMS = {"neural_bo": "blue", "gp_ucb": "orange", "random_search": "grey"}
@@ -38,22 +36,12 @@ SEEDS = list(range(48))  # two instances of each function
 
 def made_runs(gaps, seeds=SEEDS, scale="paper"):
     """Runs from (problem, algorithm) → f_opt - f, ``seeds x evaluations``; or with seeds of its own."""
-    parts = []
-    for (problem, algorithm), found in gaps.items():
+    pairs = []
+    for key, found in gaps.items():
         gap, own = found if isinstance(found, tuple) else (found, seeds)
-        n, evaluations = gap.shape
-        assert n == len(own)
-        columns = {
-            "problem": [problem] * gap.size,
-            "algorithm": [algorithm] * gap.size,
-            "seed": np.repeat(own, evaluations),
-            "t": np.tile(np.arange(1, evaluations + 1), n),
-            "f": -gap.ravel(),
-        }
-        parts.append(pa.table(columns))
-    facts = {"optimal_value": 0.0, "initial_points": 3, "horizon": 40, "stand_in": ""}
-    problems = {p: {**facts, "dim": DIMS[p]} for p, _ in gaps}
-    return Runs(ENTRY, {"scale": scale, "problems": problems}, pa.concat_tables(parts))
+        pairs.append(pair(key, -gap, 1, own))
+    facts = {p: {"optimal_value": 0.0, "horizon": 40, "dim": DIMS[p]} for p, _ in gaps}
+    return runs_of(ENTRY, pairs, facts, scale)
 
 
 def steps(share, n=48, evaluations=40):

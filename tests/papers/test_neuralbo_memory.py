@@ -14,7 +14,7 @@ from replibo.results.comparisons import MissingRunsError, judge
 from replibo.results.runs import Runs, read
 from replibo.run import pairs
 
-from .conftest import made_paper, tuples
+from .conftest import made_paper, pair, runs_of, tuples
 
 ALGORITHMS = {
     "gp_ucb": "vermillion",
@@ -52,30 +52,21 @@ def squares(n):
 
 def made_runs(memory, seeds=(0, 1), scale="paper", peaks=True):
     """Runs from (problem, algorithm) → (iterations, bytes at n observations or None)."""
-    parts = []
-    for (problem, algorithm), (iterations, bytes_at) in memory.items():
+    pairs = []
+    for key, (iterations, bytes_at) in memory.items():
         for seed in seeds:
             n = np.arange(INITIAL + iterations)
-            columns = {
-                "problem": [problem] * len(n),
-                "algorithm": [algorithm] * len(n),
-                "seed": np.full(len(n), seed),
-                "t": n - INITIAL + 1,
-                "f": np.zeros(len(n)),
-                "surrogate_bytes": pa.array(
-                    [bytes_at(i) if bytes_at and i >= INITIAL else None for i in n], pa.float64()
-                ),
-            }
+            taken = [bytes_at(i) if bytes_at and i >= INITIAL else None for i in n]
+            columns = {"surrogate_bytes": pa.array(taken, pa.float64())}
             if peaks:
                 columns["peak_mib"] = (300.0 + n + 10 * seed).astype(np.float32)
-            parts.append(pa.table(columns))
-    facts = {"optimal_value": 0.0, "initial_points": INITIAL, "stand_in": "", "dim": 14}
+            pairs.append(pair(key, np.zeros((1, len(n))), 1 - INITIAL, [seed], **columns))
+    facts = {"optimal_value": 0.0, "initial_points": INITIAL, "dim": 14}
     problems = {
         p: {**facts, "horizon": max(i for (q, _), (i, _) in memory.items() if q == p)}
         for p, _ in memory
     }
-    table = pa.concat_tables(parts, promote_options="default")
-    return Runs(ENTRY, {"scale": scale, "problems": problems}, table)
+    return runs_of(ENTRY, pairs, problems, scale)
 
 
 ALL = {

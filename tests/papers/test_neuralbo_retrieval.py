@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pyarrow as pa
 import pytest
 import scipy.stats
 from hypothesis import given, settings
@@ -21,7 +20,7 @@ from replibo.results.comparisons import MissingRunsError, judge
 from replibo.results.intervals import student_interval
 from replibo.results.runs import Runs
 
-from .conftest import as_configured, made_paper, tuples
+from .conftest import as_configured, made_paper, pair, runs_of, tuples
 
 ALGORITHMS = {"neural_bo": "blue", "gp_ucb": "vermillion", "gp_ei": "orange", "dngo": "black"}
 INITIAL, HORIZON = 3, 8
@@ -48,38 +47,15 @@ STAND_IN = "Made numbers stand in for the reviews."
 
 def made_runs(scores, scale="paper", recorded=FACTS, timings=True, stand_in=""):
     """Runs from (problem, algorithm) → scores, ``seeds x queries``; or with seeds of its own."""
-    parts, times = [], {}
-    for (problem, algorithm), found in scores.items():
-        f, own = found if isinstance(found, tuple) else (found, range(len(found)))
-        f = np.asarray(f, float)
-        n, queries = f.shape
-        columns = {
-            "problem": [problem] * f.size,
-            "algorithm": [algorithm] * f.size,
-            "seed": np.repeat(list(own), queries),
-            "t": np.tile(np.arange(1, queries + 1) - INITIAL, n),
-            "f": f.ravel(),
-        }
-        parts.append(pa.table(columns))
-        times[f"{problem}/{algorithm}"] = {
-            "runs": n,
-            "queries": n * (INITIAL + HORIZON),
-            "cpu_seconds": 0.5 * n * HORIZON,
-        }
-    facts = {
-        "optimal_value": 1.0,
-        "initial_points": INITIAL,
-        "horizon": HORIZON,
-        "stand_in": stand_in,
-        "dim": 500,
-        "recorded": recorded,
-    }
-    metadata = {
-        "scale": scale,
-        "problems": {problem: facts for problem, _ in scores},
-        "timings": times if timings else {},
-    }
-    return Runs(ENTRY, metadata, pa.concat_tables(parts))
+    pairs, times = [], {}
+    for key, found in scores.items():
+        f, seeds = found if isinstance(found, tuple) else (found, None)
+        pairs.append(pair(key, f, 1 - INITIAL, seeds))
+        queries, cpu = len(f) * (INITIAL + HORIZON), 0.5 * len(f) * HORIZON
+        times["/".join(key)] = {"runs": len(f), "queries": queries, "cpu_seconds": cpu}
+    facts = {"optimal_value": 1.0, "initial_points": INITIAL, "horizon": HORIZON}
+    facts |= {"stand_in": stand_in, "dim": 500, "recorded": recorded}
+    return runs_of(ENTRY, pairs, {p: facts for p, _ in scores}, scale, times if timings else None)
 
 
 def ending(final):

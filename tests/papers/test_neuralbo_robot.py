@@ -17,10 +17,9 @@ from replibo.papers.neuralbo import robot as paper
 from replibo.problems.robot_pushing import BOUND, RobotPushing, trajectory
 from replibo.results import plotting, tables
 from replibo.results.comparisons import MissingRunsError, judge
-from replibo.results.runs import Runs
 from replibo.streams import generator
 
-from .conftest import as_configured, made_paper, records
+from .conftest import as_configured, made_paper, pair, records, runs_of
 
 ALGORITHMS = {"neural_bo": "blue", "gp_ucb": "orange", "random_search": "grey"}
 SETTINGS = {"horizon": 5985, "initial_points": 2, "seeds": "0-9", "seeds_per_job": 1}
@@ -50,35 +49,19 @@ AWAY = np.array([-5, 5, 0, 0, 2, 0, 5, -5, 0, 0, 2, 0, 0, 0.0])
 def made_runs(rewards, *, x=(), seeds=None, scale="paper"):
     """Runs from (problem, algorithm) → rewards, ``seeds x queries``, 2 of them initial; and, for the
     algorithms in ``x``, the point of each seed's best query."""
-    x, seeds, parts = dict(x), dict(seeds or {}), []
-    for (problem, name), f in rewards.items():
-        n, queries = f.shape
-        columns = {
-            "problem": [problem] * f.size,
-            "algorithm": [name] * f.size,
-            "seed": np.repeat(seeds.get((problem, name), np.arange(n)), queries),
-            "t": np.tile(np.arange(queries) - 1, n),
-            "y": f.ravel(),
-            "f": f.ravel(),
-        }
+    x, seeds, pairs, facts, timings = dict(x), dict(seeds or {}), [], {}, {}
+    for key, f in rewards.items():
+        columns = {"y": f.ravel()}
         if x:
             kept = np.empty(f.shape, dtype=object)
-            if (problem, name) in x:
-                kept[np.arange(n), f.argmax(axis=1)] = [p.tolist() for p in x[problem, name]]
+            if key in x:
+                kept[np.arange(len(f)), f.argmax(axis=1)] = [p.tolist() for p in x[key]]
             columns["x"] = pa.array(kept.ravel().tolist(), type=pa.list_(pa.float64()))
-        parts.append(pa.table(columns))
-    facts = {"optimal_value": None, "initial_points": 2, "stand_in": "", "dim": 14}
-    problems = {p: {**facts, "horizon": f.shape[1] - 2} for (p, _), f in rewards.items()}
-    timings = {
-        "/".join(key): {
-            "runs": len(f),
-            "queries": f.size,
-            "cpu_seconds": 0.5 * len(f) * (f.shape[1] - 2),
-        }
-        for key, f in rewards.items()
-    }
-    metadata = {"scale": scale, "problems": problems, "timings": timings}
-    return Runs(ENTRY, metadata, pa.concat_tables(parts))
+        pairs.append(pair(key, f, -1, seeds.get(key), **columns))
+        facts[key[0]] = {"initial_points": 2, "dim": 14, "horizon": f.shape[1] - 2}
+        cpu = 0.5 * len(f) * (f.shape[1] - 2)
+        timings["/".join(key)] = {"runs": len(f), "queries": f.size, "cpu_seconds": cpu}
+    return runs_of(ENTRY, pairs, facts, scale, timings)
 
 
 def ending(values, queries=8):

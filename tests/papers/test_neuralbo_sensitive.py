@@ -6,7 +6,6 @@ from itertools import combinations
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis.extra.numpy import array_shapes, arrays
@@ -21,10 +20,9 @@ from replibo.problems.sensitive_samples import detections, upscaling_operator
 from replibo.results import plotting, tables
 from replibo.results.comparisons import MissingRunsError, judge
 from replibo.results.intervals import jackknife_interval
-from replibo.results.runs import Runs
 from replibo.streams import generator
 
-from .conftest import as_configured, made_paper, records
+from .conftest import as_configured, made_paper, pair, records, runs_of
 
 PROBLEMS = {"sensitive": "Log-probabilities", "sensitive_softmax": "Probabilities"}
 ALGORITHMS = {"neural_bo": "blue", "gp_ucb": "orange", "random_search": "grey"}
@@ -62,25 +60,15 @@ FACTS = {
 
 def made_runs(sizes, queries=15, scale="paper", initial=3):
     """Runs from (problem, algorithm) → seeds; x is drawn from a stream of the three, f falls with t."""
-    parts = []
-    for (problem, algorithm), seeds in sizes.items():
+    pairs = []
+    for key, seeds in sizes.items():
         for seed in seeds:
-            rng = generator("test", problem, algorithm, seed)
-            x = rng.uniform(-0.42, 2.82, size=(queries, 49))
+            x = generator("test", *key, seed).uniform(-0.42, 2.82, size=(queries, 49))
             f = 10.0 + seed - np.arange(queries)
-            columns = {
-                "problem": [problem] * queries,
-                "algorithm": [algorithm] * queries,
-                "seed": [seed] * queries,
-                "t": np.arange(1 - initial, queries + 1 - initial),
-                "f": f,
-                "y": f,
-                "x": [row.tolist() if i < 10 else None for i, row in enumerate(x)],
-            }
-            parts.append(pa.table(columns))
-    facts = {"optimal_value": None, "initial_points": initial, "horizon": 12, "dim": 49}
-    problems = {p: {**facts, "stand_in": "", "recorded": FACTS} for p, _ in sizes}
-    return Runs(ENTRY, {"scale": scale, "problems": problems}, pa.concat_tables(parts))
+            best = [row.tolist() if i < 10 else None for i, row in enumerate(x)]
+            pairs.append(pair(key, f[None], 1 - initial, [seed], y=f, x=best))
+    facts = {"initial_points": initial, "horizon": 12, "dim": 49, "recorded": FACTS}
+    return runs_of(ENTRY, pairs, {problem: facts for problem, _ in sizes}, scale)
 
 
 def sample(problem, algorithm, seed, query=0, queries=15):

@@ -35,7 +35,7 @@ from replibo.results.statistics import benjamini_hochberg
 from replibo.results.tables import Table
 
 from ..results.conftest import misfits
-from .conftest import output, rows, tuples
+from .conftest import output, pair, rows, runs_of, tuples
 
 HORIZON = 6
 DIMS = (10, 20, 50, 100)
@@ -126,35 +126,20 @@ def made_runs(
         timings: CPU seconds of one run of an algorithm.
         first_seed: of an algorithm, where it is not 0.
     """
-    parts, times = [], {}
+    pairs, times, dims = [], {}, PROBLEMS | OTHER
     for problem, algorithms in values.items():
         for name, value in algorithms.items():
-            seeds, queries = value.shape
-            columns: dict[str, Any] = {
-                "problem": [problem] * value.size,
-                "algorithm": [name] * value.size,
-                "seed": np.repeat(np.arange(seeds) + (first_seed or {}).get(name, 0), queries),
-                "t": np.tile(np.arange(1 - INITIAL, queries - INITIAL + 1), seeds),
-                "f": -value.ravel(),
-            }
+            seeds, columns = len(value), {}
             if diverged and name in diverged:
                 column = [[None] * INITIAL + [float(d) for d in row] for row in diverged[name]]
                 columns["diverged"] = pa.array([d for row in column for d in row], pa.float64())
-            parts.append(pa.table(columns))
+            ran = np.arange(seeds) + (first_seed or {}).get(name, 0)
+            pairs.append(pair((problem, name), -value, 1 - INITIAL, ran, **columns))
             if timings and name in timings:
-                times[f"{problem}/{name}"] = {
-                    "runs": seeds,
-                    "queries": value.size,
-                    "cpu_seconds": timings[name] * seeds,
-                }
-    known = {"initial_points": INITIAL, "horizon": HORIZON, "stand_in": "", "optimal_value": None}
-    dims = PROBLEMS | OTHER
-    metadata = {
-        "scale": scale,
-        "problems": {p: {"dim": dims[p], **known, **facts} for p in values},
-        "timings": times,
-    }
-    return Runs(ENTRY, metadata, pa.concat_tables(parts, promote_options="default"))
+                time = {"queries": value.size, "cpu_seconds": timings[name] * seeds}
+                times[f"{problem}/{name}"] = {"runs": seeds, **time}
+    known = {p: {"dim": dims[p], "horizon": HORIZON, **facts} for p in values}
+    return runs_of(ENTRY, pairs, known, scale, times)
 
 
 def ending_in(finals: np.ndarray) -> np.ndarray:
