@@ -32,6 +32,7 @@ PARTS = (
     "src",
     "docs",
     "READINGS.md",
+    "CONTRIBUTING.md",
 )
 
 

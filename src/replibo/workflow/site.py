@@ -36,15 +36,16 @@ from replibo.workflow import gallery, outputs, site_curves, targets
 TEMPLATE = Path(__file__).parent / "site_template"
 GLOSSARY, READINGS = Path("docs", "glossary.md"), Path("READINGS.md")
 GUIDES = {
-    "Check and bench": "check_and_bench.md",
-    "Run all": "paper_scale.md",
-    "SLURM": "slurm.md",
-    "As a library": "library.md",
-    "Speed": "speed.md",
-    "Field reports": "field_reports.md",
-    "Faults": "results/faults.md",
+    "Check and bench": Path("docs", "check_and_bench.md"),
+    "Run all": Path("docs", "paper_scale.md"),
+    "SLURM": Path("docs", "slurm.md"),
+    "As a library": Path("docs", "library.md"),
+    "Contribute": Path("CONTRIBUTING.md"),
+    "Speed": Path("docs", "speed.md"),
+    "Field reports": Path("docs", "field_reports.md"),
+    "Faults": Path("docs", "results", "faults.md"),
 }
-"""The documents of ``docs/`` that the site has as pages, by their titles in the menu."""
+"""The documents that the site has as pages, by their titles in the menu."""
 API = ("library", "algorithms", "problems", "surrogates")
 """The modules and packages of the reference."""
 
@@ -56,7 +57,7 @@ LABELS = (*get_args(verdicts.Overall), "not run")
 
 def inputs(config: Config, scale: str) -> list[str]:
     """The files that the site of a scale is made of."""
-    documents = [GLOSSARY, READINGS, *(Path("docs", name) for name in GUIDES.values())]
+    documents = [GLOSSARY, READINGS, *GUIDES.values()]
     papers = _judged_papers(config, targets.scale_of(config, scale))
     documents += [path for paper in papers for path in _sources(paper)]
     return [
@@ -133,7 +134,7 @@ class _Site:
             GLOSSARY: "glossary.md",
             Path("README.md"): "index.md",
         }
-        self.pages |= {Path("docs", name): f"guide/{Path(name).name}" for name in GUIDES.values()}
+        self.pages |= {path: f"guide/{path.name}" for path in GUIDES.values()}
         self.pages |= {paths.results_page(paper): f"{paper}/index.md" for paper in self.papers}
         self.figures = {  # those of this scale, for the copies in fewer colours
             paths.GALLERY / name.replace("/", "_"): Path("figures", scale, name)
@@ -173,7 +174,7 @@ class _Site:
             self._write_paper(paper)
         for paper in self.without_claims:
             self._write_figures(paper)
-        for path in (GLOSSARY, *(Path("docs", name) for name in GUIDES.values())):
+        for path in (GLOSSARY, *GUIDES.values()):
             self._page(self.pages[path], self._linked(path.read_text(encoding="utf-8"), path))
         self._fill(
             "readings.md",
@@ -242,7 +243,7 @@ class _Site:
                 names = [f"{paper}/{verdict.name}.md" for verdict in self.verdicts[paper]]
                 pages = [f"{paper}/index.md", *pages, {"Claims": names}]
             papers.append({self.config.paper(paper).label: pages})
-        guides = [{title: f"guide/{Path(name).name}"} for title, name in GUIDES.items()]
+        guides = [{title: self.pages[path]} for title, path in GUIDES.items()]
         reference = [{f"replibo.{name}": f"reference/{name}.md"} for name in API]
         start = [{"Start": "index.md"}, {"Glossary": "glossary.md"}, {"Readings": "readings.md"}]
         return [{"Start": start}, *papers, {"Guide": guides}, {"Reference": reference}]
