@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import re
 import subprocess
 import sys
@@ -231,6 +232,17 @@ def test_outside_the_project_it_says_where_to_go(
     monkeypatch.delenv("REPLIBO_CONFIG", raising=False)
     status, error = said(capsys, "list")
     assert status == 2 and "run this in the project's root folder" in error
+
+
+def test_a_closed_pipe_is_no_error(root: Path) -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m replibo list | head -1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    assert done.stdout == "papers:\n" and "Traceback" not in done.stderr
 
 
 def test_estimate_counts_jobs_runs_and_queries(

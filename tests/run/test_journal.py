@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import io
+import os
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +120,26 @@ def test_a_journal_of_another_run_is_begun_anew(tmp_path: Path) -> None:
     assert reopened(tmp_path / "j") == []
     written(tmp_path / "j", RECORDS)
     assert reopened(tmp_path / "j", seed=4) == []
+
+
+@pytest.mark.parametrize("room", [0, 1, 7])
+def test_a_full_disk_is_said_and_costs_no_query_that_was_written(tmp_path: Path, room: int) -> None:
+    class Full(io.FileIO):
+        def write(self, content: Any) -> int:
+            if not room or not self.tell() < size + room:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return super().write(content[: size + room - self.tell()])
+
+    whole, path = written(tmp_path / "whole", RECORDS), tmp_path / "j"
+    size = len(written(path, RECORDS[:2]))
+    journal = Journal(path, "id", 3)
+    journal._file.close()
+    journal._file = Full(path, "a")
+    with pytest.raises(RepliboError, match=r"j: cannot be written \(No space left on device\)"):
+        journal.append(RECORDS[2])
+    journal.close()
+    assert path.read_bytes() == whole[: size + room]
+    assert reopened(path) == RECORDS[:2]
 
 
 def test_two_processes_cannot_write_one_journal(tmp_path: Path) -> None:
