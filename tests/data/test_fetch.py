@@ -27,6 +27,7 @@ from replibo.data.verify import fault_of, record_of
 from replibo.errors import RepliboError
 
 from .conftest import CSV, DIGITS, OTHERS, REVIEWS, Known, files_below, put
+from .test_verify import ODD
 
 # Read before the fixture below takes it out of every test's environment.
 REAL_MIRROR = os.environ.get(fetching.MIRROR_VARIABLE, "")
@@ -226,6 +227,30 @@ def test_an_empty_mirror_is_none(
     monkeypatch.setenv(fetching.MIRROR_VARIABLE, "")
     fetch("barrel", data_dir=tmp_path / "b")
     assert server.asked == {"/barrel.csv": 2}
+
+
+@pytest.mark.parametrize(
+    ("make", "fault"),
+    [
+        (lambda path: None, "No such file or directory"),
+        (lambda path: path.write_bytes(b"wrong"), "wrong digest: got 5 bytes with sha256 "),
+        (lambda path: path.write_bytes(bytes(20_001)), "must have at most 20,000 bytes, got more"),
+        *((make, fault.removeprefix("cannot be read: ")) for make, fault in ODD),
+    ],
+)
+def test_a_mirror_without_the_right_file_is_passed_over(
+    server: Server, known: Known, tmp_path: Path, make: Callable[[Path], object], fault: str
+) -> None:
+    url = server.says("/barrel.csv", status(404), body(CSV))
+    file = known("barrel", url)
+    mirrored = tmp_path / "mirror" / file.path_in_mirror
+    mirrored.parent.mkdir(parents=True)
+    make(mirrored)
+    message = the_error("barrel", tmp_path / "data", mirror=tmp_path / "mirror")
+    assert re.search(rf"file: {re.escape(str(mirrored))} \((cannot be read: )?{fault}", message)
+    assert f"); {url} (HTTP 404); to put it there by hand: " in message
+    path = fetch("barrel", data_dir=tmp_path / "data", mirror=tmp_path / "mirror")
+    assert path.read_bytes() == CSV
 
 
 # What fails
