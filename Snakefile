@@ -6,22 +6,20 @@ min_version("9.27")
 include: "workflow/rules/messages.smk"
 
 
-for name in [*workflow.configfiles, "config/config.yaml"]:
+# In another folder (--directory, or as a module of another workflow) links lead to what is read.
+for name in ("config", "docs", "published", "READINGS.md"):
+    if not Path(name).exists():
+        Path(name).symlink_to(Path(str(workflow.current_basedir)) / name)
+
+# Files of the command line, or a module's config, are laid over the config of the papers.
+for name in workflow.configfiles:
     check_yaml(name)
+config.update(one_line(load.under)(config))
 
-
-configfile: "config/config.yaml"
-
-
-if not isinstance(config.get("papers"), list):
+if not isinstance(config["papers"], list):
     sys.exit(
-        f"replibo: config: papers: must be a list of papers, got {config.get('papers')!r}"
+        f"replibo: config: papers: must be a list of papers, got {config['papers']!r}"
     )
-
-for paper in config["papers"]:
-    check_yaml(f"config/{paper}.yaml")
-
-    configfile: f"config/{paper}.yaml"
 
 
 report: "workflow/report/workflow.rst"

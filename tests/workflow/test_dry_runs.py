@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -228,3 +230,36 @@ def test_a_figures_options_are_checked_before_anything_runs(project: Project) ->
     )
     assert done.returncode != 0
     assert "replibo: config: go_ucb.figures.figure_1.options: must be " in done.stderr + done.stdout
+
+
+def test_the_workflow_runs_as_a_module_in_another_folder(project: Project) -> None:
+    """With a config of its own, which is laid over the papers'. Nothing is written to the workflow's folder."""
+    (project.path / "elsewhere").mkdir()
+    other = Project(project.path / "elsewhere")
+    (other.path / "Snakefile").write_text(
+        'configfile: "mine.yaml"\n'
+        'module replibo:\n    snakefile: "../Snakefile"\n    config: config\n'
+        "use rule * from replibo\n"
+    )
+    (other.path / "mine.yaml").write_text(
+        "papers: [go_ucb]\ngo_ucb: {scales: {smoke: {problems: {f1: {seeds: 0-2}}}}}\n"
+    )
+    before = sorted(path for path in project.path.glob("*") if path != other.path)
+    run = "results/smoke/go_ucb/f1/random_search/seeds_0-2.parquet"
+    environment = {**other.environment(), "PYTHONPATH": str(project.path / "src")}
+    done = subprocess.run(
+        [sys.executable, "-m", "snakemake", "--cores", "1", run],
+        cwd=other.path,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (other.path / run).stat().st_size > 1000
+    assert before == sorted(path for path in project.path.glob("*") if path != other.path)
+
+
+def test_the_workflow_runs_in_another_directory(project: Project, tmp_path: Path) -> None:
+    planned = project.planned("--directory", str(tmp_path), "figures/smoke/go_ucb/figure_1.pdf")
+    assert "figures/smoke/go_ucb/figure_1.pdf" in planned
+    assert (tmp_path / "config").is_symlink()

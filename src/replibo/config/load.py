@@ -39,6 +39,11 @@ def read(folder: Path = Path("config"), overlays: Sequence[Path] = ()) -> dict[s
     extra: dict[str, Any] = {}
     for overlay in overlays:
         extra = merge(extra, read_yaml(overlay))
+    return under(extra, folder)
+
+
+def under(extra: Mapping[str, Any], folder: Path = Path("config")) -> dict[str, Any]:
+    """The raw config of a folder with ``extra`` laid over it."""
     raw = read_yaml(folder / "config.yaml")
     papers = extra.get("papers", raw.get("papers"))
     for paper in papers if isinstance(papers, list) else []:
