@@ -542,7 +542,7 @@ a: {short: s, where: w, statement: s, paper_value: v, measure: final_regret, pro
         ("where: w", "wher: w", r"go_ucb\.yaml: a\.where: Field required"),
         ("[f1]", "[f9]", r"go_ucb\.yaml: a\.problems: must be f1, .*, got 'f9'"),
         ("[go_ucb]", "[sgd]", r"go_ucb\.yaml: a\.algorithms: must be .*, got 'sgd'"),
-        ("short: s", f"short: {'s' * 41}", r"a\.short: String should have at most 40 characters"),
+        ("short: s", f"short: {'s' * 47}", r"a\.short: String should have at most 46 characters"),
         (
             "source: open",
             "source: opne",

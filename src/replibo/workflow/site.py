@@ -58,7 +58,7 @@ LABELS = (*get_args(verdicts.Overall), "not run")
 def inputs(config: Config, scale: str) -> list[str]:
     """The files that the site of a scale is made of."""
     documents = [GLOSSARY, READINGS, *GUIDES.values()]
-    papers = _judged_papers(config, targets.scale_of(config, scale))
+    papers = targets.papers_at(config, targets.scale_of(config, scale))
     documents += [path for paper in papers for path in _sources(paper)]
     return [
         *targets.outputs(config, scale),
