@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+DEFAULT = "gp_ts"
+"""The algorithm of the smallest relative rank in the cross table (`replibo.papers.cross.ranks`)."""
 ROUNDING = 1e-7
 """Rounding of float32: the share of a bound by which a point may lie outside."""
 
@@ -68,7 +70,7 @@ class Optimizer:
     def __init__(
         self,
         bounds: Sequence[tuple[float, float]] | Array,
-        algorithm: str | type[Algorithm] = "lb_gp_ucb",
+        algorithm: str | type[Algorithm] = DEFAULT,
         *,
         n_initial: int | None = None,
         seed: int = 0,
@@ -261,7 +263,7 @@ class Minimum:
 def minimize(
     function: Callable[[Array], float],
     bounds: Sequence[tuple[float, float]] | Array,
-    algorithm: str | type[Algorithm] = "lb_gp_ucb",
+    algorithm: str | type[Algorithm] = DEFAULT,
     *,
     n_iter: int = 50,
     n_initial: int | None = None,

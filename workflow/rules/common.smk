@@ -3,7 +3,7 @@ import re
 from snakemake.utils import validate
 
 from replibo import forked, paths
-from replibo.config import load, models, registry
+from replibo.config import claims, load, models, registry
 from replibo.data.manifest import load_manifest
 from replibo.run import code, pairs
 from replibo.workflow import progress_line, targets
@@ -145,9 +145,11 @@ def published_outputs(paper):
     for name in targets.names_at(CONFIG, "tables", paper, scale):
         *others, html = paths.table(scale, paper, name)
         found += [*others, table_for_report(html, scale, paper, name)]
-    pdf, png, caption = paths.paper_map(scale, paper)
-    shown = map_for_report(png, paper, scale, f"../../{caption}")
-    return [*found, pdf, shown, caption, paths.judged(scale, paper)]
+    if claims.load(CONFIG, paper):
+        pdf, png, caption = paths.paper_map(scale, paper)
+        shown = map_for_report(png, paper, scale, f"../../{caption}")
+        found += [pdf, shown, caption, paths.judged(scale, paper)]
+    return found
 
 
 @one_line

@@ -35,7 +35,7 @@ def curves_by_problem(runs: Runs, entry: FigureEntry) -> Figure:
         optima[title] = runs.metadata["problems"][problem]["optimal_value"]
     caption = (
         f"{entry.caption} Means over the seeds; bars at the right: 95 % intervals of the mean at the "
-        f"last round. {runs.note(problems)}"
+        f"last round. {_note(runs, problems)}"
     )
     return curves.best_so_far(panels, optima, caption)
 
@@ -70,7 +70,7 @@ def ranks(runs: Runs, entry: FigureEntry) -> Table:
     caption = (
         f"{entry.caption} Relative rank: the mean over the problems, from 0 (always the best) to 1 "
         "(always the last). Wins and losses: significant at 5 % by Wilcoxon's signed-rank test, Holm "
-        f"over the other algorithms on a problem. {runs.note(problems)}"
+        f"over the other algorithms on a problem. {_note(runs, problems)}"
     )
     return Table.of(rows, caption, {"relative rank": ".2f", **dict.fromkeys(labels, ".1f")})
 
@@ -91,8 +91,15 @@ def values(runs: Runs, entry: FigureEntry) -> Table:
                 row[title] = float(interval.mean)
                 row[f"± ({title})"] = float(interval.mean - interval.low)
         rows.append(row)
-    caption = f"{entry.caption} ±: half of the 95 % interval of the mean. {runs.note(problems)}"
+    caption = f"{entry.caption} ±: half of the 95 % interval of the mean. {_note(runs, problems)}"
     return Table.of(rows, caption, dict.fromkeys(list(rows[0])[1:], ".4g"))
+
+
+def _note(runs: Runs, problems: Sequence[str]) -> str:
+    """How much was run, and which algorithms of the config were not."""
+    ran = {name for problem in problems for name in runs.algorithms(problem)}
+    missing = [own.label for name, own in runs.entry.algorithms.items() if name not in ran]
+    return runs.note(problems) + (f" Not run: {', '.join(missing)}." if missing else "")
 
 
 def _by_label(runs: Runs, wanted: Sequence[str] | None) -> dict[str, list[str]]:

@@ -62,8 +62,9 @@ def every(config: Config, paper: str, scale: str) -> None:
                 make(config, paper, name, scale, [*map(Path, files(scale, paper, name))])
             except RepliboError as error:
                 raise RepliboError(f"{kind[:-1]} {name}: {error}") from None
-    judged = [*paths.paper_map(scale, paper), paths.judged(scale, paper)]
-    claims(config, [paper], scale, [*map(Path, judged)])
+    if load_claims(config, paper):
+        judged = [*paths.paper_map(scale, paper), paths.judged(scale, paper)]
+        claims(config, [paper], scale, [*map(Path, judged)])
 
 
 def made_from_own_runs(config: Config, kind: OutputKind, paper: str, name: str, scale: str) -> Any:

@@ -1,0 +1,51 @@
+"""The cross table, from the published runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from replibo import library, paths
+from replibo.config import load
+from replibo.papers import cross
+from replibo.results.runs import Runs, read
+from replibo.run import pairs
+
+
+@pytest.fixture(scope="module")
+def runs() -> Runs:
+    config = load.load(Path(__file__).parents[2] / "config")
+    return read(config, "cross", paths.PUBLISHED, pairs.at(config, "cross", paths.PUBLISHED), "")
+
+
+def test_ranks_are_those_of_the_best_values(runs: Runs) -> None:
+    """pandas ranks the same values."""
+    table = cross.ranks(runs, runs.entry.tables["ranks"]).frame.set_index("algorithm")
+    best = (
+        library.published("cross").groupby(["problem", "algorithm", "seed"], observed=True).f.max()
+    )
+    on_levy = best["levy_10"].unstack("algorithm").rank(axis=1, ascending=False).mean()
+    for name, rank in on_levy.items():
+        assert table.loc[runs.entry.algorithms[str(name)].label, "Levy-10"] == pytest.approx(rank)
+    problems = [own.label for own in runs.entry.problems.values()]
+    relative = ((table[problems] - 1) / (table[problems].count() - 1)).mean(axis=1)
+    pd.testing.assert_series_equal(relative, table["relative rank"], check_names=False)
+    assert table["relative rank"].is_monotonic_increasing
+
+
+def test_the_librarys_default_is_the_best_of_the_table(runs: Runs) -> None:
+    best = cross.ranks(runs, runs.entry.tables["ranks"]).frame.algorithm[0]
+    (own,) = [entry for entry in runs.entry.algorithms.values() if entry.label == best]
+    assert own.type.partition(".")[0] == library.DEFAULT and not own.parameters
+
+
+def test_values_are_means_over_the_seeds(runs: Runs) -> None:
+    table = cross.values(runs, runs.entry.tables["values"]).frame.set_index("algorithm")
+    best = runs.f("berkenkamp", "mle").max(axis=1)
+    assert table.loc["MLE", "Berkenkamp"] == pytest.approx(best.mean())
+    assert pd.isna(table.loc["GO-UCB", "Berkenkamp"])
+    assert table.loc["GO-UCB", "two bumps"] == pytest.approx(
+        runs.f("two_bumps", "go_ucb_bumps").max(axis=1).mean()
+    )
