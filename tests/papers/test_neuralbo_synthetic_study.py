@@ -831,7 +831,7 @@ def test_the_claims_say_what_table_2_prints(root: Path) -> None:
         assert own.problems == own.options["problems"] == [problem]
         assert sorted(own.also) == sorted(f"{function}_{d}" for d in DIMS)
         title = f"{function.title()}, D = {dim}"
-        assert own.short == f"Table 2, {title}" and f"({title})" in own.where
+        assert own.short == f"Beats rivals (Table 2), {title}" and f"({title})" in own.where
         assert own.statement.startswith(f"On {function.title()} at D = {dim} each baseline")
         named = [entry.algorithms[name].label for name, (_, letter) in cells.items() if not letter]
         letters = f"{6 - len(named)} T" + (f", {len(named)} F" if named else "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -51,6 +51,13 @@ REGRETS = {
 Regret = Literal["average", "cumulative", "instantaneous"]
 
 
+def _regret(kind: str) -> tuple[Callable[[Array, float], Array], str]:
+    """The function and the label of a regret."""
+    if kind not in REGRETS:
+        raise RepliboError(f"options.regret: must be {allowed(REGRETS)}, got {kind!r}")
+    return REGRETS[kind]
+
+
 def phase_two_regret(
     runs: Runs, problem: str, algorithm: str, kind: Regret = "average"
 ) -> tuple[Array, Array]:
@@ -59,11 +66,9 @@ def phase_two_regret(
     The average regret is R_t/(t - n), the regret of rounds n + 1 … t divided by their number.
     """
     require(runs, problem, algorithm)
-    if kind not in REGRETS:
-        raise RepliboError(f"options.regret: must be {allowed(REGRETS)}, got {kind!r}")
     n = runs.initial_points(problem)
     f = runs.f(problem, algorithm)[:, n:]
-    function, _ = REGRETS[kind]
+    function, _ = _regret(kind)
     return runs.rounds(problem, algorithm)[n:], function(f, runs.optimal_value(problem))
 
 
@@ -98,7 +103,7 @@ def regret_panels(
         interval = intervals.wald_interval(values, CONFIDENCE)
         return t, *plotting.plus_minus(interval.mean, interval.half_width, 0.0)
 
-    labels = ("round $t$", REGRETS[regret][1])
+    labels = ("round $t$", _regret(regret)[1])
     figure, panels = problem_panels(runs, shown, summary, labels=labels)
     for ax in panels.values():
         (plotting.from_zero if linear else plotting.logarithmic_from_zero)(ax)
