@@ -16,9 +16,8 @@ from replibo.workflow import targets, terminal
 def text(scale: str) -> str:
     """The counts of verdicts for each paper, where all files lie, and the next step."""
     judged = {
-        paper: found
-        for paper in targets.papers_at(load.load(), scale)
-        if (found := verdicts.read_written(Path(paths.judged(scale, paper))))
+        Path(file).parent.name: verdicts.read_written(Path(file))
+        for file in targets.judged_files(load.load(), scale)
     }
     counts = {
         label: [
