@@ -412,7 +412,7 @@ def test_the_target_rules(target: str, root: Path) -> None:
     jobs = jobs_of(root, target)
     runs_of = {p: run_files(config, p, scale) for p in config.papers if scale != "published"}
     assert sum(job.kind == "run" for job in jobs) == sum(map(len, runs_of.values()))
-    papers = targets.papers_at(config, scale)
+    papers, judged = targets.papers_at(config, scale), targets.judged_files(config, scale)
     figures = sum(len(targets.names_at(config, "figures", paper, scale)) for paper in papers)
     assert sum(job.kind == "figure" for job in jobs) == (figures if runs_of else 0)
     assert sum(job.kind == "outputs" for job in jobs) == (0 if runs_of else len(papers))
@@ -423,7 +423,7 @@ def test_the_target_rules(target: str, root: Path) -> None:
         if len(config.paper(p).blocks(scale, *pair)) > 1
     ]
     assert sum(job.kind == "collect" for job in jobs) == len(several)
-    assert sum(job.kind == "verdicts" for job in jobs) == 1 + (len(papers) if runs_of else 0)
+    assert sum(job.kind == "verdicts" for job in jobs) == 1 + (len(judged) if runs_of else 0)
     assert {job.scale for job in jobs} == {scale}
 
 

@@ -246,7 +246,7 @@ def small_project(path: Path) -> Project:
     for path in (made.path / "published").rglob("*"):
         if path.is_file():
             path.unlink()
-    made.edit("config/config.yaml", "  - bbo\n  - neuralbo\n  - lb_gp_ucb\n", "")
+    made.edit("config/config.yaml", "  - bbo\n  - neuralbo\n  - lb_gp_ucb\n  - cross ", "  ")
     path = made.path / "config/go_ucb.yaml"
     entries = yaml.safe_load(path.read_text(encoding="utf-8"))
     own = {"algorithms": ["random_search", "exploration_first"], "seeds": "0-2"}

@@ -7,3 +7,11 @@ document.querySelectorAll("input.filter").forEach(field => {
     rows.forEach((row, i) => { row.hidden = !words.every(word => texts[i].includes(word)); });
   });
 });
+
+// On phones a table's cells stand below each other, each after the name of its column.
+document.querySelectorAll(".stacked table").forEach(table => {
+  const names = [...table.querySelectorAll("thead th")].map(cell => cell.textContent);
+  table.querySelectorAll("tbody tr").forEach(row => [...row.cells].slice(1).forEach((cell, i) => {
+    cell.dataset.column = names[i + 1];
+  }));
+});
