@@ -93,3 +93,10 @@ def test_sources_use_no_words_translated_literally() -> None:
         if (match := calques.search(re.sub(r"\s+#?\s*", " ", path.read_text(encoding="utf-8"))))
     ]
     assert found == []
+
+
+def test_no_line_of_a_page_begins_with_a_number_that_markdown_takes_for_a_list() -> None:
+    root = Path(__file__).parents[1]
+    for path in (root / "README.md", *root.glob("docs/results/*.md")):
+        found = re.findall(r"^\s*\d+\.\s.*", path.read_text(encoding="utf-8"), re.M)
+        assert found == [], path.name

@@ -99,7 +99,8 @@ def _note(runs: Runs, problems: Sequence[str]) -> str:
     """How much was run, and which algorithms of the config were not."""
     ran = {name for problem in problems for name in runs.algorithms(problem)}
     missing = [own.label for name, own in runs.entry.algorithms.items() if name not in ran]
-    return runs.note(problems) + (f" Not run: {', '.join(missing)}." if missing else "")
+    said = runs.note(problems).replace("As configured at paper scale.", "The size is our choice.")
+    return said + (f" Not run: {', '.join(missing)}." if missing else "")
 
 
 def _by_label(runs: Runs, wanted: Sequence[str] | None) -> dict[str, list[str]]:
