@@ -8,8 +8,9 @@ include: "workflow/rules/messages.smk"
 
 # In another folder (--directory, or as a module of another workflow) links lead to what is read.
 for name in ("config", "docs", "published", "READINGS.md"):
-    if not Path(name).exists():
-        Path(name).symlink_to(Path(str(workflow.current_basedir)) / name)
+    source = Path(str(workflow.current_basedir), name)
+    if source.exists() and not Path(name).exists():
+        Path(name).symlink_to(source)
 
 # Files of the command line, or a module's config, are laid over the config of the papers.
 for name in workflow.configfiles:

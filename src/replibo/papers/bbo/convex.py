@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -60,8 +60,9 @@ def theorem(
     Raises:
         RepliboError: nothing that it shows was run.
     """
+    problems = runs.problems(entry.problems)
     found = {
-        name: regrets(runs, name, smallest_loss)
+        name: regrets(runs, name, smallest_loss, problems=problems)
         for name in entry.algorithms or runs.entry.algorithms
     }
     names = [name for name, values in found.items() if values]
@@ -81,32 +82,39 @@ def theorem(
         "written in the panel, the exponent of R_T in √(T γ_T) with its 95 % interval (1 is the bound's "
         "order). Right: solid, R_T/T; dashed, the smallest regret of the T queries; a ring, the best of "
         "a budget. "
-        f"{runs.note(runs.problems(entry.problems), names)}"
+        f"{runs.note(problems, names)}"
     )
     return plotting.finish(figure, caption)
 
 
 def regrets(
-    runs: Runs, algorithm: str, smallest_loss: float, *, incumbents: bool = False
+    runs: Runs,
+    algorithm: str,
+    smallest_loss: float,
+    *,
+    incumbents: bool = False,
+    problems: Collection[str] | None = None,
 ) -> dict[int, Array]:
     """For each N that was run, ascending, the regret of every query, ``seeds x T``, of the seeds that all
     these N have; nothing where there is none.
 
     Args:
         incumbents: for EI, the regret of λ_t⁺ in place of λ_t (`incumbents_of`).
+        problems: these only; all if it is None.
     """
-    problems = {
+    by_steps = {
         int(entry.parameters["iterations"]): problem
         for problem, entry in runs.entry.problems.items()
         if problem == CONVEX.format(entry.parameters.get("iterations"))
         and runs.has(problem, algorithm)
+        and (problems is None or problem in problems)
     }
-    seeds = {n: runs.seeds(problems[n], algorithm) for n in sorted(problems)}
+    seeds = {n: runs.seeds(by_steps[n], algorithm) for n in sorted(by_steps)}
     common = functools.reduce(np.intersect1d, seeds.values()) if seeds else ()
     if not len(common):
         return {}
     return {
-        n: _regret(runs, problems[n], algorithm, smallest_loss, incumbents=incumbents)[
+        n: _regret(runs, by_steps[n], algorithm, smallest_loss, incumbents=incumbents)[
             np.isin(ran, common)
         ]
         for n, ran in seeds.items()
