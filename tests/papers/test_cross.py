@@ -29,7 +29,7 @@ def test_ranks_are_those_of_the_best_values(runs: Runs) -> None:
     on_levy = best["levy_10"].unstack("algorithm").rank(axis=1, ascending=False).mean()
     for name, rank in on_levy.items():
         assert table.loc[runs.entry.algorithms[str(name)].label, "Levy-10"] == pytest.approx(rank)
-    problems = [own.label for own in runs.entry.problems.values()]
+    problems = [problem.label for problem in runs.entry.problems.values()]
     relative = ((table[problems] - 1) / (table[problems].count() - 1)).mean(axis=1)
     pd.testing.assert_series_equal(relative, table["relative rank"], check_names=False)
     assert table["relative rank"].is_monotonic_increasing
@@ -37,8 +37,9 @@ def test_ranks_are_those_of_the_best_values(runs: Runs) -> None:
 
 def test_the_librarys_default_is_the_best_of_the_table(runs: Runs) -> None:
     best = cross.ranks(runs, runs.entry.tables["ranks"]).frame.algorithm[0]
-    (own,) = [entry for entry in runs.entry.algorithms.values() if entry.label == best]
-    assert own.type.partition(".")[0] == library.DEFAULT and not own.parameters
+    (algorithm,) = [entry for entry in runs.entry.algorithms.values() if entry.label == best]
+    assert algorithm.type.partition(".")[0] == library.DEFAULT
+    assert not algorithm.parameters
 
 
 def test_values_are_means_over_the_seeds(runs: Runs) -> None:

@@ -98,7 +98,7 @@ def values(runs: Runs, entry: FigureEntry) -> Table:
 def _note(runs: Runs, problems: Sequence[str]) -> str:
     """How much was run, and which algorithms of the config were not."""
     ran = {name for problem in problems for name in runs.algorithms(problem)}
-    missing = [own.label for name, own in runs.entry.algorithms.items() if name not in ran]
+    missing = [entry.label for name, entry in runs.entry.algorithms.items() if name not in ran]
     said = runs.note(problems).replace("As configured at paper scale.", "The size is our choice.")
     return said + (f" Not run: {', '.join(missing)}." if missing else "")
 

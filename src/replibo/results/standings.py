@@ -81,9 +81,9 @@ def against(
 ) -> list[Duel]:
     """The duels with all other algorithms on one problem, with Holm's p-values."""
     pairs = [duel(paper, problem, name, mine, values) for name, values in others.items()]
-    duels = [one for one in pairs if one is not None]
-    corrected = statistics.holm([one.p for one in duels])
-    return [replace(one, p_holm=p) for one, p in zip(duels, corrected, strict=True)]
+    duels = [pair for pair in pairs if pair is not None]
+    corrected = statistics.holm([pair.p for pair in duels])
+    return [replace(pair, p_holm=p) for pair, p in zip(duels, corrected, strict=True)]
 
 
 def ranks(runs: Mapping[str, Mapping[int, Array]]) -> dict[str, float]:
