@@ -57,10 +57,10 @@ def verdict_map(found: Sequence[Verdict], scale: str, labels: Mapping[str, str])
     Args:
         labels: how the papers are called.
     """
-    one = len({v.paper for v in found}) == 1
-    figure = (_of_one if one else _of_all)(found, labels)
+    single = len({v.paper for v in found}) == 1
+    figure = (_of_one if single else _of_all)(found, labels)
     _legend(figure)
-    figure.set_label(f"{CAPTION if one else CAPTION_OF_ALL} {MARK} Scale: {scale}.")
+    figure.set_label(f"{CAPTION if single else CAPTION_OF_ALL} {MARK} Scale: {scale}.")
     return figure
 
 
@@ -107,11 +107,10 @@ def _of_all(found: Sequence[Verdict], labels: Mapping[str, str]) -> Figure:
     names: list[tuple[str, int]] = []
     y = 0
     for paper in papers:
-        own = [v for v in found if v.paper == paper]
-        holds = sum(v.headline in ("holds", "holds with exceptions") for v in own)
-        heading = (
-            f"{labels[paper]}: {holds} of {len(own)} claims hold as printed, some with exceptions"
-        )
+        headlines = [v.headline for v in found if v.paper == paper]
+        holds = sum(label in ("holds", "holds with exceptions") for label in headlines)
+        count = f"{holds} of {len(headlines)}"
+        heading = f"{labels[paper]}: {count} claims hold as printed, some with exceptions"
         place_of_heading = (-LEFT / CELL + 0.2, y + 0.6)
         ax.text(*place_of_heading, heading, va="center_baseline", fontweight="bold")
         for (of, group), verdicts in groups.items():
@@ -129,9 +128,9 @@ def _of_all(found: Sequence[Verdict], labels: Mapping[str, str]) -> Figure:
 
 def _of_one(found: Sequence[Verdict], labels: Mapping[str, str]) -> Figure:
     """A row for each claim; columns for the label over all readings, the readings, and the controls."""
-    sources = {own.name: own.source or "print" for v in found for own in v.readings}
+    sources = {r.name: r.source or "print" for v in found for r in v.readings}
     readings = sorted(sources, key=lambda name: place(name, sources[name]))
-    controls = list(dict.fromkeys(own.name for v in found for own in v.controls))
+    controls = list(dict.fromkeys(control.name for v in found for control in v.controls))
     start = 1 + GAP
     columns = {name: start + i for i, name in enumerate(readings)}
     after = start + len(readings) + 2 * GAP  # room for the name of a source of one reading
@@ -141,8 +140,8 @@ def _of_one(found: Sequence[Verdict], labels: Mapping[str, str]) -> Figure:
     ax = _axes((width, NAMES + TOP + ROW * len(found) + FOOT), NAMES + TOP, len(found), cells)
     for y, v in enumerate(found):
         _cell(ax, 0, y, v.overall)
-        for own in (*v.readings, *v.controls):
-            _cell(ax, columns[own.name], y, own.word, own.reduced)
+        for reading in (*v.readings, *v.controls):
+            _cell(ax, columns[reading.name], y, reading.word, reading.reduced)
         if v.judged:
             ax.text(cells + 0.4, y + 0.52, f"{v.holding}/{len(v.judged)}", va="center_baseline")
     ax.set_yticks([y + 0.5 for y in range(len(found))], [v.claim.short for v in found])

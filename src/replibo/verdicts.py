@@ -113,10 +113,10 @@ class Judgement:
     @property
     def effect(self) -> tuple[float, str] | None:
         """The median effect of its comparisons, and its unit; None if they have none or several."""
-        found = [own.effect for own in self.comparisons if own.effect]
-        if len({own.unit for own in found}) != 1:
+        shown = [comparison.effect for comparison in self.comparisons if comparison.effect]
+        if len({effect.unit for effect in shown}) != 1:
             return None
-        return statistics.median(own.value for own in found), found[0].unit
+        return statistics.median(effect.value for effect in shown), shown[0].unit
 
 
 @dataclass(frozen=True)
@@ -190,10 +190,10 @@ class Verdict:
     @property
     def multiverse(self) -> str:
         """The effects of all readings in one line; empty if none has one."""
-        found = [own.effect for own in self.judged if own.effect is not None]
-        if not found:
+        medians = [reading.effect for reading in self.judged if reading.effect is not None]
+        if not medians:
             return ""
-        values, units = [value for value, _ in found], {unit for _, unit in found}
+        values, units = [value for value, _ in medians], {unit for _, unit in medians}
         text = f"claimed sign in {sum(value > 0 for value in values)} of {len(values)} readings"
         if len(units) == 1:
             (unit,) = units

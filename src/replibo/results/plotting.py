@@ -181,8 +181,8 @@ def draw(ax: Axes, curves: Sequence[Curve], *, bands: bool, step: bool = False) 
         ax.plot(curve.t, curve.middle, drawstyle=drawstyle, markevery=every, **style)
         if np.all(np.isnan(curve.low)):
             continue
-        own = curve.look.color == OWN_COLOR and not _variant(curve.look)
-        if bands or own or curve.bold:
+        proposed = curve.look.color == OWN_COLOR and not _variant(curve.look)
+        if bands or proposed or curve.bold:
             color = style["color"]
             face, edge = (color, 0.15), (color, 0.5)
             look: Any = {"facecolor": face, "edgecolor": edge, "lw": 0.4, "zorder": 1.5}
@@ -191,11 +191,11 @@ def draw(ax: Axes, curves: Sequence[Curve], *, bands: bool, step: bool = False) 
             away = BETWEEN * (i + 1)
             first, last = curve.t[0], curve.t[-1]
             place = last * (last / first) ** away if exponential else last + away * (last - first)
-            known = np.flatnonzero(np.isfinite(curve.low))[-1]
-            ends: tuple[float, float] = curve.low[known], curve.high[known]
+            end = np.flatnonzero(np.isfinite(curve.low))[-1]
+            ends: tuple[float, float] = curve.low[end], curve.high[end]
             ax.vlines(place, *ends, color=style["color"], lw=1.2, zorder=style["zorder"])
             bar = {**style, "label": "_interval", "linestyle": "none", "markersize": 3}
-            ax.plot([place], [curve.middle[known]], **bar)
+            ax.plot([place], [curve.middle[end]], **bar)
 
 
 def end_axis_at(ax: Axes, last: float) -> None:

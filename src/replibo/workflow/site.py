@@ -294,11 +294,11 @@ class _Site:
         return Output(name, text, copies, frozenset(shown))
 
     def _table(self, paper: str, name: str) -> Output:
-        made = {Path(path).suffix: Path(path) for path in paths.table(self.scale, paper, name)}
-        copies = tuple(f"../{self._copied(made[ending])}" for ending in (".csv", ".tex"))
+        by_ending = {Path(path).suffix: Path(path) for path in paths.table(self.scale, paper, name)}
+        copies = tuple(f"../{self._copied(by_ending[ending])}" for ending in (".csv", ".tex"))
         shown = targets.output_pairs(self.config, "tables", paper, name, self.scale)
         caption = targets.output_entry(self.config, "tables", paper, name).caption
-        text = made[".md"].read_text(encoding="utf-8")
+        text = by_ending[".md"].read_text(encoding="utf-8")
         return Output(name, caption, copies, frozenset(shown), text=text)
 
 

@@ -242,8 +242,8 @@ def levelling(
     """
     values = (first, before, last)
     weights = [(MARGIN, -MARGIN - sign, sign) for sign in (1, -1)]
-    both = [contrast_interval(values, own, 0.95) for own in weights]
-    i = int(np.argmax([float(np.nan_to_num(own.p_above, nan=1.0)) for own in both]))
+    both = [contrast_interval(values, contrast, 0.95) for contrast in weights]
+    i = int(np.argmax([float(np.nan_to_num(interval.p_above, nan=1.0)) for interval in both]))
     samples = [
         dict(zip(names, (weight * own).tolist(), strict=True))
         for names, weight, own in zip(seeds, weights[i], values, strict=False)

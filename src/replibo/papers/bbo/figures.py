@@ -192,12 +192,12 @@ def _line(
     ax: Axes, samples: Samples, runs: Runs, algorithm: str, steps: int, *, shift: float
 ) -> None:
     """The means of one T as a line, and a point for each seed, beside those of the other methods."""
-    own = {n: values for (t, n), values in samples.items() if t == steps}
+    losses = {n: values for (t, n), values in samples.items() if t == steps}
     look = _look(runs, algorithm)
-    for n, values in own.items():
+    for n, values in losses.items():
         places = np.full(len(values), n * shift)
         ax.scatter(places, values, s=7, color=look["color"], alpha=0.45, lw=0, zorder=1.5)
-    ax.plot([n * shift for n in own], [values.mean() for values in own.values()], **look)
+    ax.plot([n * shift for n in losses], [values.mean() for values in losses.values()], **look)
 
 
 def _printed_line(ax: Axes, runs: Runs, algorithm: str, steps: int, *, shift: float) -> None:
