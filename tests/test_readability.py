@@ -65,9 +65,9 @@ def test_sentences_of_paragraphs_items_and_cells() -> None:
 @pytest.mark.parametrize("name", [*BYTES, *GUIDES])
 def test_a_document_is_short_and_so_are_its_sentences(name: str) -> None:
     text = (Path(__file__).parents[1] / name).read_text(encoding="utf-8")
-    found = sentences(text)
-    assert [each for each in found if len(words(each)) > LONGEST] == []
-    lengths = [len(words(each)) for each in found if each.endswith((".", "!", "?"))]
+    every = sentences(text)
+    assert [each for each in every if len(words(each)) > LONGEST] == []
+    lengths = [len(words(each)) for each in every if each.endswith((".", "!", "?"))]
     assert sum(lengths) / len(lengths) <= AVERAGE
     assert len(text.encode()) <= BYTES.get(name, np.inf)
 
@@ -98,5 +98,5 @@ def test_sources_use_no_words_translated_literally() -> None:
 def test_no_line_of_a_page_begins_with_a_number_that_markdown_takes_for_a_list() -> None:
     root = Path(__file__).parents[1]
     for path in (root / "README.md", *root.glob("docs/results/*.md")):
-        found = re.findall(r"^\s*\d+\.\s.*", path.read_text(encoding="utf-8"), re.M)
-        assert found == [], path.name
+        lines = re.findall(r"^\s*\d+\.\s.*", path.read_text(encoding="utf-8"), re.M)
+        assert lines == [], path.name

@@ -74,17 +74,17 @@ def kind(name: str, share: float) -> Callable[[Callable[[Case], None]], Callable
 # Damage to a file
 
 
-def put(path: Path, what: str) -> None:
+def put(path: Path, kind: str) -> None:
     """Make something at ``path`` that is no regular file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     other = path.with_name("elsewhere")
-    match what:
+    match kind:
         case "a folder":
             path.mkdir()
         case "a pipe":
             os.mkfifo(path)
         case "a link" | "a link to a file":
-            if what == "a link to a file":
+            if kind == "a link to a file":
                 other.write_text("precious")
             path.symlink_to(other)
         case "a socket":  # the name of a socket must be short
@@ -99,9 +99,9 @@ def put(path: Path, what: str) -> None:
 
 
 def state(path: Path) -> Any:
-    found = path.lstat() if os.path.lexists(path) else None
+    status = path.lstat() if os.path.lexists(path) else None
     content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
-    return found and (found.st_mode, found.st_ino, content)
+    return status and (status.st_mode, status.st_ino, content)
 
 
 def remove(path: Path) -> None:

@@ -68,8 +68,8 @@ def runs_of(
     timings: Mapping[str, Any] | None = None,
 ) -> Runs:
     """Runs of the pairs, with the facts of each problem."""
-    known = {"optimal_value": None, "stand_in": "", "initial_points": 3}
-    problems = {problem: {**known, **own} for problem, own in facts.items()}
+    defaults = {"optimal_value": None, "stand_in": "", "initial_points": 3}
+    problems = {problem: {**defaults, **changes} for problem, changes in facts.items()}
     metadata = {"scale": scale, "problems": problems, "timings": timings or {}}
     return Runs(entry, metadata, pa.concat_tables(pairs, promote_options="default"))
 

@@ -47,8 +47,8 @@ def ranks(rng: np.random.Generator, effect: float) -> Undecided:
 
 def trend(rng: np.random.Generator, effect: float) -> Undecided:
     sizes = np.exp(-effect * np.arange(5) / 4)
-    found = intervals.spread_trend([s * rng.standard_normal(5) for s in sizes], 0.95)
-    return Undecided("", float(found.p_below), float(found.p_above))
+    interval = intervals.spread_trend([s * rng.standard_normal(5) for s in sizes], 0.95)
+    return Undecided("", float(interval.p_below), float(interval.p_above))
 
 
 def strata(rng: np.random.Generator, effect: float) -> Undecided:
@@ -106,10 +106,10 @@ def not_worse(seeds: int) -> Callable[[np.random.Generator, float], Undecided]:
     """Non-inferiority to a baseline, and the opposite, by their single p-values."""
 
     def rule(rng: np.random.Generator, effect: float) -> Undecided:
-        own, other = rng.standard_normal((2, seeds))
-        own = own + effect
-        worse = statistics.t_test_less(own, other, paired=False).p_value
-        return Undecided("", within_margin(other, own, pooled=False), worse)
+        sample, other = rng.standard_normal((2, seeds))
+        sample = sample + effect
+        worse = statistics.t_test_less(sample, other, paired=False).p_value
+        return Undecided("", within_margin(other, sample, pooled=False), worse)
 
     return rule
 

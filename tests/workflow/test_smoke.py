@@ -129,8 +129,12 @@ def test_the_site_is_a_folder_of_its_own(smoke: Project, tmp_path: Path) -> None
             assert verdicts.read_written(site / paper / f"{verdict.name}.json") == [verdict]
     # the stand-ins say so, beside their figures
     assert "stand in for" in plain(site / "neuralbo" / "figures.html")
-    if CHROMIUM is None:
-        pytest.skip("chromium is not installed: the site was not opened")
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: the site is not opened")
+def test_the_site_in_a_browser(smoke: Project, tmp_path: Path) -> None:
+    smoke.snakemake("--cores", "2", "results/smoke/site/index.html")
+    site = smoke.path / "results/smoke/site"
     for page in ("index", "go_ucb/go_ucb_1_f1", "go_ucb/curves", "readings", "reference/library"):
         shown, console = browsed(site / f"{page}.html", tmp_path / "profile", (1440, 390))
         assert console == []

@@ -201,15 +201,15 @@ def spread_trend(samples: Sequence[Array], confidence: float) -> Interval:
         NaN with fewer than two samples, or a sample with fewer than three different values.
     """
     unknown = Interval.around(math.nan, math.nan, 1, confidence)
-    if len(samples) < 2 or any(len(set(own.tolist())) < 3 for own in samples):
+    if len(samples) < 2 or any(len(set(sample.tolist())) < 3 for sample in samples):
         return unknown
     x, y, freedom, squares = [], [], 0, 0.0
-    for place, own in enumerate(samples):
-        n = len(own)
-        without = np.array([np.delete(own, i).var(ddof=1) for i in range(n)])
+    for place, sample in enumerate(samples):
+        n = len(sample)
+        without = np.array([np.delete(sample, i).var(ddof=1) for i in range(n)])
         if not np.all(without > 0):
             return unknown
-        pseudo = n * math.log(own.var(ddof=1)) - (n - 1) * np.log(without)
+        pseudo = n * math.log(sample.var(ddof=1)) - (n - 1) * np.log(without)
         x += [place] * n
         y += pseudo.tolist()
         freedom += n - 1

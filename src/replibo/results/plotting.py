@@ -215,16 +215,16 @@ def has_bands(shown: Mapping[str, Sequence[str]]) -> bool:
     return max(map(len, shown.values())) <= BANDS
 
 
-def intervals_said(shown: Mapping[str, Sequence[str]], what: str) -> str:
+def intervals_said(shown: Mapping[str, Sequence[str]], kind: str) -> str:
     """How a figure shows its intervals, for its caption.
 
     Args:
         shown: for each problem its algorithms.
-        what: the kind of interval.
+        kind: what the intervals are, in words.
     """
     if has_bands(shown):
-        return f"shaded: {what}"
-    return f"bars at the right margin, in the legend's order, and the band of a solid blue line: {what}"
+        return f"shaded: {kind}"
+    return f"bars at the right margin, in the legend's order, and the band of a solid blue line: {kind}"
 
 
 def plus_minus(

@@ -128,8 +128,8 @@ class Numbers:
             RepliboError: one has another label, so that the sentence is wrong.
         """
         for claim in claims:
-            if (found := self.verdict(claim, reading)) != label:
-                raise RepliboError(f"{claim} as {reading}: {found}, but the page says {label}")
+            if (actual := self.verdict(claim, reading)) != label:
+                raise RepliboError(f"{claim} as {reading}: {actual}, but the page says {label}")
         return ""
 
     def deciding(self, count: int = 3) -> str:
@@ -155,9 +155,9 @@ class Numbers:
             RepliboError: the verdict does not say such a number.
         """
         said = "; ".join(self._reading(claim, reading).ours)
-        if not (found := re.search(re.escape(after) + NUMBER, said)):
+        if not (match := re.search(re.escape(after) + NUMBER, said)):
             raise RepliboError(f"{claim} as {reading}: no number after {after!r} in {said}")
-        return found[1].rstrip(".,").replace("-", "−")
+        return match[1].rstrip(".,").replace("-", "−")
 
     def rounds_with(self, diagnostic: str, problem: str, algorithm: str) -> str:
         """The share of the rounds in which a diagnostic is 1, as a percentage: ``8``."""

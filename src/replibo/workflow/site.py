@@ -271,14 +271,14 @@ class _Site:
         """A document of the repository with links that work from its page. What has no page is copied."""
         depth = self.pages[document].count("/")
 
-        def link(found: re.Match[str]) -> str:
-            target = Path(os.path.normpath(document.parent / found[1]))
+        def link(match: re.Match[str]) -> str:
+            target = Path(os.path.normpath(document.parent / match[1]))
             if target in self.pages:
-                anchor = "" if target.name == "README.md" else found[2] or ""
+                anchor = "" if target.name == "README.md" else match[2] or ""
                 return f"]({'../' * depth}{self.pages[target]}{anchor})"
             target = self.figures.get(target, target)
             if not target.is_file():
-                raise RepliboError(f"{document}: the link to {found[1]} leads to no file")
+                raise RepliboError(f"{document}: the link to {match[1]} leads to no file")
             return f"]({'../' * depth}{self._copied(target)})"
 
         return LINK.sub(link, text)
@@ -344,7 +344,7 @@ def _counts(judged: Sequence[Verdict]) -> str:
 
 def _by_reading(judged: Sequence[Verdict]) -> list[dict[str, Any]]:
     """Each reading and control of a paper: what it replaces, and its claims by their labels in it."""
-    found: dict[str, dict[str, Any]] = {}
+    readings: dict[str, dict[str, Any]] = {}
     for verdict in judged:
         for row in (*verdict.readings, *verdict.controls):
             empty: dict[str, Any] = {
@@ -353,11 +353,11 @@ def _by_reading(judged: Sequence[Verdict]) -> list[dict[str, Any]]:
                 "changes": [],
                 "claims": {},
             }
-            reading = found.setdefault(row.name, empty)
+            reading = readings.setdefault(row.name, empty)
             if row.changes not in reading["changes"]:
                 reading["changes"].append(row.changes)
             reading["claims"].setdefault(row.word, []).append(verdict)
-    return list(found.values())
+    return list(readings.values())
 
 
 def _nearest(verdict: Verdict, candidates: Sequence[Output]) -> Output | None:

@@ -55,7 +55,7 @@ def _first_shown(config: Config, paper: str, scale: str, problem: str) -> set[st
     """The algorithms that the paper's first figure with this problem shows."""
     for name in targets.names_at(config, "figures", paper, scale):
         shown = targets.output_pairs(config, "figures", paper, name, scale)
-        if algorithms := {algorithm for own, algorithm in shown if own == problem}:
+        if algorithms := {algorithm for place, algorithm in shown if place == problem}:
             return algorithms
     return set(config.paper(paper).algorithms)
 
@@ -82,8 +82,8 @@ def _method(runs: Runs, problem: str, algorithm: str) -> dict[str, Any]:
         "seeds": len(f),
         "t": [int(t) for t in rounds[kept]],
         "values": {
-            name: _curve(own[:, kept], -np.inf if optimum is None else 0.0)
-            for name, own in values.items()
+            name: _curve(curves[:, kept], -np.inf if optimum is None else 0.0)
+            for name, curves in values.items()
         },
     }
 

@@ -21,8 +21,11 @@ def text(scale: str) -> str:
     }
     counts = {
         label: [
-            (sum(v.headline == label for v in found), sum(v.overall == label for v in found))
-            for found in judged.values()
+            (
+                sum(v.headline == label for v in verdicts_of_paper),
+                sum(v.overall == label for v in verdicts_of_paper),
+            )
+            for verdicts_of_paper in judged.values()
         ]
         for label in get_args(verdicts.Overall)
     }
@@ -43,8 +46,8 @@ def text(scale: str) -> str:
     if scale != paths.PUBLISHED:
         lines += [
             "",
-            "Runs this small decide nothing. Next: 'replibo check go_ucb_1_f1' runs one claim at the",
-            "paper's size in about a minute, 'make site' shows the published runs,",
+            "Runs this small decide nothing. Next: 'replibo check go_ucb_1_f1' runs one claim by",
+            "twenty seeds in a minute, 'make site' shows the published runs,",
             "'replibo estimate all' says what the papers' own sizes cost.",
         ]
     return "\n".join(lines)

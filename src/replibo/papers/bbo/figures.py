@@ -45,7 +45,7 @@ def performance(runs: Runs, entry: FigureEntry) -> Figure:
         for name in names
         for metric in METRICS
     }
-    ran = [t for t in STEPS if any(t == steps for own in ours.values() for steps, _ in own)]
+    ran = [t for t in STEPS if any(t == steps for losses in ours.values() for steps, _ in losses)]
     figure, axes = plotting.panels(len(ran) or 1, len(METRICS))
     for row, steps in zip(axes, ran or STEPS[:1], strict=True):
         for ax, metric in zip(row, METRICS, strict=True):

@@ -366,9 +366,9 @@ def ratio_to_oracle(runs: Runs, problem: str, algorithm: str) -> tuple[Array, in
     seeds = [runs.seeds(problem, name) for name in (algorithm, ORACLE)]
     common = np.intersect1d(seeds[0], seeds[1])
     both = []
-    for name, own in zip((algorithm, ORACLE), seeds, strict=True):
+    for name, run_seeds in zip((algorithm, ORACLE), seeds, strict=True):
         t, values = cumulative_regret(runs, problem, name)
-        both.append(values[np.isin(own, common)])
+        both.append(values[np.isin(run_seeds, common)])
 
     def ratio(values: Array) -> Array:  # r x 2 x T
         mine, theirs = values.mean(axis=0)

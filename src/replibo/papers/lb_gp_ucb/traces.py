@@ -89,11 +89,11 @@ def paired_losses(
     runs: Runs, problem: str, algorithm: str, other: str, metric: Metric, factor: float = 1.0
 ) -> tuple[Array, Array]:
     """The `final_losses` of two algorithms, those of ``other`` by ``factor`` times its regret."""
-    own, others = final_losses(runs, problem, (algorithm, other), metric)
+    losses, others = final_losses(runs, problem, (algorithm, other), metric)
     if factor != 1:  # of the regrets; losses differ from them by a constant
         rounds = runs.horizon(problem) if metric == "cumulative" else 1
         others = factor * others + (factor - 1) * rounds * runs.optimal_value(problem)
-    return own, others
+    return losses, others
 
 
 def compare(

@@ -136,11 +136,13 @@ def _covered(runs: Runs, seeds: dict[str, Array]) -> str:
 def figure_2(runs: Runs, entry: FigureEntry) -> Figure:
     """Figure 2: the ECDF against the evaluations over D, one panel for each dimension."""
     problems = shown_by(runs, entry, "coco.Bbob")
-    found = {problem: common_shares(runs, problem, names) for problem, names in problems.items()}
-    covered = {problem: seeds for problem, (seeds, _) in found.items()}
+    shares_by_problem = {
+        problem: common_shares(runs, problem, names) for problem, names in problems.items()
+    }
+    covered = {problem: seeds for problem, (seeds, _) in shares_by_problem.items()}
 
     def summary(runs: Runs, problem: str, name: str) -> Summary:
-        seeds, shares = found[problem]
+        seeds, shares = shares_by_problem[problem]
         x = np.arange(1, shares[name].shape[1] + 1) / runs.dim(problem)
         return x, *mean_and_interval(interval_of(shares[name], seeds))
 

@@ -79,7 +79,7 @@ def best_so_far(
     shown = shown_by(runs, entry)
     if simple_regret:
         shown = {problem: names for problem, names in shown.items() if optima[problem] is not None}
-    middle, what, summarise = SPREADS[spread]
+    middle, kind, summarise = SPREADS[spread]
 
     def summary(runs: Runs, problem: str, name: str) -> Summary:
         t, f = largest_so_far(runs, problem, name)
@@ -103,7 +103,7 @@ def best_so_far(
     regret = ", the smallest value so far without noise minus the optimum"
     caption = (
         f"{entry.caption} {label[0].upper()}{label[1:]}{regret if simple_regret else smallest}: {middle} "
-        f"over the seeds, {plotting.intervals_said(shown, what)}. t = 0 is the best of the {initial} "
+        f"over the seeds, {plotting.intervals_said(shown, kind)}. t = 0 is the best of the {initial} "
         f"initial points, which all methods of a seed share. {runs.note(list(shown), entry.algorithms)}"
     )
     return plotting.finish(figure, caption)
