@@ -16,7 +16,7 @@ from replibo.config.models import Config
 from replibo.errors import RepliboError
 from replibo.threads import one_thread
 from replibo.verdicts import Verdict
-from replibo.workflow import prose
+from replibo.workflow import prose, targets
 
 SUMMARY = Path("docs", "results", "summary.md.j2")
 """The template of README's paragraphs on the papers."""
@@ -97,7 +97,7 @@ def _markdown(rows: Sequence[Sequence[str]], names: Sequence[str]) -> str:
 def pages(config: Config) -> dict[Path, str]:
     """README and each paper's page of results, with the verdicts of the published traces."""
     found = verdicts.judge_all(config, config.papers, paths.PUBLISHED)
-    papers = [paper for paper in config.papers if any(v.paper == paper for v in found)]
+    papers = targets.judged_papers(config, paths.PUBLISHED)
     readme = Path("README.md")
     numbers = {paper: prose.Numbers(config, paper, found) for paper in papers}
     text = filled(readme.read_text(encoding="utf-8"), "summary", prose.render(SUMMARY, **numbers))

@@ -25,7 +25,6 @@ import yaml
 
 import replibo
 from replibo import files, paths, verdict_tables, verdicts
-from replibo.config import claims
 from replibo.config.models import Config
 from replibo.errors import RepliboError
 from replibo.results import tables
@@ -64,11 +63,6 @@ def inputs(config: Config, scale: str) -> list[str]:
         *targets.outputs(config, scale),
         *map(str, (*documents, *sorted(TEMPLATE.iterdir()))),
     ]
-
-
-def _judged_papers(config: Config, scale: str) -> list[str]:
-    """The papers with claims that have runs at a scale."""
-    return [paper for paper in targets.papers_at(config, scale) if claims.load(config, paper)]
 
 
 def write(config: Config, scale: str, index: Path) -> None:
@@ -123,7 +117,7 @@ class _Site:
         import jinja2
 
         self.config, self.scale, self.folder = config, scale, folder
-        self.papers = _judged_papers(config, scale)
+        self.papers = targets.judged_papers(config, scale)
         shown = targets.papers_at(config, scale)
         self.without_claims = [paper for paper in shown if paper not in self.papers]
         self.verdicts = {

@@ -16,8 +16,8 @@ from replibo.workflow import targets, terminal
 def text(scale: str) -> str:
     """The counts of verdicts for each paper, where all files lie, and the next step."""
     judged = {
-        Path(file).parent.name: verdicts.read_written(Path(file))
-        for file in targets.judged_files(load.load(), scale)
+        paper: verdicts.read_written(Path(paths.judged(scale, paper)))
+        for paper in targets.judged_papers(load.load(), scale)
     }
     counts = {
         label: [

@@ -90,6 +90,11 @@ def papers_at(config: Config, scale: str) -> list[str]:
     return [paper for paper in config.papers if paths.published_metadata(paper).exists()]
 
 
+def judged_papers(config: Config, scale: str) -> list[str]:
+    """The papers that have runs at a scale and claims. The cross table has none."""
+    return [paper for paper in papers_at(config, scale) if claims.load(config, paper)]
+
+
 def outputs(config: Config, scale: str) -> list[str]:
     """Every figure and table of a scale, its verdicts, and what holds its runs."""
     scale = scale_of(config, scale)
@@ -185,8 +190,7 @@ def claim_files(config: Config, paper: str, scale: str, name: str, reading: str)
 def judged_files(config: Config, scale: str) -> list[str]:
     """The verdicts of each paper, from which those on all claims of a scale are put together."""
     scale = scale_of(config, scale)
-    papers = [paper for paper in papers_at(config, scale) if claims.load(config, paper)]
-    return [paths.judged(scale, paper) for paper in papers]
+    return [paths.judged(scale, paper) for paper in judged_papers(config, scale)]
 
 
 def block_files(config: Config, paper: str, scale: str, problem: str, algorithm: str) -> list[str]:
