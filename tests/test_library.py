@@ -93,6 +93,28 @@ def test_a_callback_sees_each_evaluation_and_may_stop_the_search() -> None:
     assert np.asarray(best.get_ydata())[-1] == found.y
 
 
+def test_the_posterior_is_of_what_was_told_in_its_units() -> None:
+    """It knows the values told, is surer there, and has their unit."""
+    points = np.random.default_rng(3).uniform([-5, 0], [10, 15], size=(12, 2))
+    beliefs = []
+    for a, b in ((1.0, 0.0), (1e3, -7.0)):
+        optimizer = replibo.Optimizer(BOX)
+        for x in points:
+            optimizer.tell(x, a * bowl(x) + b)
+        mean, sd = optimizer.posterior([*points, [-5.0, 15.0]])
+        assert np.allclose(mean[:-1], optimizer.y, atol=0.05 * np.ptp(optimizer.y))
+        assert (sd[:-1] < sd[-1]).all()
+        beliefs.append(((mean - b) / a, sd / a))
+    assert np.allclose(beliefs[0], beliefs[1], rtol=1e-6)
+
+    with pytest.raises(RepliboError, match="posterior: the algorithm must be gp_ts, gp_ucb or"):
+        replibo.Optimizer(BOX, "random_search").posterior(points)
+    with pytest.raises(RepliboError, match="posterior: needs at least one value that was told"):
+        replibo.Optimizer(BOX).posterior(points)
+    with pytest.raises(RepliboError, match="x: must be a point between"):
+        optimizer.posterior([[0, 99]])
+
+
 def test_an_optimiser_goes_on_from_what_it_is_told() -> None:
     first = replibo.Optimizer(BOX, "gp_ts", seed=3)
     for _ in range(6):

@@ -25,6 +25,7 @@ import numpy as np
 
 from replibo import paths
 from replibo.algorithms.base import Algorithm, History, Space
+from replibo.algorithms.parts.gp_sampled import GpSampled
 from replibo.config import registry
 from replibo.errors import RepliboError
 from replibo.outliers import without_outliers
@@ -149,6 +150,32 @@ class Optimizer:
             raise RepliboError(f"y: must be finite, or NaN if the evaluation failed, got {value}")
         self.X, self.y = np.vstack([self.X, point]), np.append(self.y, value)
         self._algorithm.tell(self._seen())
+
+    @one_thread()
+    def posterior(self, X: Sequence[Sequence[float]] | Array) -> tuple[Array, Array]:
+        """The model's belief about the noise-free function: of GP-TS, GP-UCB and GP-EI.
+
+        Args:
+            X: points of the box, ``m x d``.
+
+        Returns:
+            The posterior mean and standard deviation, ``m`` each, in units of what is told.
+
+        Raises:
+            RepliboError: another algorithm; nothing but failed evaluations was told; a point lies
+                outside the bounds.
+        """
+        if not isinstance(self._algorithm, GpSampled):
+            raise RepliboError(
+                "posterior: the algorithm must be gp_ts, gp_ucb or gp_ei, "
+                f"got {type(self._algorithm).__name__}"
+            )
+        if np.isnan(self.y).all():
+            raise RepliboError("posterior: needs at least one value that was told, got none")
+        points = np.array([self._inside(x) for x in X]).reshape(-1, len(self._lower))
+        gp = self._algorithm.surrogate(self._seen())
+        mean, sd = gp.posterior((points - self._lower) / (self._upper - self._lower))
+        return -(gp.centre + gp.scale * mean), gp.scale * sd
 
     def _inside(self, x: Sequence[float] | Array) -> Array:
         """``x`` as a point of the box, ``d``."""
