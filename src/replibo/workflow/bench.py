@@ -120,8 +120,8 @@ def prepare(
         problems: all that need no training if it is empty.
         seeds: ``FIRST-LAST``; the published ones if it is None.
         parameters: ``name=value`` each.
-        variants: compare with every published algorithm, not only with those of a solid line without
-            markers, which are no variants.
+        variants: compare with every published algorithm, not only with those of a label without a
+            comma: what follows a comma names a variant.
 
     Raises:
         RepliboError: the class breaks the contract (`replibo.workflow.contract`), or a name is wrong.
@@ -152,7 +152,7 @@ def prepare(
                 name
                 for name, own in entry.algorithms.items()
                 if f"{problem}/{name}" in published
-                and (variants or (own.line == "solid" and own.marker is None))
+                and (variants or "," not in own.label)
             ]
             baseline = f"{problem}/{BASELINE}"
             if baseline not in published or len(others) < 2:
