@@ -151,8 +151,7 @@ def prepare(
             others = [
                 name
                 for name, own in entry.algorithms.items()
-                if f"{problem}/{name}" in published
-                and (variants or "," not in own.label)
+                if f"{problem}/{name}" in published and (variants or "," not in own.label)
             ]
             baseline = f"{problem}/{BASELINE}"
             if baseline not in published or len(others) < 2:
