@@ -56,7 +56,7 @@ def first_part(timing: costs.Timing, queries: int) -> costs.Timing:
     profile = timing.profile
     assert profile is not None
     first = [number for number in profile.first if number <= queries]
-    until = [profile.run(number - 1).expected for number in (*first[1:], queries + 1)]
+    until = [profile.run(number - 1) for number in (*first[1:], queries + 1)]
     seconds = tuple(np.diff([0.0, *until]).tolist())
     kept = Profile(tuple(first), seconds, queries)
     return dataclasses.replace(timing, queries=queries, profile=kept)
@@ -88,8 +88,8 @@ def cut(config: Config, papers: list[str], share: float, longest: int) -> None:
                 }
             for way, known in ways.items():
                 if cost := costs.cost_of_job(known, problem, algorithm, T, 1):
-                    real = whole.run(T).expected + whole.start_seconds + costs.PROCESS_SECONDS
-                    ratios.setdefault(way, []).append((cost.seconds.expected, real))
+                    real = whole.run(T) + whole.start_seconds + costs.PROCESS_SECONDS
+                    ratios.setdefault(way, []).append((cost.seconds, real))
     for way, pairs in ratios.items():
         predicted, measured = np.array(pairs).T
         low, middle, high = np.quantile(predicted / measured, [0.1, 0.5, 0.9])
@@ -161,10 +161,10 @@ def main() -> None:
         print(f"  load of the machine at the end: {os.getloadavg()[0]:.1f}")
         estimates["own traces"] = estimated()
         for origin, found in estimates.items():
-            (expected, low, high), seconds = found["cpu"], found["wall"]
+            expected, seconds = found["cpu"], found["wall"]
             print(
-                f"from {origin}: {expected:.0f} s CPU ({low:.0f} to {high:.0f}), factor "
-                f"{expected / cpu:.2f}; {seconds:.0f} s wall, factor {seconds / wall:.2f}, of busy cores "
+                f"from {origin}: {expected:.0f} s CPU, factor {expected / cpu:.2f}; {seconds:.0f} s "
+                f"wall, factor {seconds / wall:.2f}, of busy cores "
                 f"{seconds / (cpu / options.cores):.2f}; {found['jobs']} jobs, {found['unknown']} unknown"
             )
 

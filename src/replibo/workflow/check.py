@@ -147,7 +147,7 @@ def cost(check: Check) -> str:
     lines = [
         f"{check.name} ({check.reading}): {check.claim.short}",
         f"{check.claim.where}: {check.claim.statement}",
-        f"Cost: {found.jobs} jobs, {found.cpu.expected * slow / 3600:.2g} core hours, about "
+        f"Cost: {found.jobs} jobs, {found.cpu * slow / 3600:.2g} core hours, about "
         f"{duration(found.wall_seconds * slow)} on {check.cores} free cores; seeds {check.seeds}. "
         "What was run before is not run again.",
     ]

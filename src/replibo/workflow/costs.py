@@ -15,10 +15,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import itertools
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -47,29 +46,6 @@ RUNTIME_SAFETY, RUNTIME_EXTRA_MINUTES, RUNTIME_FLOOR_MINUTES = 3.0, 5, 10
 # A surrogate's kernel matrix, its factor, their gradients and copies; an allowance, not a measurement.
 MATRICES = 8
 
-LARGEST_SLOPE = 3.0  # of the time against the number of the query: an exact GP's factorisation
-
-
-class Seconds(NamedTuple):
-    """CPU seconds: what is expected, and between which two extrapolations it lies (the same number
-    three times where nothing is extrapolated)."""
-
-    expected: float
-    low: float
-    high: float
-
-    def times(self, factor: float) -> Seconds:
-        """Each of them times ``factor``."""
-        return Seconds(*(factor * value for value in self))
-
-    def plus(self, other: Seconds | float) -> Seconds:
-        """The sum, part by part."""
-        more = other if isinstance(other, Seconds) else Seconds(other, other, other)
-        return Seconds(*(a + b for a, b in zip(self, more, strict=True)))
-
-
-NOTHING = Seconds(0.0, 0.0, 0.0)
-
 
 @dataclass(frozen=True)
 class Profile:
@@ -85,75 +61,35 @@ class Profile:
     seconds: tuple[float, ...]
     queries: int
 
-    def run(self, queries: int) -> Seconds:
-        """A run of so many queries."""
+    def run(self, queries: int) -> float:
+        """CPU seconds of a run of so many queries; a longer one is extrapolated."""
         ends = (*self.first[1:], self.queries + 1)
         total = 0.0
         for first, end, seconds in zip(self.first, ends, self.seconds, strict=True):
             share = (min(end, queries + 1) - first) / (end - first)
             total += seconds * min(max(share, 0.0), 1.0)
-        within = Seconds(total, total, total)
-        return within.plus(self.tail(queries)) if queries > self.queries else within
+        return total + (self.tail(queries) if queries > self.queries else 0.0)
 
-    def tail(self, queries: int) -> Seconds:
-        """The queries beyond the measured ones.
+    def tail(self, queries: int) -> float:
+        """CPU seconds of the queries beyond the measured ones, N.
 
-        Two laws are fitted to the mean time of a query in the last bins. A power law is too flat if
-        a part of the time is fixed. A quadratic one is too steep if the times are noisy; its parts
-        are a surrogate's: a fixed part, one that grows with the observations as a training does,
-        and one with their square as a variance does. Their geometric mean is expected, and they are
-        its bounds.
+        A query takes a + b (n/N) + c (n/N)², none negative: a fixed part, a part that grows with the
+        observations as a training does, and one with their square as a variance does. They are fitted
+        to the relative times of the bins from N / 8 on, the initial points left out.
         """
-        ends = (*self.first[1:], self.queries + 1)
-        bins = [
-            ((first + end - 1) / 2, seconds / (end - first), end - first)
-            for first, end, seconds in zip(self.first, ends, self.seconds, strict=True)
-        ][1:] or [((self.queries + 1) / 2, sum(self.seconds) / self.queries, self.queries)]
-        bins = [(n, max(cost, 1e-9), width) for n, cost, width in bins]
-        slope, level = _power_law(bins, self.queries)
-        # The sum over the queries, by their integral.
-        a, b = self.queries + 0.5, queries + 0.5
-        flat = level * (b ** (slope + 1) - a ** (slope + 1)) / (slope + 1)
-        steep = sum(
-            part * self.queries**-power * (b ** (power + 1) - a ** (power + 1)) / (power + 1)
-            for power, part in enumerate(_polynomial(bins, self.queries))
-        )
-        return Seconds(math.sqrt(flat * steep), min(flat, steep), max(flat, steep))
+        import numpy as np
+        from scipy.optimize import nnls
 
-
-def _power_law(bins: Sequence[tuple[float, float, int]], queries: int) -> tuple[float, float]:
-    """(slope, level) of cost = level n^slope: the slope by least squares in the logarithms over the
-    last quarter of the measured range and more (n >= queries / 4), the level over its last half."""
-    last = [item for item in bins if item[0] >= queries / 4] or list(bins[-1:])
-    total = sum(width for *_, width in last)
-    x = [math.log(n) for n, *_ in last]
-    y = [math.log(cost) for _, cost, _ in last]
-    w = [width / total for *_, width in last]
-    mx, my = (sum(a * b for a, b in zip(w, v, strict=True)) for v in (x, y))
-    spread = sum(a * (b - mx) ** 2 for a, b in zip(w, x, strict=True))
-    slope = 0.0
-    if spread > 0:
-        slope = sum(a * (b - mx) * (c - my) for a, b, c in zip(w, x, y, strict=True)) / spread
-    slope = min(max(slope, 0.0), LARGEST_SLOPE)
-    end = [item for item in last if item[0] >= queries / 2] or last[-1:]
-    total = sum(width for *_, width in end)
-    level = sum(width * (math.log(c) - slope * math.log(n)) for n, c, width in end) / total
-    return slope, math.exp(level)
-
-
-def _polynomial(
-    bins: Sequence[tuple[float, float, int]], queries: int
-) -> tuple[float, float, float]:
-    """(a, b, c) of cost = a + b (n/N) + c (n/N)², N = ``queries``, none negative: least squares of the
-    relative residuals over n >= N / 8."""
-    import numpy as np
-    from scipy.optimize import nnls
-
-    n, cost, width = np.array([item for item in bins if item[0] >= queries / 8] or bins[-1:]).T
-    weights = np.sqrt(width) / cost
-    powers = (n[:, None] / queries) ** np.arange(3)
-    a, b, c = nnls(powers * weights[:, None], cost * weights)[0]
-    return float(a), float(b), float(c)
+        ends = np.array([*self.first[1:], self.queries + 1])
+        first, seconds, N = np.array(self.first), np.array(self.seconds), self.queries
+        late = ((first >= N / 8) & (first > 1)) | (ends > N)
+        middles, widths = ((first + ends - 1) / 2 / N)[late], (ends - first)[late]
+        times = np.maximum(seconds[late] / widths, 1e-9)
+        weights = np.sqrt(widths) / times
+        powers = np.arange(3)
+        parts, _ = nnls(middles[:, None] ** powers * weights[:, None], times * weights)
+        end, start = (queries + 0.5) / N, (N + 0.5) / N  # the sum over the queries, by its integral
+        return float(N * parts @ ((end ** (powers + 1) - start ** (powers + 1)) / (powers + 1)))
 
 
 @dataclass(frozen=True)
@@ -187,12 +123,11 @@ class Timing:
         """The larger, the more the timing says of long runs today."""
         return self.queries, self.current
 
-    def run(self, queries: int) -> Seconds:
-        """A run of so many queries."""
+    def run(self, queries: int) -> float:
+        """CPU seconds of a run of so many queries."""
         if self.profile:
             return self.profile.run(queries)
-        mean = self.run_seconds * queries / self.queries
-        return Seconds(mean, mean, mean)
+        return self.run_seconds * queries / self.queries
 
     def faster(self, factor: float) -> Timing:
         """These runs on a machine that is ``factor`` times as fast."""
@@ -377,7 +312,7 @@ def slowness(known: Iterable[tuple[Timings, Timings]]) -> float | None:
             here, there = ours[key], published[key]
             both = min(here.queries, there.queries)
             if here.covers(both) and there.covers(both):
-                seconds = here.run(both).expected, there.run(both).expected
+                seconds = here.run(both), there.run(both)
                 if min(seconds) > 0:
                     ratios.append(seconds[0] / seconds[1])
     return statistics.median(ratios) if ratios else None
@@ -385,12 +320,12 @@ def slowness(known: Iterable[tuple[Timings, Timings]]) -> float | None:
 
 class Cost(NamedTuple):
     """What a job needs: CPU seconds, MB of memory, the source of these numbers, whether the source is
-    runs of this very problem, and whether today's code made all of them."""
+    runs of this very problem and as long, and whether today's code made all of them."""
 
-    seconds: Seconds
+    seconds: float
     memory_mb: float
     how: str
-    own: bool
+    measured: bool
     current: bool = True
 
 
@@ -398,8 +333,8 @@ def cost_of_job(
     known: Timings, problem: str, algorithm: str, queries: int, runs: float
 ) -> Cost | None:
     """The cost of a job of ``runs`` seeds with ``queries`` queries each; None if the algorithm was never
-    run. A mean job may have a fraction of a run. Shorter runs are carried on (`_carried_on`), missing
-    ones taken from other problems (`_from_elsewhere`).
+    run. A mean job may have a fraction of a run. `_carried_on` and `_from_elsewhere` say where the
+    seconds of longer and of missing runs come from.
 
     Published runs of NeuralBO's and LB-GP-UCB's problems with 240 queries or more were predicted as if
     less of them were known. Predicted over measured time: quantiles .1, .5 and .9, and all of them
@@ -408,35 +343,28 @@ def cost_of_job(
     ====================================================== ======================
     known                                                  predicted / measured
     ====================================================== ======================
-    nothing                                                0.51, 0.95, 1.46; 0.84
-    the first quarter                                      0.84, 0.99, 1.11; 0.96
-    the first quarter, and the same on all other problems  0.83, 0.99, 1.29; 1.01
+    nothing                                                0.38, 1.00, 1.54; 0.95
+    the first quarter                                      0.91, 1.00, 1.09; 1.03
+    the first quarter, and the same on all other problems  0.87, 1.00, 1.09; 0.91
     ====================================================== ======================
     """
-    own = known.get(f"{problem}/{algorithm}")
+    here = known.get(f"{problem}/{algorithm}")
     elsewhere = {
         key.partition("/")[0]: timing
         for key, timing in known.items()
         if key.endswith(f"/{algorithm}") and key != f"{problem}/{algorithm}"
     }
-    here = {
-        key.partition("/")[2]: timing
-        for key, timing in known.items()
-        if key.startswith(f"{problem}/") and not key.endswith(f"/{algorithm}")
-    }
-    family = algorithm.partition("_")[0]
-    relatives = {name: other for name, other in here.items() if name.partition("_")[0] == family}
-    if own:
-        seconds, how, sources = _carried_on(own, elsewhere, relatives, queries)
+    if here:
+        seconds, how, sources = _carried_on(here, elsewhere, queries)
     elif elsewhere:
-        seconds, how, sources = _from_elsewhere(known, here, elsewhere, queries)
+        seconds, how, sources = _from_elsewhere(known, problem, elsewhere, queries)
     else:
         return None
     return Cost(
-        seconds.times(runs).plus(sources[0].start_seconds + PROCESS_SECONDS),
-        max(timing.memory(queries) for timing in sources[: 1 if own else None]),
+        runs * seconds + sources[0].start_seconds + PROCESS_SECONDS,
+        max(timing.memory(queries) for timing in sources[: 1 if here else None]),
         how,
-        own is not None,
+        here is not None and here.queries >= ABOUT_AS_LONG * queries,
         all(timing.current for timing in sources),
     )
 
@@ -449,13 +377,13 @@ def cost_in_paper(
     if cost := cost_of_job(known, problem, algorithm, queries, runs):
         return cost
     kind = entry.algorithms[algorithm].type
-    found = [
+    costs = [
         cost._replace(how=f"as {name}: {cost.how}")
-        for name, own in entry.algorithms.items()
-        if own.type == kind and (cost := cost_of_job(known, problem, name, queries, runs))
+        for name, other in entry.algorithms.items()
+        if other.type == kind and (cost := cost_of_job(known, problem, name, queries, runs))
     ]
-    best = max(found, key=lambda cost: (cost.own, cost.seconds.expected), default=None)
-    return best and best._replace(own=False)
+    best = max(costs, key=lambda cost: (cost.measured, cost.seconds), default=None)
+    return best and best._replace(measured=False)
 
 
 ABOUT_AS_LONG = 0.9
@@ -465,7 +393,7 @@ alone make runs of one horizon differ."""
 NEAR = 4.0
 """Algorithms whose costs differ by less than this factor are taken to grow in proportion."""
 
-Source = tuple[Seconds, str, list[Timing]]
+Source = tuple[float, str, list[Timing]]
 """CPU seconds of a run, how they were got, and the timings behind them."""
 
 
@@ -481,115 +409,60 @@ def _longest(candidates: Mapping[str, Timing], queries: int) -> dict[str, Timing
     return current or longest
 
 
-def _carried_on(
-    own: Timing, elsewhere: Mapping[str, Timing], relatives: Mapping[str, Timing], queries: int
-) -> Source:
+def _carried_on(here: Timing, elsewhere: Mapping[str, Timing], queries: int) -> Source:
     """A run that may be longer than the measured ones.
 
-    It goes on as the same algorithm's longest runs on other problems, times what it took more or less up
-    to its last measured query. The one nearest in cost is expected, and all of them are the bounds. If
-    none is longer, `Profile.tail` extrapolates.
-
-    If these are too short, too, a relative's whole runs on the same problem are another law
-    (`_in_step`): the geometric mean of both is expected, and both are bounds.
-
-    Args:
-        elsewhere: the algorithm's timings by problem.
-        relatives: the timings on the same problem by algorithm of the same family (the first word of
-            the names: ``gp``, ``neural``).
+    It goes on as the same algorithm's longest runs on another problem, times what it took more or less
+    up to its last measured query: on the problem nearest in cost. If none is longer, `Profile.tail`
+    extrapolates.
     """
-    spent = own.run(own.queries).expected
-    seconds, how, reach, sources = own.run(queries), own.said(queries), own.queries, [own]
-    longer = {
-        name: timing
-        for name, timing in elsewhere.items()
-        if timing.profile
-        and own.queries < min(timing.queries, queries)
-        and timing.run(own.queries).expected > 0
+    spent = here.run(here.queries)
+    factors = {
+        name: spent / timing.run(here.queries)
+        for name, timing in _longest(elsewhere, queries).items()
+        if timing.profile and here.queries < min(timing.queries, queries)
+        if min(spent, timing.run(here.queries)) > 0
     }
-    if longer and spent > 0:
-        factors = {
-            name: spent / timing.run(own.queries).expected
-            for name, timing in _longest(longer, queries).items()
-        }
-        ways = {name: longer[name].run(queries).times(factors[name]) for name in factors}
-        nearest = min(factors, key=lambda name: abs(math.log(factors[name])))
-        low, high = min(way.low for way in ways.values()), max(way.high for way in ways.values())
-        seconds = Seconds(ways[nearest].expected, low, high)
-        how = f"after {own.queries} queries as on {nearest}: {longer[nearest].said(queries)}"
-        reach, sources = longer[nearest].queries, [own, longer[nearest]]
-    if reach < ABOUT_AS_LONG * queries and (step := _in_step(own, relatives, queries)):
-        other, name = step
-        seconds = Seconds(
-            math.sqrt(seconds.expected * other), min(seconds.low, other), max(seconds.high, other)
-        )
-        how, sources = f"{how}; as {name} here", [*sources, relatives[name]]
-    return seconds, how, sources
-
-
-def _in_step(
-    own: Timing, relatives: Mapping[str, Timing], queries: int
-) -> tuple[float, str] | None:
-    """Seconds of a longer run that goes on in step with another algorithm's, and the name of that one:
-    among the relatives that were run whole and are `NEAR`, the one to which its own times were most
-    nearly proportional so far."""
-
-    def ratios(other: Timing) -> list[float]:
-        """Own time over the other's in the last half of the measured queries, the half before, ..."""
-        ends = [own.queries >> power for power in range(4)]
-        times = [[timing.run(n).expected for n in ends] for timing in (own, other)]
-        parts = [[end - start for end, start in itertools.pairwise(part)] for part in times]
-        return [a / b if a > 0 and b > 0 else math.inf for a, b in zip(*parts, strict=True)]
-
-    steps = {
-        name: [math.log(ratio) for ratio in found]
-        for name, other in relatives.items()
-        if own.profile and other.profile and other.queries >= ABOUT_AS_LONG * queries
-        if max(found := ratios(other)) < math.inf
-    }
-    near = {name: logs for name, logs in steps.items() if abs(logs[0]) <= math.log(NEAR)}
-    if not near:
-        return None
-    name = min(near, key=lambda name: statistics.pstdev(near[name]))
-    start, end = (relatives[name].run(n).expected for n in (own.queries, queries))
-    return own.run(own.queries).expected + math.exp(near[name][0]) * (end - start), name
+    if not factors:
+        return here.run(queries), here.said(queries), [here]
+    nearest = min(factors, key=lambda name: abs(math.log(factors[name])))
+    timing = elsewhere[nearest]
+    how = f"after {here.queries} queries as on {nearest}: {timing.said(queries)}"
+    return factors[nearest] * timing.run(queries), how, [here, timing]
 
 
 def _from_elsewhere(
-    known: Mapping[str, Timing],
-    here: Mapping[str, Timing],
-    elsewhere: Mapping[str, Timing],
-    queries: int,
+    known: Timings, problem: str, elsewhere: Mapping[str, Timing], queries: int
 ) -> Source:
     """A run on a problem on which the algorithm was never run.
 
     It costs what the algorithm does on each other problem, corrected by what the algorithm nearest in
     cost took on both: in proportion, or by the difference if that one is far cheaper (`NEAR`). The
-    geometric mean over the problems is expected, and the extremes are the bounds.
+    geometric mean over the problems is expected.
     """
     longest = _longest(elsewhere, queries)
     corrected, plain = {}, {}
-    for problem, timing in longest.items():
-        plain[problem] = seconds = timing.run(queries)
+    for other_problem, timing in longest.items():
+        plain[other_problem] = seconds = timing.run(queries)
         shared = []
-        for name, other in here.items():
-            there = known.get(f"{problem}/{name}")
-            until = min(queries, other.queries, there.queries if there else 0)
-            times = [t.run(until).expected for t in (other, there, timing) if t]
-            if len(times) == 3 and min(times) > 0:
-                shared.append((abs(math.log(times[1] / times[2])), times[0], times[1]))
+        for key, here in known.items():
+            there = known.get(key.replace(f"{problem}/", f"{other_problem}/", 1))
+            if key.startswith(f"{problem}/") and there:
+                until = min(queries, here.queries, there.queries)
+                times = [t.run(until) for t in (here, there, timing)]
+                if min(times) > 0:
+                    shared.append((abs(math.log(times[1] / times[2])), *times[:2]))
         if shared:
             _, ours, theirs = min(shared)
-            cheap = NEAR * theirs < seconds.expected  # most of it are evaluations
-            corrected[problem] = Seconds(
-                *(max(v + ours - theirs, ours) if cheap else v * ours / theirs for v in seconds)
+            cheap = NEAR * theirs < seconds  # most of it are evaluations
+            corrected[other_problem] = (
+                max(seconds + ours - theirs, ours) if cheap else seconds * ours / theirs
             )
     ways = corrected or plain
-    expected = math.exp(statistics.fmean(math.log(max(w.expected, 1e-9)) for w in ways.values()))
-    low, high = min(way.low for way in ways.values()), max(way.high for way in ways.values())
+    expected = math.exp(statistics.fmean(math.log(max(way, 1e-9)) for way in ways.values()))
     sources = [longest[name] for name in ways]
     names = next(iter(ways)) if len(ways) == 1 else f"{len(ways)} other problems"
-    return Seconds(expected, low, high), f"as on {names}: {sources[0].said(queries)}", sources
+    return expected, f"as on {names}: {sources[0].said(queries)}", sources
 
 
 @functools.cache
@@ -613,7 +486,7 @@ def expected_seconds(
     cost = _published_cost(paper, Path.cwd(), problem, algorithm, queries, runs)
     if cost is None:
         return PROCESS_SECONDS + UNKNOWN_QUERY_SECONDS * queries * runs
-    return cost.seconds.expected
+    return cost.seconds
 
 
 class Resources(NamedTuple):
@@ -632,7 +505,7 @@ def resources(
     before and after some of its runs have ended, as Snakemake starts anew inside every cluster job.
     And 10,000 jobs cannot each look into ``results/``. What was never run anywhere asks for the
     config's ``memory_mb`` and ``runtime_minutes``, and what was run on other problems of its paper
-    only for no less than these.
+    only, or not as long, for no less than these.
 
     Raises:
         RepliboError: no such paper, scale, problem or algorithm; damaged published metadata.
@@ -643,8 +516,8 @@ def resources(
     if cost is None:
         return Resources(config.memory_mb, config.runtime_minutes)
     memory = math.ceil(MEMORY_SAFETY * cost.memory_mb + MEMORY_EXTRA_MB)
-    minutes = math.ceil(RUNTIME_SAFETY * cost.seconds.high / 60 + RUNTIME_EXTRA_MINUTES)
+    minutes = math.ceil(RUNTIME_SAFETY * cost.seconds / 60 + RUNTIME_EXTRA_MINUTES)
     least_memory, least_minutes = MEMORY_FLOOR_MB, RUNTIME_FLOOR_MINUTES
-    if not cost.own:
+    if not cost.measured:
         least_memory, least_minutes = config.memory_mb, config.runtime_minutes
     return Resources(max(memory, least_memory), max(minutes, least_minutes))

@@ -195,7 +195,7 @@ def missing_costs(config: Config, found: Sequence[Verdict]) -> dict[tuple[str, s
                 seeds = len(entry.seeds("paper", problem, algorithm))
                 of_paper = known[verdict.paper]
                 cost = cost_in_paper(entry, of_paper, problem, algorithm, queries, seeds)
-                seconds.append(cost.seconds.expected if cost else math.nan)
+                seconds.append(cost.seconds if cost else math.nan)
             if seconds and not all(map(math.isnan, seconds)):
                 unknown = sum(map(math.isnan, seconds))
                 hours = sum(value for value in seconds if not math.isnan(value)) / 3600

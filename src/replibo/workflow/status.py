@@ -120,7 +120,7 @@ def _standing(
 
     def seconds(length: int) -> float | None:
         cost = costs.cost_in_paper(entry, known, problem, algorithm, length, per_job)
-        return cost.seconds.expected / per_job if cost else None
+        return cost.seconds / per_job if cost else None
 
     each = seconds(queries)
     running, left, done = set(), [], len(finished) * (each or 0.0)

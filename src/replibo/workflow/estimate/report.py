@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import heapq
 import textwrap
 from collections.abc import Sequence
@@ -13,15 +12,7 @@ from replibo.config.models import Config, seed_list
 from replibo.errors import RepliboError
 from replibo.run.progress import duration
 from replibo.workflow import terminal
-from replibo.workflow.costs import (
-    NOTHING,
-    Cost,
-    Resources,
-    Seconds,
-    cost_in_paper,
-    measured,
-    resources,
-)
+from replibo.workflow.costs import Cost, Resources, cost_in_paper, measured, resources
 from replibo.workflow.estimate.plan import Job, Plan, check_cores, wall_seconds
 
 # A whole Snakemake: 2.3 where nothing is to be done; and `quick` with 135 jobs took 13 more than its
@@ -52,6 +43,7 @@ class Line:
     """A row of the estimate: the jobs of one paper and method (or problem), or its outputs.
 
     Attributes:
+        guessed: whether its hours rest on other problems or shorter runs.
         asked: the most memory and the most minutes that a job asks a cluster for.
     """
 
@@ -60,7 +52,8 @@ class Line:
     jobs: int = 0
     runs: int = 0
     queries: int = 0
-    seconds: Seconds = NOTHING
+    seconds: float = 0.0
+    guessed: bool = False
     longest: float = 0.0
     memory_mb: float = 0.0
     disk_bytes: int = 0
@@ -91,7 +84,7 @@ class Estimate:
     lines: list[Line]
     by: Grouping
     cores: int
-    cpu: Seconds
+    cpu: float
     older_seconds: float
     wall_seconds: float
     jobs: int
@@ -151,22 +144,23 @@ def estimate(
             line = lines.setdefault(key, Line(*key))
             line.disk_bytes += OUTPUT_BYTES[job.kind]
             spent = OUTPUT_SECONDS[job.kind]
-            cost = Cost(Seconds(spent, spent, spent), 250.0, "typical outputs", True)
+            cost = Cost(spent, 250.0, "typical outputs", True)
         line.jobs += 1
         seconds[job] = SNAKEMAKE_JOB_SECONDS
         if cost is None:
             line.unknown += 1
             line.how["never run, not in the sums"] = None
             continue
-        seconds[job] += cost.seconds.expected
-        line.seconds = line.seconds.plus(cost.seconds)
-        line.longest = max(line.longest, cost.seconds.expected)
+        seconds[job] += cost.seconds
+        line.seconds += cost.seconds
+        line.guessed |= not cost.measured
+        line.longest = max(line.longest, cost.seconds)
         line.memory_mb = max(line.memory_mb, cost.memory_mb)
         line.how[cost.how if cost.current else f"{cost.how} (older code)"] = None
-        older_seconds += 0.0 if cost.current else cost.seconds.expected
+        older_seconds += 0.0 if cost.current else cost.seconds
         memory.append(cost.memory_mb)
-    cpu = functools.reduce(Seconds.plus, (line.seconds for line in lines.values()), NOTHING)
-    cpu = cpu.plus(SNAKEMAKE_SECONDS + SNAKEMAKE_JOB_SECONDS * len(seconds))
+    cpu = sum(line.seconds for line in lines.values())
+    cpu += SNAKEMAKE_SECONDS + SNAKEMAKE_JOB_SECONDS * len(seconds)
     return Estimate(
         lines=list(lines.values()),
         by=by,
@@ -183,7 +177,7 @@ def estimate(
 
 
 COLUMNS = (
-    *("jobs", "runs", "queries", "core hours", "from", "to", "longest job, s"),
+    *("jobs", "runs", "queries", "core hours", "longest job, s"),
     *("peak MB", "disk MB", "MB asked", "minutes asked", "jobs not in the sums", "how"),
 )
 
@@ -193,8 +187,8 @@ def in_full(found: Estimate) -> str:
     rows = [
         (
             *(line.paper, line.name, line.jobs, line.runs, line.queries),
-            *(seconds / 3600 for seconds in line.seconds),
-            *(line.longest, line.memory_mb, line.disk_bytes / 1e6, *line.asked, line.unknown),
+            *(line.seconds / 3600, line.longest, line.memory_mb, line.disk_bytes / 1e6),
+            *(*line.asked, line.unknown),
             "; ".join(line.how),
         )
         for line in found.lines
@@ -210,16 +204,11 @@ def text(found: Estimate) -> str:
         known = line.unknown < line.jobs
         cost = ("–", "–", "–")
         if known:
-            hours = f"{line.seconds.expected / 3600:.3f}"
+            hours = f"{line.seconds / 3600:.3f}"
             cost = (hours, duration(line.longest), f"{line.memory_mb:.0f}")
-        guessed = known and line.seconds.high > 1.01 * line.seconds.low
         names = (line.paper, line.name, f"{line.jobs}", f"{line.runs}")
         asked = [f"{value or ''}" for value in line.asked]
-        rows.append((*names, *cost, *asked, "≈" if guessed else ""))
-    cpu = found.cpu
-    between = ""
-    if cpu.high > 1.01 * cpu.low:
-        between = f" (extrapolated: {cpu.low / 3600:.2f} to {cpu.high / 3600:.2f})"
+        rows.append((*names, *cost, *asked, "≈" if known and line.guessed else ""))
     missing = ""
     if found.unknown:
         missing = f" {found.unknown} jobs are not in these sums: nothing like them was ever run."
@@ -230,7 +219,7 @@ def text(found: Estimate) -> str:
             "may have been slower."
         )
     sums = (
-        f"{found.jobs} jobs, {cpu.expected / 3600:.2f} core hours{between}, "
+        f"{found.jobs} jobs, {found.cpu / 3600:.2f} core hours, "
         f"{duration(found.wall_seconds)} on {found.cores} free cores, {found.memory_mb:.0f} MB of "
         f"memory, {found.disk_bytes / 1e6:.0f} MB of disk.{missing}{older}"
     )
