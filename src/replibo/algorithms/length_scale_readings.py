@@ -1,0 +1,145 @@
+"""Other readings of the methods of the LB-GP-UCB paper (Ziomek, Adachi and Osborne 2024).
+
+BoTorch searches for the maximum of the UCB; t0 is the smallest that gives five candidates; the oracle has
+the theory's β.
+
+They are classes apart, so that the runs of the methods as printed remain those of the code as it is.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from replibo.algorithms.a_gp_ucb import AGpUcb
+from replibo.algorithms.base import History, Proposal, Space
+from replibo.algorithms.gp_ucb_mle import GpUcbMle
+from replibo.algorithms.lb_gp_ucb import LbGpUcb
+from replibo.algorithms.oracle import Oracle
+from replibo.algorithms.parts.acquisition import Sigma
+from replibo.algorithms.parts.botorch_search import BotorchUcbMaximiser
+from replibo.algorithms.parts.information_gain import scaled_norm, theoretical_beta
+from replibo.algorithms.parts.length_scale_range import (
+    CANDIDATES_AT_START,
+    THETA0_DIAGNOSTICS,
+    Growth,
+    fit_theta0,
+    log_candidate_ratio,
+    theta0_diagnostics,
+)
+from replibo.settings import NonNegative, Positive, Probability
+from replibo.streams import RunStreams
+from replibo.surrogates.length_scale_fit import LOWER_BOUND
+
+
+class GpUcbMleBotorchSearch(GpUcbMle):
+    """`GpUcbMle` with `BotorchUcbMaximiser`."""
+
+    def __init__(
+        self,
+        space: Space,
+        streams: RunStreams,
+        *,
+        noise_variance: NonNegative = 1e-4,
+        sigma: Sigma = "latent",
+        **settings: Any,
+    ) -> None:
+        super().__init__(space, streams, noise_variance=noise_variance, sigma=sigma, **settings)
+        self._maximiser = BotorchUcbMaximiser(space, noise_variance, sigma=sigma)
+
+
+class AGpUcbBotorchSearch(AGpUcb):
+    """`AGpUcb` with `BotorchUcbMaximiser`."""
+
+    def __init__(
+        self,
+        space: Space,
+        streams: RunStreams,
+        *,
+        noise_variance: NonNegative = 1e-4,
+        sigma: Sigma = "latent",
+        **settings: Any,
+    ) -> None:
+        super().__init__(space, streams, noise_variance=noise_variance, sigma=sigma, **settings)
+        self._maximiser = BotorchUcbMaximiser(space, noise_variance, sigma=sigma)
+
+
+class LbGpUcbBotorchSearch(LbGpUcb):
+    """`LbGpUcb` with `BotorchUcbMaximiser`."""
+
+    def __init__(
+        self,
+        space: Space,
+        streams: RunStreams,
+        *,
+        noise_variance: NonNegative = 1e-4,
+        sigma: Sigma = "latent",
+        **settings: Any,
+    ) -> None:
+        super().__init__(space, streams, noise_variance=noise_variance, sigma=sigma, **settings)
+        self._maximiser = BotorchUcbMaximiser(space, noise_variance, sigma=sigma)
+
+
+def smallest_growth(dim: int, exponent: float) -> Growth:
+    """g with t0 = θ0/q(4) = e^(4/d), the smallest t0 with which q(0), …, q(4) exist at t = 1.
+
+    The candidates are those of Definition 3.1. (`Growth.for_candidates` takes θ0/q(5).)"""
+    log_t0 = (CANDIDATES_AT_START - 1) * log_candidate_ratio("printed", dim)
+    return Growth(math.exp(log_t0), exponent)
+
+
+class AGpUcbSmallestT0(AGpUcb):
+    """`AGpUcb` with the g of `smallest_growth`."""
+
+    def __init__(self, space: Space, streams: RunStreams, **settings: Any) -> None:
+        super().__init__(space, streams, **settings)
+        self.growth = smallest_growth(space.dim, self.growth.exponent)
+
+
+class LbGpUcbSmallestT0(LbGpUcb):
+    """`LbGpUcb` with the g of `smallest_growth`: it starts with five candidates, and none follows at
+    once."""
+
+    def __init__(self, space: Space, streams: RunStreams, **settings: Any) -> None:
+        super().__init__(space, streams, **settings)
+        self.growth = smallest_growth(space.dim, self.growth.exponent)
+
+
+class OracleTheory(Oracle):
+    """`Oracle` with the β that LB-GP-UCB takes for a candidate θ̂*, β = B + σ_N √(2(γ + 1 + ln(2/δ))).
+
+    B = (θ0/θ̂*)^(d/2) N (Theorem 2.1 and section 4), with θ0 fitted to the initial points as LB-GP-UCB
+    does it. γ is the information gain of the visited points.
+
+    Args:
+        delta: δ.
+        norm: N, the bound of the function's norm at θ0, in units of the standardised y.
+        settings: of `Oracle`.
+    """
+
+    diagnostics: ClassVar[dict[str, str]] = {**Oracle.diagnostics, **THETA0_DIAGNOSTICS}
+
+    def __init__(
+        self,
+        space: Space,
+        streams: RunStreams,
+        *,
+        delta: Probability = 0.01,
+        norm: Positive = 1.0,
+        noise_variance: NonNegative = 1e-4,
+        **settings: Any,
+    ) -> None:
+        super().__init__(space, streams, noise_variance=noise_variance, **settings)
+        self.delta, self.norm, self.noise_variance = delta, norm, noise_variance
+
+    def ask(self, history: History, t: int) -> Proposal:
+        fit = fit_theta0(history, self.noise_variance, "single", LOWER_BOUND, "matern52")
+        bound = scaled_norm(self.norm, fit.length_scale, self.length_scale, self.space.dim)
+        gain = self._maximiser.information_gain(history, self.length_scale)
+        self.beta = theoretical_beta(bound, math.sqrt(self.noise_variance), self.delta, gain)
+        proposal = super().ask(history, t)
+        return Proposal(
+            proposal.x,
+            proposal.candidate,
+            {**proposal.diagnostics, **theta0_diagnostics(fit)},
+        )

@@ -1,0 +1,115 @@
+"""The LB-GP-UCB paper's methods with BoTorch's search, the smallest t0, and the theory's β."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from replibo.algorithms.a_gp_ucb import AGpUcb
+from replibo.algorithms.base import History, Space
+from replibo.algorithms.gp_ucb_mle import GpUcbMle
+from replibo.algorithms.lb_gp_ucb import LbGpUcb
+from replibo.algorithms.length_scale_readings import (
+    AGpUcbBotorchSearch,
+    AGpUcbSmallestT0,
+    GpUcbMleBotorchSearch,
+    LbGpUcbBotorchSearch,
+    LbGpUcbSmallestT0,
+    OracleTheory,
+)
+from replibo.algorithms.oracle import Oracle
+from replibo.streams import RunStreams
+
+STREAMS = RunStreams("lb_gp_ucb", "agnp", "lb_gp_ucb", 0)
+PAIRS = [
+    (GpUcbMleBotorchSearch, GpUcbMle),
+    (AGpUcbBotorchSearch, AGpUcb),
+    (LbGpUcbBotorchSearch, LbGpUcb),
+]
+
+
+def history_on_cube(dim: int, n: int) -> History:
+    rng = np.random.default_rng(3)
+    history = History(dim, n)
+    for x in rng.random((n, dim)):
+        history.append(x, math.sin(5.0 * x[0]) + x[-1] ** 2)
+    return history
+
+
+@pytest.mark.parametrize(("searched", "usual"), PAIRS)
+@pytest.mark.parametrize("sigma", ["latent", "predictive"])
+def test_both_searches_find_the_same_maximum_where_it_is_easy(
+    searched: type, usual: type, sigma: str
+) -> None:
+    history = history_on_cube(1, 6)
+    settings = {"sigma": sigma}
+    if usual is not GpUcbMle:
+        settings["theta0"] = 0.5
+    x = searched(Space(1), STREAMS, **settings).ask(history, 1)
+    y = usual(Space(1), STREAMS, **settings).ask(history, 1)
+    assert_allclose(x.x, y.x, atol=1e-4)
+    assert x.diagnostics.keys() == y.diagnostics.keys()
+    assert x.diagnostics["length_scale"] == y.diagnostics["length_scale"]
+
+
+@pytest.mark.parametrize(("searched", "usual"), PAIRS)
+def test_botorchs_search_asks_inside_the_cube_and_the_same_again(
+    searched: type, usual: type
+) -> None:
+    history = history_on_cube(5, 10)
+    x = searched(Space(5), STREAMS).ask(history, 1).x
+    assert np.all((x >= 0.0) & (x <= 1.0))
+    assert_array_equal(x, searched(Space(5), STREAMS).ask(history, 1).x)
+    assert not np.array_equal(x, usual(Space(5), STREAMS).ask(history, 1).x)
+
+
+@pytest.mark.parametrize(("searched", "usual"), PAIRS)
+def test_a_pool_needs_no_search(searched: type, usual: type) -> None:
+    pool = np.random.default_rng(1).random((40, 3))
+    history = History(3, 5)
+    for row in range(5):
+        history.append(pool[row], float(pool[row].sum()), row)
+    space = Space(3, candidates=pool)
+    assert (
+        searched(space, STREAMS).ask(history, 1).candidate
+        == usual(space, STREAMS).ask(history, 1).candidate
+    )
+
+
+@pytest.mark.parametrize("dim", [1, 4, 5])
+def test_the_smallest_t0_gives_five_candidates_and_no_sixth_before_its_time(dim: int) -> None:
+    history = history_on_cube(dim, 8)
+    lb = LbGpUcbSmallestT0(Space(dim), STREAMS, theta0=0.5)
+    rival = AGpUcbSmallestT0(Space(dim), STREAMS, theta0=0.5)
+    assert_allclose(lb.growth.t0, math.exp(4 / dim))
+    assert rival.growth == lb.growth
+    lb.tell(history)
+    assert_allclose([u.length_scale for u in lb.candidates], 0.5 * np.exp(-np.arange(5) / dim))
+    # A-GP-UCB starts at the shortest of the candidates
+    assert_allclose(
+        rival.ask(history, 1).diagnostics["length_scale"], lb.candidates[-1].length_scale
+    )
+    # the sixth, q(5), is due once √t reaches e^(5/d)
+    due = math.ceil(math.exp(10 / dim))
+    assert not lb._is_due(5, due - 1)
+    assert lb._is_due(5, due)
+    assert LbGpUcb(Space(dim), STREAMS)._is_due(5, 1)
+
+
+def test_the_oracles_beta_is_that_of_lb_gp_ucb_at_its_length_scale() -> None:
+    history = history_on_cube(2, 8)
+    lb = LbGpUcb(Space(2), STREAMS)
+    first = lb.ask(history, 1)
+    oracle = OracleTheory(Space(2), STREAMS, length_scale=first.diagnostics["length_scale"])
+    proposal = oracle.ask(history, 1)
+    assert_allclose(proposal.diagnostics["beta"], first.diagnostics["beta"], rtol=1e-12)
+    assert proposal.diagnostics["theta0"] == first.diagnostics["theta0"]
+    assert_array_equal(proposal.x, first.x)
+    shorter = OracleTheory(
+        Space(2), STREAMS, length_scale=0.5 * first.diagnostics["length_scale"]
+    ).ask(history, 1)
+    assert shorter.diagnostics["beta"] > 2.0 * first.diagnostics["beta"] - 1.0
+    assert Oracle(Space(2), STREAMS, length_scale=0.3).ask(history, 1).diagnostics["beta"] == 1.0
