@@ -6,7 +6,6 @@ import sys
 import numpy as np
 import pytest
 
-from replibo.config import registry
 from replibo.errors import RepliboError
 from replibo.problems import coco
 from replibo.problems.coco import Bbob, member
@@ -135,9 +134,3 @@ def test_two_processes_in_one_folder_agree_and_write_no_file(tmp_path):
     first, second = (process.communicate()[0] for process in both)
     assert first == second and len(first.strip()) == 64
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_config_knows_it_and_cocoex_is_imported_late():
-    assert registry.parameters("problems", "coco.Bbob") == ("dim", "offset")
-    code = "import sys, replibo.problems.coco; sys.exit('cocoex' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 import subprocess
 import sys
 from itertools import product
@@ -370,45 +371,6 @@ def test_as_botorch_adds_noise_as_botorch_does(problem: Problem) -> None:
 # BoTorch's functions as problems:
 
 
-class Michalewicz5(BotorchProblem):
-    """How a paper's file makes a problem of its own."""
-
-    def __init__(self, *, noise_std: float = 0.0) -> None:
-        super().__init__(function="Michalewicz", dim=5, noise_std=noise_std)
-
-
-def test_a_subclass_with_parametersof_its_own() -> None:
-    problem = Michalewicz5(noise_std=0.1)
-    assert (problem.dim, problem.noise_std, problem.optimal_value) == (5, 0.1, 4.687658)
-    np.testing.assert_array_equal(problem.bounds, [[0.0] * 5, [math.pi] * 5])
-    for x in generator("michalewicz").uniform(0, math.pi, size=(20, 5)):
-        terms = [math.sin(v) * math.sin((i + 1) * v * v / math.pi) ** 20 for i, v in enumerate(x)]
-        assert problem.evaluate_true(x[None, :])[0] == pytest.approx(sum(terms), abs=1e-13)
-
-
-def test_ackley_and_levy_by_their_formulas() -> None:
-    x = generator("ackley").uniform(-5, 5, size=4)
-    ackley = -(
-        20 * (1 - math.exp(-0.2 * math.sqrt(np.mean(x**2))))
-        + math.e
-        - math.exp(np.mean(np.cos(2 * math.pi * x)))
-    )
-    got = BotorchProblem(function="Ackley", dim=4)
-    assert got.evaluate_true(x[None, :])[0] == pytest.approx(ackley, rel=1e-13)
-    np.testing.assert_array_equal(got.bounds, [[-32.768] * 4, [32.768] * 4])
-    w = 1 + (x - 1) / 4
-    levy = -(
-        math.sin(math.pi * w[0]) ** 2
-        + sum((v - 1) ** 2 * (1 + 10 * math.sin(math.pi * v + 1) ** 2) for v in w[:-1])
-        + (w[-1] - 1) ** 2 * (1 + math.sin(2 * math.pi * w[-1]) ** 2)
-    )
-    got = BotorchProblem(function="Levy", dim=4)
-    assert got.evaluate_true(x[None, :])[0] == pytest.approx(levy, rel=1e-13)
-    np.testing.assert_array_equal(got.bounds, [[-10.0] * 4, [10.0] * 4])
-    for problem in (got, BotorchProblem(function="Ackley")):
-        assert math.copysign(1.0, problem.optimal_value or 0.0) == 1.0  # 0.0, never -0.0
-
-
 @pytest.mark.parametrize(
     "function",
     [
@@ -420,6 +382,8 @@ def test_ackley_and_levy_by_their_formulas() -> None:
 def test_every_continuous_function_is_turned_the_right_way_up(function: str) -> None:
     problem = BotorchProblem(function=function)
     assert problem.optimizers is not None and problem.optimal_value is not None
+    if problem.optimal_value == 0:
+        assert math.copysign(1.0, problem.optimal_value) == 1.0  # 0.0, never -0.0
     at_optimum = problem.evaluate_true(problem.optimizers)
     np.testing.assert_allclose(at_optimum, problem.optimal_value, rtol=1e-4, atol=1e-4)
     elsewhere = problem.evaluate_true(_points(problem, 500))
@@ -471,9 +435,38 @@ def test_the_config_can_name_a_function_of_botorch() -> None:
     )
 
 
-def test_torch_is_imported_late() -> None:
+def test_heavy_libraries_are_imported_late() -> None:
+    """By the problems that can do without them until they are evaluated."""
+    modules = ("botorch_interface", "coco", "mnist_cnn", "retrieval", "robot_pushing")
+    heavy = {"torch", "botorch", "scipy", "sklearn", "cocoex", "Box2D"}
     code = (
-        "import sys, replibo.problems.botorch_interface; "
-        "sys.exit(any(name in sys.modules for name in ('torch', 'botorch', 'scipy')))"
+        f"import sys, importlib; [importlib.import_module('replibo.problems.' + m) for m in {modules}];"
+        "from replibo.problems.robot_pushing import RobotPushing; RobotPushing();"
+        f"sys.exit(', '.join({heavy} & set(sys.modules)) or 0)"
     )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+IN_A_PROCESS_OF_ITS_OWN = """
+import numpy as np
+from replibo.problems import mnist_cnn, robot_pushing, sensitive_samples
+from replibo.streams import RunStreams, generator
+seen = mnist_cnn.MnistCnn(iterations=30).observe(np.array([-1.0]), RunStreams('b', 'n', 'x', 0), 3)
+robot = robot_pushing.RobotPushing()
+X = robot.to_native(generator('test').uniform(size=(40, 14)))
+sensitive = sensitive_samples.SensitiveSamples(epochs=1)
+values = [seen.y, *seen.diagnostics.values(), *robot.evaluate_true(X)]
+values = [float(v).hex() for v in [*values, *sensitive.evaluate_true(sensitive.bounds[1:] / 2)]]
+"""
+
+
+def test_another_process_finds_the_same_bits() -> None:
+    """Of a training, a simulation and a classifier."""
+    code = IN_A_PROCESS_OF_ITS_OWN + "print(*values)"
+    environment = {**os.environ, "PYTHONHASHSEED": "1"}
+    command = [sys.executable, "-c", code]
+    found = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    names: dict[str, Any] = {}
+    exec(IN_A_PROCESS_OF_ITS_OWN, names)
+    assert found.stdout.split() == names["values"]

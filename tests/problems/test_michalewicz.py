@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 from botorch.test_functions import Michalewicz
 from scipy.optimize import minimize
 
@@ -22,12 +21,6 @@ def formula(X: np.ndarray) -> np.ndarray:
 def test_formula() -> None:
     X = np.random.default_rng(0).uniform(0.0, np.pi, (2000, 5))
     np.testing.assert_allclose(PROBLEM.evaluate_true(X), formula(X), rtol=1e-9, atol=1e-12)
-
-
-def test_is_botorchs_negated() -> None:
-    X = np.random.default_rng(1).uniform(0.0, np.pi, (100, 5))
-    theirs = Michalewicz(dim=5, negate=True)(torch.tensor(X)).numpy()
-    np.testing.assert_array_equal(PROBLEM.evaluate_true(X), theirs)
 
 
 def test_domain() -> None:

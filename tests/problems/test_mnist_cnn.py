@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import gzip
-import json
 import math
 import os
 import struct
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +14,6 @@ import pytest
 from scipy.ndimage import map_coordinates
 from sklearn.datasets import load_digits
 
-from replibo.algorithms.random_search import RandomSearch
 from replibo.data.manifest import data_file
 from replibo.data.mnist import FILES
 from replibo.errors import RepliboError
@@ -26,7 +22,6 @@ from replibo.problems.base import Observation
 from replibo.problems.mnist_cnn import PENALTY, PENALTY_ERROR, MnistCnn, small_digits
 from replibo.problems.mnist_small_batch import MnistSmallBatch
 from replibo.problems.networks.cnn import evaluate
-from replibo.run.loop import Experiment, run_block
 from replibo.streams import RunStreams
 
 DIAGNOSTICS = {
@@ -65,7 +60,6 @@ def at(problem: MnistCnn, *x: float, query: int = 0, **name: Any) -> Observation
 def test_domain(problem: MnistCnn, tuned: MnistCnn) -> None:
     np.testing.assert_array_equal(problem.bounds, [[-4.0], [0.0]])
     np.testing.assert_array_equal(tuned.bounds, [[-4.0, 0.0], [0.0, 0.99]])
-    assert (problem.dim, tuned.dim) == (1, 2)
     assert problem.optimal_value is None
 
 
@@ -101,18 +95,6 @@ def test_weights_and_batches_are_both_the_querys_own(
     first, second, other_rate = starts
     assert first[0] != second[0] and first[1] != second[1]
     assert first == other_rate
-
-
-def test_a_training_is_the_same_in_a_process_of_its_own(problem: MnistCnn) -> None:
-    code = (
-        "import json, numpy as np; from replibo.problems.mnist_cnn import MnistCnn; "
-        "from replibo.streams import RunStreams; "
-        "o = MnistCnn(iterations=30).observe(np.array([-1.0]), RunStreams('bbo', 'n_30', 'x', 0), 3); "
-        "print(json.dumps([o.y, o.diagnostics]))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    here = at(problem, -1.0, query=3)
-    assert json.loads(done.stdout) == [here.y, here.diagnostics]
 
 
 def test_what_is_observed_is_the_validation_loss(problem: MnistCnn) -> None:
@@ -239,14 +221,6 @@ def test_evaluate_true_trains_with_numbers_that_never_change(problem: MnistCnn) 
     np.testing.assert_array_equal(MnistCnn(iterations=30).evaluate_true(X[1:]), f[1:])
 
 
-def test_a_short_run_leads_to_a_trace(problem: MnistCnn) -> None:
-    experiment = Experiment("bbo", "n_30", "random_search", problem, RandomSearch, 4, 2, "initial")
-    (trace,) = run_block(experiment, [0])
-    (again,) = run_block(experiment, [0])
-    assert trace.y == again.y and trace.diagnostics == again.diagnostics
-    assert len(trace.y) == 4 and set(trace.diagnostics[0]) >= DIAGNOSTICS
-
-
 # The images
 
 
@@ -258,11 +232,6 @@ def test_the_sets_have_no_image_in_common(problem: MnistCnn) -> None:
     assert len(np.unique(together, axis=0)) == 1797
     all_labels = np.concatenate([labels for _, labels in problem.sets])
     np.testing.assert_array_equal(np.bincount(all_labels), np.bincount(labels))
-
-
-def test_the_stand_in_is_declared(problem: MnistCnn) -> None:
-    assert "scikit-learn" in problem.stand_in and "1797" in problem.stand_in
-    assert "8 x 8" in problem.stand_in and "28 x 28" in problem.stand_in
 
 
 def test_the_digits_are_interpolated_linearly() -> None:
@@ -351,14 +320,6 @@ def test_a_wrong_setting_is_one_line(settings: dict[str, Any], named: str) -> No
     with pytest.raises(RepliboError, match=named) as error:
         MnistCnn(**settings)
     assert "\n" not in str(error.value)
-
-
-def test_heavy_modules_are_not_imported_for_real_data() -> None:
-    code = (
-        "import sys, replibo.problems.mnist_cnn; "
-        "sys.exit(any(name in sys.modules for name in ('torch', 'sklearn', 'scipy')))"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 @pytest.mark.real_data

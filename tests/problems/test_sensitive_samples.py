@@ -6,10 +6,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
-import os
 import struct
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -383,17 +380,3 @@ def test_a_classifier_that_is_no_good_is_refused_before_anything_is_run(
     monkeypatch.setattr(problems, "PRINTED_TAMPERED_ACCURACY", 0.99)
     with pytest.raises(RepliboError, match=r"epochs must be enough .* above 0\.9900, got 1"):
         SensitiveSamples(epochs=1, data=files)
-
-
-def test_in_another_process_the_same() -> None:
-    script = (
-        "from replibo.problems.sensitive_samples import SensitiveSamples\n"
-        "p = SensitiveSamples(epochs=1)\n"
-        "print(p.evaluate_true(p.bounds[1:] / 2)[0].hex())\n"
-    )
-    environment = {**os.environ, "PYTHONHASHSEED": "1", "OMP_NUM_THREADS": "1"}
-    found = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment
-    ).stdout.split()
-    here = SensitiveSamples(epochs=1)
-    assert found == [float(here.evaluate_true(here.bounds[1:] / 2)[0]).hex()]
