@@ -82,7 +82,7 @@ def test_evidence_is_the_normal_density(n: int, k: int) -> None:
     assert blr.log_evidence == pytest.approx(expected, rel=1e-8, abs=1e-6)
 
 
-@settings(deadline=None, derandomize=True, max_examples=25)
+@settings(deadline=None, derandomize=True, max_examples=10)
 @given(
     n=st.integers(1, 30),
     k=st.integers(1, 8),
@@ -94,7 +94,7 @@ def test_evidence_is_the_largest_of_the_square(n: int, k: int, seed: int, noise:
     blr = BayesianLinearRegression(Phi, y)
     assert LOWEST * (1 - 1e-9) <= blr.alpha <= HIGHEST * (1 + 1e-9)
     assert LOWEST * (1 - 1e-9) <= blr.beta <= HIGHEST * (1 + 1e-9)
-    axis = np.linspace(*LOG_PRECISIONS, 21)
+    axis = np.linspace(*LOG_PRECISIONS, 15)
     values = [(evidence(Phi, y, a, b), a, b) for a in axis for b in axis]
     best = max(values)
     assert blr.log_evidence >= best[0] - 1e-6

@@ -26,7 +26,7 @@ from replibo.surrogates.kernels import KERNELS, KernelName, matern52, pairwise_d
 from replibo.surrogates.length_scale_fit import fit_length_scale, log_marginal_likelihood
 
 NOISE = 1e-4
-first_is_slow = settings(deadline=None)
+first_is_slow = settings(deadline=None, max_examples=30)
 
 
 def data(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -272,13 +272,6 @@ def test_order_and_place_do_not_matter(
     assert_allclose(scaled[0], mean, atol=1e-6)
 
 
-def test_data_are_interpolated() -> None:
-    X, y = data(25, 2)
-    mean, variance = grown(X, 0.4).posterior(y, X)
-    assert_allclose(mean, y, atol=1e-2)
-    assert (variance <= NOISE).all()
-
-
 # Jitter
 
 
@@ -352,7 +345,7 @@ def test_fit_is_botorchs(n: int, d: int, seed: int, kernel: KernelName) -> None:
 
 
 @pytest.mark.parametrize(("n", "d"), [(8, 1), (10, 4), (40, 2)])
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, 1])
 def test_fit_against_a_dense_grid(n: int, d: int, seed: int) -> None:
     X, y = data(n, d, seed)
     D = pairwise_distances(X, X)
@@ -368,10 +361,9 @@ def test_fit_against_a_dense_grid(n: int, d: int, seed: int) -> None:
     assert multi.evaluations > single.evaluations
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_scaling_of_the_objective_does_not_move_the_optimum(seed: int) -> None:
+def test_scaling_of_the_objective_does_not_move_the_optimum() -> None:
     """GPyTorch divides the marginal likelihood by n, and so does the fit: the same maximum."""
-    X, y = data(30, 2, seed)
+    X, y = data(30, 2)
     D = pairwise_distances(X, X)
 
     def total(raw: np.ndarray) -> tuple[float, float]:

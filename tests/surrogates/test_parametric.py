@@ -15,7 +15,7 @@ from hypothesis.extra.numpy import arrays
 from replibo.surrogates import parametric
 
 COLUMNS = (*range(1, 10), 100)
-SIZES = range(1, 21)
+SIZES = (1, 2, 7, 8, 9, 16, 20)
 
 few = settings(deadline=None, derandomize=True, max_examples=60)
 
@@ -61,13 +61,6 @@ def test_predict_is_the_formula(w: np.ndarray, x: np.ndarray) -> None:
         for i in range(6):
             f = w2 / (1 + math.exp(-(w1 * x[i, j] + b1))) + b2
             assert got[i, j] == pytest.approx(f, rel=1e-13, abs=1e-13)
-
-
-def test_f1_of_the_paper_is_the_network_at_ones() -> None:
-    x = np.linspace(-2 * np.pi, 2 * np.pi, 50)[:, None]
-    np.testing.assert_allclose(
-        parametric.predict(np.ones((4, 1)), x), 1 + 1 / (1 + np.exp(-(x + 1))), rtol=1e-15
-    )
 
 
 def test_one_column_of_x_serves_all_networks() -> None:
@@ -134,28 +127,11 @@ def test_gradient_descent_is_torchs_sgd(n: int, learning_rate: float) -> None:
         np.testing.assert_allclose(got[:, j], parameter.detach().numpy(), rtol=1e-8, atol=1e-10)
 
 
-def test_one_step_from_the_gradient() -> None:
-    w, x, y = _data(6, 2)
-    residual = parametric.predict(w, x) - y
-    slope = 2 * np.mean(residual * parametric.gradient(w, x), axis=1)
-    got = parametric.gradient_descent(w, x, y, steps=1, learning_rate=0.3)
-    np.testing.assert_allclose(got, w - 0.3 * slope, rtol=1e-13, atol=1e-15)
-
-
 def test_no_step_leaves_the_weights() -> None:
     for r in (1, 4):
         w, x, y = _data(6, r)
         got = parametric.gradient_descent(w, x, y, steps=0, learning_rate=0.1)
         np.testing.assert_array_equal(got, w)
-
-
-def test_steps_can_be_made_in_parts() -> None:
-    w, x, y = _data(6, 3)
-    half = parametric.gradient_descent(w, x, y, steps=20, learning_rate=0.1)
-    np.testing.assert_array_equal(
-        parametric.gradient_descent(half, x, y, steps=30, learning_rate=0.1),
-        parametric.gradient_descent(w, x, y, steps=50, learning_rate=0.1),
-    )
 
 
 @pytest.mark.parametrize("r", [1, 4])
@@ -215,24 +191,3 @@ def test_other_quantities_of_one_column_do_not_depend_on_the_others(n: int) -> N
                 np.testing.assert_array_equal(got, gradient[:, :, 0])
                 got = parametric.loss_hessian(*block)[:, :, j]
                 np.testing.assert_array_equal(got, hessian[:, :, 0])
-
-
-def test_sums_of_the_hessian_are_means_over_the_data() -> None:
-    w, x, y = _data(4, 3)
-    single = [parametric.loss_hessian(w, x[i : i + 1], y[i : i + 1]) for i in range(4)]
-    np.testing.assert_allclose(
-        parametric.loss_hessian(w, x, y), np.mean(single, axis=0), rtol=1e-13, atol=1e-15
-    )
-    # data counted twice change nothing
-    np.testing.assert_allclose(
-        parametric.loss_hessian(w, np.tile(x, (2, 1)), np.tile(y, (2, 1))),
-        parametric.loss_hessian(w, x, y),
-        rtol=1e-13,
-        atol=1e-15,
-    )
-    twice = np.tile(x, (2, 1)), np.tile(y, (2, 1))
-    np.testing.assert_allclose(
-        parametric.gradient_descent(w, *twice, steps=50, learning_rate=0.1),
-        parametric.gradient_descent(w, x, y, steps=50, learning_rate=0.1),
-        rtol=1e-10,
-    )

@@ -120,24 +120,6 @@ def test_sgd_is_autograd_with_pytorchs_sgd(batch_loss, n, batch_size, initializa
     np.testing.assert_array_equal(start.output, again.output)
 
 
-def test_one_batch_of_all_is_the_printed_gradient_descent():
-    """Algorithm 2 itself, line 2: J full steps of η∇L."""
-    X, y = data(30, 3)
-    start = network(20, 3)
-    training = train_sgd(
-        start, X, y, rng=np.random.default_rng(0), **{**SGD, "batch_size": 30, "regularizer": 0.5}
-    )
-    W1, w2 = weights_of(start)
-    W1_start, w2_start = (w.detach().clone() for w in (W1, w2))
-    for _ in range(SGD["epochs"]):
-        value = objective(W1, w2, W1_start, w2_start, torch.tensor(X), torch.tensor(y), 0.5)
-        by = torch.autograd.grad(value, [W1, w2])
-        with torch.no_grad():
-            for weights, gradient in zip((W1, w2), by, strict=True):
-                weights -= SGD["learning_rate"] * gradient
-    assert_same(training.network, (W1, w2), start)
-
-
 @given(
     n=st.integers(1, 70),
     dim=st.integers(1, 25),
