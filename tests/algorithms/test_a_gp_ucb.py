@@ -164,40 +164,6 @@ def test_sigma_changes_nothing_but_the_bonus() -> None:
     assert asked["latent"] != asked["predictive"]
 
 
-@pytest.mark.parametrize("make", [AGpUcb, lambda *a: Oracle(*a, length_scale=0.2)])
-def test_function_of_the_history(make: Any) -> None:
-    pool, f = pool_of(4)
-    space = Space(4, candidates=pool)
-    history, proposals = run(make(space, STREAMS), pool, f, 40)
-    shared = make(space, STREAMS)
-    for n in (6, 45, 9, 30):
-        past = history_of(pool, f, history.candidate[:n])
-        for algorithm in (make(space, STREAMS), shared):
-            proposal = algorithm.ask(past, n - 5)
-            assert proposal.candidate == history.candidate[n]
-            assert proposal.diagnostics == proposals[n - 6].diagnostics
-    # other initial points, another θ0
-    other = history_of(pool, f, [*range(20, 26), *history.candidate[6:20]])
-    assert shared.ask(other, 15).diagnostics == make(space, STREAMS).ask(other, 15).diagnostics
-
-
-@pytest.mark.parametrize("make", [AGpUcb, lambda *a: Oracle(*a, length_scale=0.2)])
-def test_on_a_cube(make: Any) -> None:
-    history = History(2, 5)
-    X = np.random.default_rng(0).random((5, 2))
-    for x in X:
-        history.append(x, float(np.sin(5 * x.sum())))
-    cls = type(make(Space(2), STREAMS))
-    for t in range(1, 9):
-        proposal = make(Space(2), STREAMS).ask(history, t)
-        again = make(Space(2), STREAMS).ask(history, t)
-        assert_array_equal(proposal.x, again.x)
-        assert set(proposal.diagnostics) == set(cls.diagnostics)
-        assert all(type(value) is float for value in proposal.diagnostics.values())
-        assert np.all((proposal.x >= 0) & (proposal.x <= 1))
-        history.append(proposal.x, float(np.sin(5 * proposal.x.sum())))
-
-
 # The oracle
 
 
@@ -214,22 +180,9 @@ def test_oracle_keeps_its_length_scale() -> None:
     assert_array_equal(run(same, pool, f, 10)[0].candidate, history.candidate)
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (
-            lambda s: AGpUcb(s, STREAMS).ask(History(2, 0), 1),
-            "initial_points: must be at least 1, got 0",
-        ),
-        (
-            lambda s: Oracle(s, STREAMS, length_scale={"berkenkamp": 0.1}),
-            "length_scale must hold agnp, got berkenkamp",
-        ),
-    ],
-)
-def test_bad_input(make: Any, message: str) -> None:
-    with pytest.raises(RepliboError, match=message):
-        make(Space(2))
+def test_the_oracle_needs_the_problems_length_scale() -> None:
+    with pytest.raises(RepliboError, match="length_scale must hold agnp, got berkenkamp"):
+        Oracle(Space(2), STREAMS, length_scale={"berkenkamp": 0.1})
 
 
 # θ̂*

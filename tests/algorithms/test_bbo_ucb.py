@@ -76,12 +76,6 @@ def test_beta_of_theorem_4(t: int, n: int, bound: float, sigma: float, constant:
     assert algorithm.beta_at(t) <= algorithm.beta_at(t + 1)
 
 
-def test_the_trade_off() -> None:
-    """Much more SGD than Bayesian steps: β tends to B (section 4.2.2)."""
-    assert made(iterations=10**9).beta_at(60) == pytest.approx(1.96, rel=1e-3)
-    assert made(iterations=60).beta_at(60) > 8  # N = T
-
-
 def test_the_query_is_the_best_candidate_by_its_own_beta() -> None:
     history = history_of(9)
     algorithm = made()
@@ -100,17 +94,6 @@ def test_without_growth_it_is_gp_ucb() -> None:
     np.testing.assert_array_equal(history.X, expected.X)
     grown, _ = run(made(factor=100.0), 14)
     assert not np.array_equal(grown.X, expected.X) and len(proposals) == 10
-
-
-def test_a_new_object_proposes_the_same() -> None:
-    history, proposals = run(made(), 14)
-    for n in range(4, 14):
-        part = History(1, 4)
-        for x, y in zip(history.X[:n], history.y[:n], strict=True):
-            part.append(x, y)
-        again = made().ask(part, n + 1)
-        np.testing.assert_array_equal(again.x, proposals[n - 4].x)
-        assert again.diagnostics == proposals[n - 4].diagnostics
 
 
 def test_iterations_by_the_problem() -> None:

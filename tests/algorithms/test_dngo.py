@@ -1,4 +1,4 @@
-"""DNGO: its parts put together again from independent ones. (Its contract: test_sampled_contract.)"""
+"""DNGO: its parts put together again from independent ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import norm
 
 from replibo.algorithms import dngo
-from replibo.algorithms.base import History, Space
+from replibo.algorithms.base import Space
 from replibo.algorithms.dngo import Dngo
 from replibo.algorithms.parts.candidates import Candidates
 from replibo.algorithms.parts.refit import RefitSchedule
@@ -91,26 +91,6 @@ def test_every_observation_counts_between_trainings(hill) -> None:
     ]
     assert diagnostics[0]["training_loss"] == diagnostics[1]["training_loss"]
     assert diagnostics[0]["mean"] != diagnostics[1]["mean"]
-
-
-def test_scale_of_y_does_not_matter(hill) -> None:
-    """Powers of two, so that not even rounding differs."""
-    history = hill.initial(2, 9, STREAMS)
-    stretched = History(2, 9)
-    for x, y in zip(history.X, history.y, strict=True):
-        stretched.append(x, 1024.0 * float(y))
-    one, two = (Dngo(Space(2), STREAMS, **FAST).ask(h, 1) for h in (history, stretched))
-    np.testing.assert_array_equal(one.x, two.x)
-    assert one.diagnostics == two.diagnostics
-
-
-def test_it_finds_the_top_of_a_hill(hill) -> None:
-    history = hill.initial(2, 5, STREAMS)
-    algorithm = Dngo(Space(2), STREAMS, epochs=100)
-    for t in range(1, 21):
-        x = algorithm.ask(history, t).x
-        history.append(x, hill.objective(x))
-    assert history.y.max() > -1e-3  # 25 random points: -0.01
 
 
 def test_divergence_is_recorded_and_the_run_goes_on(hill) -> None:

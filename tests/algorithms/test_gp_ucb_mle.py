@@ -1,4 +1,4 @@
-"""GP-UCB with the length scale of maximum likelihood, against BoTorch, and its contract."""
+"""GP-UCB with the length scale of maximum likelihood, against BoTorch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from numpy.testing import assert_array_equal
 
 from replibo.algorithms.base import History, Space
 from replibo.algorithms.gp_ucb_mle import GpUcbMle
-from replibo.errors import RepliboError
 from replibo.problems.materials import AgNP, CrossedBarrel
 from replibo.streams import RunStreams
 from replibo.surrogates.kernels import KernelName
@@ -76,7 +75,7 @@ def botorch_ucb(
 
 
 @pytest.mark.parametrize(
-    ("seed", "kernel"), [*((seed, "matern52") for seed in range(12)), (1, "rbf"), (2, "rbf")]
+    ("seed", "kernel"), [*((seed, "matern52") for seed in range(6)), (1, "rbf")]
 )
 def test_proposal_is_botorchs(seed: int, kernel: KernelName) -> None:
     rng = np.random.default_rng(seed)
@@ -103,75 +102,6 @@ def test_proposal_is_botorchs_on_the_stand_ins(task: type) -> None:
     assert proposal.candidate == values.argmax()
 
 
-@pytest.mark.parametrize("starts", ["single", "multi"])
-def test_rebuilt_from_the_history_bit_for_bit(starts: str) -> None:
-    pool, f = small_pool()
-    space = Space(3, candidates=pool)
-    live = GpUcbMle(space, STREAMS, length_scale_start=starts)  # type: ignore[arg-type]
-    history, diagnostics = run(live, pool, f, 75)
-    for n in (6, 20, 69, 79):
-        past = history_of(pool, f, history.candidate[:n])
-        resumed = GpUcbMle(space, STREAMS, length_scale_start=starts)  # type: ignore[arg-type]
-        resumed.tell(past)
-        proposal = resumed.ask(past, n - 4)
-        assert proposal.candidate == history.candidate[n]
-        assert proposal.diagnostics == diagnostics[n - 5]
-        again = resumed.ask(past, n - 4)
-        assert (again.candidate, again.diagnostics) == (proposal.candidate, proposal.diagnostics)
-
-
-def test_another_history_leaves_no_trace() -> None:
-    """What was asked before, of whatever history, does not matter."""
-    pool, f = small_pool()
-    space = Space(3, candidates=pool)
-    rng = np.random.default_rng(0)
-    histories = [history_of(pool, f, rng.choice(60, size=n)) for n in (40, 7, 90, 40)]
-    shared = GpUcbMle(space, STREAMS)
-    for history in [*histories, *reversed(histories)]:
-        fresh = GpUcbMle(space, STREAMS).ask(history, 1)
-        proposal = shared.ask(history, 1)
-        assert (proposal.candidate, proposal.diagnostics) == (fresh.candidate, fresh.diagnostics)
-
-
-def test_block_is_what_the_runs_are_alone() -> None:
-    pool, f = small_pool()
-    space = Space(3, candidates=pool)
-    histories = [history_of(pool, f, range(n, 2 * n)) for n in (8, 8, 8)]
-    algorithms = [GpUcbMle(space, STREAMS) for _ in histories]
-    block = GpUcbMle.ask_block(algorithms, histories, 1)
-    assert [p.candidate for p in block] == [
-        GpUcbMle(space, STREAMS).ask(h, 1).candidate for h in histories
-    ]
-
-
-def test_scale_of_y_does_not_matter() -> None:
-    pool, f = small_pool()
-    rows = np.random.default_rng(0).choice(60, size=20)
-    space = Space(3, candidates=pool)
-    one = GpUcbMle(space, STREAMS).ask(history_of(pool, f, rows), 1)
-    two = GpUcbMle(space, STREAMS).ask(history_of(pool, 1e-3 * f - 7.0, rows), 1)
-    assert one.candidate == two.candidate
-    assert one.diagnostics["length_scale"] == pytest.approx(
-        two.diagnostics["length_scale"], rel=1e-5
-    )
-
-
-def test_diagnostics_are_the_declared_ones() -> None:
-    pool, f = small_pool()
-    proposal = GpUcbMle(Space(3, candidates=pool), STREAMS).ask(history_of(pool, f, range(10)), 1)
-    assert set(proposal.diagnostics) == set(GpUcbMle.diagnostics)
-    assert all(type(value) is float for value in proposal.diagnostics.values())
-    assert proposal.diagnostics["jitter"] == 0.0
-    assert proposal.diagnostics["fit_converged"] == 1.0
-
-
-def test_ties_go_to_the_first_candidate() -> None:
-    """From one datum at the centre of a square, its corners are the same."""
-    pool = np.array([[0.5, 0.5], [0, 0], [0, 1], [1, 0], [1, 1]])
-    history = history_of(pool, np.ones(5), [0])
-    assert GpUcbMle(Space(2, candidates=pool), STREAMS).ask(history, 1).candidate == 1
-
-
 def test_a_point_may_be_asked_again() -> None:
     """With as many rounds as the pool has points twice over, and nothing left to be learnt."""
     pool, f = small_pool(m=12)
@@ -189,14 +119,6 @@ def test_without_noise_repeated_points_take_a_jitter() -> None:
     assert np.isfinite(proposal.diagnostics["log_marginal_likelihood"])
 
 
-def test_equal_observations() -> None:
-    pool, _ = small_pool()
-    proposal = GpUcbMle(Space(3, candidates=pool), STREAMS).ask(
-        history_of(pool, np.full(60, 3.0), range(6)), 1
-    )
-    assert 0 <= proposal.candidate < 60
-
-
 def test_multi_start_reports_what_the_single_start_finds() -> None:
     pool, f = small_pool()
     history = history_of(pool, f, range(15))
@@ -209,33 +131,17 @@ def test_multi_start_reports_what_the_single_start_finds() -> None:
     assert multi["fit_evaluations"] > single["fit_evaluations"]
 
 
-def test_continuous_domain() -> None:
-    """On the cube: rebuilt bit for bit, and as high as BoTorch's fit and optimiser get."""
+def test_on_the_square_it_is_as_high_as_botorchs_fit_and_optimiser_get() -> None:
     rng = np.random.default_rng(0)
-    space = Space(2)
-    live = GpUcbMle(space, STREAMS)
-    history = History(2, 5, capacity=4)
+    algorithm, history = GpUcbMle(Space(2), STREAMS), History(2, 5, capacity=4)
     for x in rng.random((5, 2)):
         history.append(x, float(np.sin(5 * x).sum()))
     for t in range(1, 26):
-        past = History(2, 5)
-        for x, value in zip(history.X, history.y, strict=True):
-            past.append(x, float(value))
-        proposal, again = live.ask(history, t), GpUcbMle(space, STREAMS).ask(past, t)
-        assert_array_equal(proposal.x, again.x)
-        assert proposal.diagnostics == again.diagnostics
-        assert set(proposal.diagnostics) == set(GpUcbMle.diagnostics)
-        assert proposal.candidate == -1 and np.all((proposal.x >= 0) & (proposal.x <= 1))
-        grid = np.concatenate([proposal.x[None], rng.random((2000, 2))])
+        proposal = algorithm.ask(history, t)
         if t % 8 == 1:
+            grid = np.concatenate([proposal.x[None], rng.random((2000, 2))])
             values, length_scale = botorch_ucb(history, grid, 1.0)
             assert proposal.diagnostics["length_scale"] == pytest.approx(length_scale, rel=1e-5)
             assert values[0] >= values.max() - 1e-5
         history.append(proposal.x, float(np.sin(5 * proposal.x).sum()))
     assert history.y.max() > 1.999  # the maximum is 2
-
-
-def test_no_data_is_refused() -> None:
-    pool, _ = small_pool()
-    with pytest.raises(RepliboError, match="initial_points: must be at least 1, got 0"):
-        GpUcbMle(Space(3, candidates=pool), STREAMS).ask(History(3, 0), 1)

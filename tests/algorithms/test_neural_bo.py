@@ -204,38 +204,6 @@ def test_the_printed_form_proposes_what_the_dual_one_does(initialization):
         ]
 
 
-def test_the_printed_form_is_rebuilt_bit_for_bit():
-    setting = {**SMALL, "variance": "printed"}
-    growing, past = NeuralBO(Space(3), STREAMS, **setting), history(4)
-    for _ in range(20):
-        asked = growing.ask(past, len(past) + 1)
-        fresh = NeuralBO(Space(3), STREAMS, **setting)
-        fresh.tell(past)
-        for other in (fresh.ask(past, len(past) + 1), growing.ask(past, len(past) + 1)):
-            assert other.x.tobytes() == asked.x.tobytes()
-            assert other.diagnostics == asked.diagnostics
-        past.append(asked.x, float(-np.sum((asked.x - 0.4) ** 2)))
-        growing.tell(past)
-    other = history(9)  # another history leaves nothing behind
-    expected = NeuralBO(Space(3), STREAMS, **setting).ask(other, 10)
-    assert growing.ask(other, 10).diagnostics == expected.diagnostics
-
-
-@pytest.mark.parametrize(
-    ("n", "dim", "y"),
-    [(1, 1, [2.0]), (6, 1, None), (6, 2, [3.0] * 6)],
-    ids=["one", "1-D", "constant"],
-)
-def test_numerics_of_the_printed_form(n, dim, y):
-    past = History(dim, 1)
-    for i in range(n):
-        past.append(np.full(dim, 0.3), float(i) if y is None else y[i])
-    algorithm = NeuralBO(Space(dim), STREAMS, variance="printed", **SMALL)
-    proposal = algorithm.ask(past, n + 1)
-    assert np.all((proposal.x >= 0) & (proposal.x <= 1))
-    assert all(math.isfinite(value) for value in proposal.diagnostics.values())
-
-
 def test_a_matrix_that_cannot_fit_is_refused_in_one_line(monkeypatch):
     monkeypatch.setattr("replibo.algorithms.neural_bo.memory_bytes", lambda: 16e9)
     with pytest.raises(RepliboError) as error:

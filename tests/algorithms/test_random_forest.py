@@ -1,5 +1,4 @@
-"""The forest's expected improvement against SciPy. (Its contract:
-test_sampled_contract.)"""
+"""The forest's expected improvement against SciPy, and when it is fitted."""
 
 from __future__ import annotations
 
@@ -8,14 +7,15 @@ import pytest
 from scipy.stats import norm
 
 from replibo.algorithms.base import Space
+from replibo.algorithms.dngo import Dngo
 from replibo.algorithms.parts.candidates import Candidates
 from replibo.algorithms.parts.refit import RefitSchedule
 from replibo.algorithms.random_forest import RandomForest
 from replibo.streams import RunStreams
 from replibo.surrogates.forest import Forest
+from replibo.surrogates.tanh_network import TanhNetwork
 
 STREAMS = RunStreams("paper", "problem", "random_forest", 0)
-FAST = {"trees": 20, "candidates": 64}
 
 
 def test_proposal_is_the_maximiser_of_expected_improvement(hill) -> None:
@@ -46,17 +46,32 @@ def test_proposal_is_the_maximiser_of_expected_improvement(hill) -> None:
     }
 
 
-def test_it_climbs(hill) -> None:
-    """The best of four runs' 40 queries lies at half the height of the best initial point."""
-    before, after = [], []
-    for seed in range(4):
-        streams = RunStreams("paper", "problem", "random_forest", seed)
-        history = hill.initial(2, 5, streams)
-        algorithm = RandomForest(Space(2), streams, trees=50)
-        for t in range(1, 41):
-            x = algorithm.ask(history, t).x
-            history.append(x, hill.objective(x))
-        before.append(history.y[:5].max())
-        after.append(history.y.max())
-        assert history.y[-10:].mean() > history.y[:5].mean()
-    assert np.mean(after) > 0.5 * np.mean(before)
+def test_where_all_trees_agree_everywhere_the_first_candidate_is_taken(hill) -> None:
+    history = hill.initial(2, 5, STREAMS)
+    history.y[:] = 5.0
+    algorithm = RandomForest(Space(2), STREAMS, trees=10, candidates=64)
+    proposal = algorithm.ask(history, 1)
+    np.testing.assert_array_equal(proposal.x, algorithm.candidates.draw(history)[0][0])
+    assert proposal.diagnostics == {"mean": 0.0, "sd": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "fast", "surrogate", "name"),
+    [(Dngo, {"epochs": 5}, TanhNetwork, "_see"), (RandomForest, {"trees": 5}, Forest, "__init__")],
+)
+def test_the_surrogate_is_fitted_by_the_schedule_only(
+    hill, monkeypatch, algorithm, fast, surrogate, name
+) -> None:
+    sizes, fit = [], getattr(surrogate, name)
+
+    def counted(self, X, *args, **settings):
+        sizes.append(len(X))
+        return fit(self, X, *args, **settings)
+
+    monkeypatch.setattr(surrogate, name, counted)
+    made = algorithm(Space(2), STREAMS, refit_growth=0.5, candidates=64, **fast)
+    history = hill.initial(2, 4, STREAMS)
+    for t in range(1, 12):
+        x = made.ask(history, t).x
+        history.append(x, hill.objective(x))
+    assert sizes == [4, 6, 9, 14]
