@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 from replibo.algorithms.a_gp_ucb import AGpUcb
 from replibo.algorithms.base import History, Proposal, Space
-from replibo.algorithms.gp_ucb_mle import GpUcbMle
 from replibo.algorithms.lb_gp_ucb import LbGpUcb
 from replibo.algorithms.oracle import Oracle
 from replibo.algorithms.parts.acquisition import Sigma
@@ -30,22 +29,6 @@ from replibo.algorithms.parts.length_scale_range import (
 from replibo.settings import NonNegative, Positive, Probability
 from replibo.streams import RunStreams
 from replibo.surrogates.length_scale_fit import LOWER_BOUND
-
-
-class GpUcbMleBotorchSearch(GpUcbMle):
-    """`GpUcbMle` with `BotorchUcbMaximiser`."""
-
-    def __init__(
-        self,
-        space: Space,
-        streams: RunStreams,
-        *,
-        noise_variance: NonNegative = 1e-4,
-        sigma: Sigma = "latent",
-        **settings: Any,
-    ) -> None:
-        super().__init__(space, streams, noise_variance=noise_variance, sigma=sigma, **settings)
-        self._maximiser = BotorchUcbMaximiser(space, noise_variance, sigma=sigma)
 
 
 class AGpUcbBotorchSearch(AGpUcb):
