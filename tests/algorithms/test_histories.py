@@ -171,9 +171,10 @@ def test_another_history_leaves_no_trace(case: Case) -> None:
     y = np.array([f(x) for x in X])
     gp = name.startswith(("gp_", *OF_LENGTH_SCALES))
     there, back = np.arange(40), np.arange(40)[::-1]
-    told = [(12, there, y, 4), (7, back, y, 4), (12, there, y, 4)]
+    later = np.array([*there[:4], *back[:36]])  # the same initial points, and other ones after them
+    told = [(12, there, y, 4), (12, there, y[::-1], 4), (12, later, y, 4), (12, there, y, 4)]
     if not name.startswith(SLOW):
-        told[1:1] = [(20, there, y, 6 if gp else 4), (12, there, y[::-1], 4)]
+        told += [(20, there, y, 6 if gp else 4), (20, back, y, 4), (12, there, y, 4)]
     shared = make(case, Space(d, candidates=pool))
     for n, order, values, n_initial in told:
         rows = order[:n]

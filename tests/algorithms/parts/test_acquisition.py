@@ -196,6 +196,31 @@ SPACES = [Space(2), Space(3, candidates=np.random.default_rng(8).random((60, 3))
 
 
 @pytest.mark.parametrize("space", SPACES)
+def test_rebuilt_from_the_history_bit_for_bit(space: Space) -> None:
+    history, asked = run(space, 75)
+    for t in (1, 2, 3, 31, 32, 33, 73, 74, 75):
+        length_scale, maximum = asked[t - 1]
+        resumed = UcbMaximiser(space, NOISE)
+        again = resumed.maximise(
+            past(history, 4 + t), length_scale, 1.5, rng_of(t), fixed=t % 3 < 2
+        )
+        assert same(again, maximum)
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_another_history_leaves_no_trace(space: Space) -> None:
+    history, _ = run(space, 30)
+    other = history_of(history.X[::-1], history.y[::-1], history.candidate[::-1])
+    shared = UcbMaximiser(space, NOISE)
+    for h in (past(history, 20), other, history, past(other, 9), other, past(history, 33), history):
+        for fixed in (True, False):
+            fresh = UcbMaximiser(space, NOISE)
+            one, two = (m.maximise(h, 0.4, 1.0, rng_of(), fixed=fixed) for m in (shared, fresh))
+            assert same(one, two)
+            assert shared.information_gain(h, 0.4) == fresh.information_gain(h, 0.4)
+
+
+@pytest.mark.parametrize("space", SPACES)
 def test_posterior_sd_is_that_of_the_time(space: Space) -> None:
     """Bit for bit, from the live object, a resumed one, and a new one for each round."""
     history, asked = run(space, 75)
