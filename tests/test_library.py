@@ -310,7 +310,8 @@ NEEDS = {
     "neural_greedy_released": {"candidates": 64},
 }  # fmt: skip
 CLASSES = {"gp_botorch": "gp_botorch.GpEiBotorch", "bbo_gp": "bbo_gp.GpEiFixed",
-           "bbo_beta": "bbo_beta.ChowdhuryUcbFixed"}  # fmt: skip
+           "bbo_beta": "bbo_beta.ChowdhuryUcbFixed",
+           "length_scale_readings": "length_scale_readings.LbGpUcbSmallestT0"}  # fmt: skip
 
 
 @pytest.mark.parametrize(
