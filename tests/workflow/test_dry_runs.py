@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -263,3 +265,46 @@ def test_the_workflow_runs_in_another_directory(project: Project, tmp_path: Path
     planned = project.planned("--directory", str(tmp_path), "figures/smoke/go_ucb/figure_1.pdf")
     assert "figures/smoke/go_ucb/figure_1.pdf" in planned
     assert (tmp_path / "config").is_symlink()
+
+
+def test_a_read_only_tree_is_enough(project: Project, tmp_path: Path) -> None:
+    """The workflow in another folder and a run by hand: nothing is written to the tree."""
+    # Root may write everywhere, unless it gives up this right.
+    rights = "-dac_override,-dac_read_search"
+    prefix = [] if os.geteuid() else ["setpriv", f"--bounding-set={rights}", f"--inh-caps={rights}"]
+    shutil.rmtree(project.path / ".snakemake", ignore_errors=True)
+    tree = [project.path, *project.path.rglob("*")]
+    modes = {path: path.stat().st_mode for path in tree if not path.is_symlink()}
+    environment = {**project.environment(), "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+
+    def run(*arguments: str, folder: Path) -> None:
+        done = subprocess.run(
+            [*prefix, sys.executable, "-m", *arguments],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    table, output = "results/smoke/go_ucb/final_regret.md", tmp_path / "f1.parquet"
+    try:
+        for path, mode in modes.items():
+            path.chmod(mode & ~0o222)
+        if prefix and not shutil.which("setpriv"):
+            pytest.skip("root may write everywhere, and there is no setpriv")
+        probe = [*prefix, "touch", str(project.path / "probe")]
+        if subprocess.run(probe, capture_output=True).returncode == 0:
+            (project.path / "probe").unlink()
+            pytest.skip("this user may write to read-only folders")
+        snakefile = str(project.path / "Snakefile")
+        options = ("--snakefile", snakefile, "--directory", str(tmp_path), "--cores", "1")
+        run("snakemake", *options, table, folder=tmp_path)
+        names = ("go_ucb", "f1", "random_search", "--seeds", "0", "--scale", "smoke")
+        run("replibo", "run", *names, "--output", str(output), folder=project.path)
+    finally:
+        for path, mode in modes.items():
+            path.chmod(mode)
+    assert (tmp_path / table).stat().st_size > 100 and output.stat().st_size > 1000
+    assert sorted(tree) == sorted([project.path, *project.path.rglob("*")])
