@@ -1,7 +1,7 @@
 # make quick   the whole workflow at quick scale, from nothing but Python and make
 # make test    every check and test that CI runs, but those on SLURM (make slurm-test)
 .DEFAULT_GOAL := help
-.PHONY: help install quick test faults slurm-test paper-runs site report gallery schema format clean
+.PHONY: help install quick test faults slurm-test paper-runs site report gallery release schema format clean
 
 CORES ?= 2
 VENV := .venv
@@ -60,6 +60,12 @@ report: $(VENV)/installed ## HTML report of the published runs: results/publishe
 gallery: $(VENV)/installed ## the figures that README shows, from the published traces
 	$(BIN)/snakemake --cores $(CORES) published
 	$(BIN)/python -m replibo.workflow.gallery
+
+# Tag vVERSION, then upload all of dist/ as the assets of the release: the wheel fetches the zip files from there.
+release: $(VENV)/installed ## dist/: the sdist, the wheel, and the published traces of each paper as a zip file
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build
+	$(BIN)/python -m build
+	for paper in published/*; do $(BIN)/python -m zipfile -c dist/published-$${paper#*/}.zip $$paper; done
 
 schema: $(VENV)/installed ## the config's JSON schema, from the typed models
 	$(BIN)/python -m replibo.config.schema workflow/schemas/config.schema.json

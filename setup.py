@@ -1,10 +1,13 @@
 """Compile the package's C files, with the compiler that the wheel ``ziglang`` brings.
 
+A wheel also gets the files of a clone that it needs (`replibo.paths.SHIPPED`).
+
 One library a level of instructions; `replibo.surrogates.compiled` takes the best that the processor has.
 """
 
 import os
 import platform
+import shutil
 import subprocess
 import sys
 from hashlib import sha256
@@ -12,6 +15,7 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 FOLDER = Path("src/replibo/surrogates")
 SOURCES = sorted(FOLDER.glob("*.c"))
@@ -40,10 +44,24 @@ class Compile(build_ext):
         return fullname.replace(".", os.sep) + ".so"
 
 
+class Ship(build_py):
+    """Adds the config and the metadata of the published traces to a wheel."""
+
+    def run(self) -> None:
+        super().run()
+        if self.editable_mode:
+            return
+        for pattern in ("config/*.yaml", "published/*/metadata.json"):
+            for path in Path().glob(pattern):
+                to = Path(self.build_lib, "replibo/shipped", path)
+                to.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, to)
+
+
 setup(
     ext_modules=[
         Extension(f"replibo.surrogates._compiled_{level}", [str(path) for path in SOURCES])
         for level in LEVELS
     ],
-    cmdclass={"build_ext": Compile},
+    cmdclass={"build_ext": Compile, "build_py": Ship},
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import re
 import subprocess
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import replibo
 from replibo import cli, paths
 from replibo.config import load
 from replibo.run import pairs
@@ -69,7 +69,7 @@ def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         cli.main(["--version"])
     assert caught.value.code == 0
-    assert capsys.readouterr().out == f"replibo {importlib.metadata.version('replibo')}\n"
+    assert capsys.readouterr().out == f"replibo {replibo.__version__}\n"
 
 
 COLLECT = ("collect", "--scale", "quick", "go_ucb")

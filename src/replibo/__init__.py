@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from replibo.library import Minimum, Optimizer, minimize, published
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 __all__ = ["Minimum", "Optimizer", "minimize", "published"]
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import math
 import os
 from pathlib import Path
 from typing import Any, NoReturn
 
+from replibo import __version__
+
 LISTED = ("papers", "problems", "algorithms", "figures", "tables", "scales", "data")
 """What ``replibo list`` knows."""
+
+ANYWHERE = ("run", "fetch", "collect", "list")
+"""The commands that need no clone: outside one they read the config that the package brings."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -26,11 +30,11 @@ def parser() -> argparse.ArgumentParser:
     made = Parser(
         prog="replibo",
         description="Replication of four Bayesian-optimisation papers. The workflow (snakemake) "
-        "calls these commands; each can be repeated by hand, in the project's root folder.",
+        "calls these commands; each can be repeated by hand, in the root folder of a clone. "
+        f"These work in any folder: {', '.join(ANYWHERE)}.",
         epilog="'replibo list' shows what there is; 'replibo COMMAND --help' explains a command.",
     )
-    version = importlib.metadata.version("replibo")
-    made.add_argument("--version", action="version", version=f"%(prog)s {version}")
+    made.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = made.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
     def command(name: str, text: str, example: str) -> argparse.ArgumentParser:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from replibo import files, paths, stopping
-from replibo.arguments import LISTED, parser
+from replibo.arguments import ANYWHERE, LISTED, parser
 from replibo.errors import RepliboError, not_installed
 from replibo.threads import one_thread
 
@@ -106,9 +106,12 @@ def _check_outputs(options: argparse.Namespace) -> None:
 
 
 def _load(options: argparse.Namespace) -> Config:
+    """The config of the working folder; outside a clone, that of the package if it is enough."""
     from replibo.config import load
 
-    return load.load(overlays=_overlays(options))
+    shipped = paths.SHIPPED / paths.CONFIG
+    outside = not paths.CONFIG.is_dir() and shipped.is_dir() and options.command in ANYWHERE
+    return load.load(shipped if outside else paths.CONFIG, _overlays(options))
 
 
 def _overlays(options: argparse.Namespace) -> list[Path]:

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from replibo import paths
 from replibo.algorithms.base import Algorithm, History, Space
 from replibo.algorithms.parts.gp_sampled import GpSampled
 from replibo.config import registry
-from replibo.errors import RepliboError
+from replibo.errors import RepliboError, allowed, meant
 from replibo.outliers import without_outliers
 from replibo.problems.base import Array
 from replibo.streams import RunStreams
@@ -344,24 +343,51 @@ def minimize(
     return Minimum.of(optimizer, finished=True)
 
 
-def published(paper: str) -> pd.DataFrame:
-    """The published traces of a paper: a row a query, with problem, algorithm, seed, t, phase, f
-    (noise-free, to be *maximised*), x and y of each run's best queries, and the diagnostics kept.
+def published(paper: str, problem: str | None = None, algorithm: str | None = None) -> pd.DataFrame:
+    """The published traces of a paper, of one problem, or of one problem and algorithm.
+
+    A row is a query, with problem, algorithm, seed, t, phase, f (noise-free, to be *maximised*), x and
+    y of each run's best queries, and the diagnostics kept. In a clone, its ``published/`` is read.
+    Elsewhere a paper's traces are fetched once from the release of this version (`replibo.release`).
 
     Args:
-        paper: ``go_ucb``, ``bbo``, ``neuralbo`` or ``lb_gp_ucb``.
+        paper: ``go_ucb``, ``bbo``, ``neuralbo``, ``lb_gp_ucb`` or ``cross``.
+        problem, algorithm: all if they are left out.
 
     Raises:
-        RepliboError: nothing is published of it here, or a file is damaged.
+        RepliboError: no such runs are published, a file is damaged, or the traces cannot be fetched.
     """
     import pyarrow as pa
 
+    from replibo import release
     from replibo.results import publish
     from replibo.run import pairs
 
-    here = Path.cwd()  # the clone that the package was installed from, unless we are in one
-    root = here if (here / paths.PUBLISHED).is_dir() else registry.PACKAGE.parents[1]
+    root = release.folder_with_metadata(paper)
     with contextlib.chdir(root):
         metadata = pairs.published_metadata(paper)
-        parts = publish.rows(paper, pairs.published(paper), metadata)
+        wanted = _chosen(pairs.published(paper), problem, algorithm)
+    if root == paths.SHIPPED:
+        root = release.fetched(paper, wanted, metadata)
+    with contextlib.chdir(root):
+        parts = publish.rows(paper, wanted, metadata)
     return pa.concat_tables(parts, promote_options="default").unify_dictionaries().to_pandas()
+
+
+def _chosen(
+    published: Sequence[tuple[str, str]], problem: str | None, algorithm: str | None
+) -> list[tuple[str, str]]:
+    """The pairs of a problem and an algorithm; None stands for all.
+
+    Raises:
+        RepliboError: there is none.
+    """
+    chosen = list(published)
+    for kind, name, place in (("problem", problem, 0), ("algorithm", algorithm, 1)):
+        names = sorted({pair[place] for pair in chosen})
+        if name is not None and name not in names:
+            raise RepliboError(
+                f"{kind}: must be {allowed(names)}, got {_shown(name)}{meant(str(name), names)}"
+            )
+        chosen = [pair for pair in chosen if name in (None, pair[place])]
+    return chosen

@@ -39,6 +39,8 @@ PUBLISHED = "published"
 METADATA = "metadata.json"
 
 CONFIG = Path("config")
+SHIPPED = Path(__file__).parent / "shipped"
+"""What a wheel brings of a clone: ``config/``, and the metadata of ``published/`` (setup.py)."""
 GALLERY = Path("figures", "gallery")
 
 

@@ -85,8 +85,11 @@ def parse(raw: Mapping[str, Any]) -> Config:
 def load(folder: Path = Path("config"), overlays: Sequence[Path] = ()) -> Config:
     """`read` and `parse` in one."""
     if not (folder / "config.yaml").is_file():
+        from replibo import release
+
         raise RepliboError(
-            f"{folder / 'config.yaml'}: not found; run this in the project's root folder"
+            f"{folder / 'config.yaml'}: not found; run this in the project's root folder "
+            f"({release.clone()})"
         )
     return parse(read(folder, overlays))
 

@@ -12,7 +12,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import quote
@@ -59,7 +59,7 @@ def fetch(name: str, *, data_dir: Path, mirror: str | Path | None = None) -> Pat
             line says why for each of them, and how to put the file there by hand.
     """
     file = data_file(name)
-    sources = _sources(file, mirror)
+    sources = sources_of(file.path_in_mirror, file.urls, mirror)
     target = data_dir / file.path
     try:
         fault = fault_of(target, file)
@@ -100,17 +100,23 @@ def fetch_all(
     return paths
 
 
-def _sources(file: DataFile, mirror: str | Path | None) -> list[str | Path]:
-    """Where to ask for ``file``, in order: a path is in a mirror's folder, a string is a URL."""
+def sources_of(
+    path_in_mirror: str, urls: Sequence[str], mirror: str | Path | None = None
+) -> list[str | Path]:
+    """Where to ask for a file, in order: a path is in a mirror's folder, a string is a URL.
+
+    Raises:
+        RepliboError: the mirror is neither a folder nor an http(s) URL.
+    """
     root = os.environ.get(MIRROR_VARIABLE, "") if mirror is None else str(mirror)
     if not root:
-        return [*file.urls]
+        return [*urls]
     if root.startswith(("http://", "https://")):
-        return [f"{root.rstrip('/')}/{quote(file.path_in_mirror)}", *file.urls]
+        return [f"{root.rstrip('/')}/{quote(path_in_mirror)}", *urls]
     try:
         if "://" in root:
             raise RuntimeError("another scheme")
-        return [Path(root).expanduser() / file.path_in_mirror, *file.urls]
+        return [Path(root).expanduser() / path_in_mirror, *urls]
     except RuntimeError as error:  # expanduser: no such user
         raise RepliboError(
             f"mirror: must be a folder or an http(s) URL, got {_shown(root)} ({error})"
@@ -124,6 +130,40 @@ def _shown(source: str | Path) -> str:
 
 
 def _fetch(file: DataFile, target: Path, sources: list[str | Path]) -> Path:
+    # The known digest may be that of the decompressed bytes, or only recorded on first use.
+    recorded = record_of(target)
+    fetch_verified(
+        file.name,
+        target,
+        sources,
+        max_bytes=file.max_bytes,
+        fault=lambda path: fault_with_record(path, file, recorded),
+        by_hand=f"to put it there by hand: {target} with {file.digest}",
+    )
+    record(target, file)
+    return target
+
+
+def fetch_verified(
+    name: str,
+    target: Path,
+    sources: list[str | Path],
+    *,
+    max_bytes: int,
+    fault: Callable[[Path], str | None],
+    by_hand: str,
+) -> None:
+    """Write ``target`` from the first of ``sources`` that gives the right file.
+
+    Args:
+        name: of the file, for messages.
+        max_bytes: a longer file is refused.
+        fault: what is wrong with a file, briefly; None if it is the right one.
+        by_hand: the end of the message if no source gives it.
+
+    Raises:
+        RepliboError: one line: no source gave the file, or it cannot be written.
+    """
     import pooch  # late: a file that is already there does not need it
 
     pooch.get_logger().setLevel("WARNING")  # it would report each download
@@ -132,31 +172,27 @@ def _fetch(file: DataFile, target: Path, sources: list[str | Path]) -> Path:
         store = pooch.Pooch(
             path=target.parent.absolute(),
             base_url="",
-            # Verified by the downloader: the known digest may be that of the decompressed bytes.
-            registry={target.name: None},
+            registry={target.name: None},  # verified by the downloader
             urls={target.name: _shown(source)},
             retry_if_failed=ATTEMPTS - 1,
         )
         try:
-            store.fetch(target.name, downloader=_downloader(source, file, record_of(target)))
+            store.fetch(target.name, downloader=_downloader(source, max_bytes, fault))
         except _SourceError as failure:
             again = f"; attempts: {ATTEMPTS}" if isinstance(failure, _TransientError) else ""
             failures.append(f"{_shown(source)} ({failure}{again})")
         except OSError as error:  # not the source's: the folder cannot be written, the disk is full
             raise RepliboError(
-                f"{file.name}: cannot write {target}: {error.strerror or error}"
+                f"{name}: cannot write {target}: {error.strerror or error}"
             ) from error
         else:
-            record(target, file)
-            return target
-    raise RepliboError(
-        f"{file.name}: no source gave the file: {'; '.join(failures)}; "
-        f"to put it there by hand: {target} with {file.digest}"
-    )
+            return
+    tried = "; ".join(failures) or "none is known"
+    raise RepliboError(f"{name}: no source gave the file: {tried}; {by_hand}")
 
 
 def _downloader(
-    source: str | Path, file: DataFile, recorded: Path
+    source: str | Path, max_bytes: int, fault: Callable[[Path], str | None]
 ) -> Callable[[str, str, object], None]:
     """What pooch calls to write ``source`` to a temporary file, once for each attempt."""
     end = time.monotonic() + TIME_LIMIT
@@ -166,9 +202,9 @@ def _downloader(
         path = Path(part)
         path.unlink()  # only its owner could read it; made anew, its mode is what the umask says
         with path.open("xb") as stream:
-            _within(end - time.monotonic(), get, source, _Bounded(stream, file.max_bytes))
-        if fault := fault_with_record(path, file, recorded):
-            raise _SourceError(fault)
+            _within(end - time.monotonic(), get, source, _Bounded(stream, max_bytes))
+        if problem := fault(path):
+            raise _SourceError(problem)
 
     return attempt
 

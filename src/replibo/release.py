@@ -1,0 +1,115 @@
+"""A release: where its repository is, and the published traces outside a clone.
+
+The asset ``published-PAPER.zip`` of a release holds the traces of a paper (``make release`` makes it).
+The package brings the metadata of all papers, with the digest of every file. So the files are fetched
+once, verified, and kept in the user's cache. ``REPLIBO_DATA_MIRROR`` (a folder or a URL with the assets)
+is asked before the release.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from replibo import __version__, files, paths
+from replibo.errors import RepliboError, allowed
+
+ASSET = "published-{paper}.zip"
+"""The name of the asset with a paper's traces."""
+
+
+def repository() -> str | None:
+    """The address of the repository, as the package's metadata name it (``project.urls``)."""
+    urls = importlib.metadata.metadata("replibo").get_all("Project-URL") or []
+    named = dict(url.split(", ", 1) for url in urls)
+    return named["Repository"].rstrip("/") if "Repository" in named else None
+
+
+def clone() -> str:
+    """How to get a clone, for messages."""
+    return f"git clone {repository() or '<the repository>'}; see README.md"
+
+
+def folder_with_metadata(paper: str) -> Path:
+    """The folder with the metadata of the published traces of ``paper``: a clone's root (the working
+    folder, or the clone that the package was installed from), or else what the package brings.
+
+    Raises:
+        RepliboError: nothing is published of ``paper``.
+    """
+    folders = (Path.cwd(), Path(__file__).parents[2], paths.SHIPPED)
+    for folder in folders:
+        if (folder / paths.published_metadata(paper)).is_file():
+            return folder
+    metadata = (
+        path for root in folders for path in (root / paths.PUBLISHED).glob(f"*/{paths.METADATA}")
+    )
+    names = {path.parent.name for path in metadata}
+    raise RepliboError(f"paper: nothing is published of {paper}; must be {allowed(names)}")
+
+
+def fetched(paper: str, wanted: Collection[tuple[str, str]], metadata: Mapping[str, Any]) -> Path:
+    """The folder of the user's cache with the published traces of the pairs ``wanted``, for a package
+    without a clone.
+
+    Raises:
+        RepliboError: one line: no source gives them, or they cannot be written.
+    """
+    import pooch
+
+    from replibo.data.fetch import fetch_verified, sources_of
+    from replibo.results.publish import MAXIMAL_BYTES
+    from replibo.run import pairs
+
+    root = Path(pooch.os_cache("replibo"), __version__)
+    folder = root / paths.PUBLISHED / paper
+    digests = metadata["files"]
+    names = [name for name in digests if any(pairs.holds(name, *pair) for pair in wanted)]
+    if all(_digest(folder / name) == digests[name] for name in names):
+        return root
+    asset, address = ASSET.format(paper=paper), repository()
+    urls = [f"{address}/releases/download/v{__version__}/{asset}"] if address else []
+    files.check_writable(folder, folder=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as private:
+        archive = Path(private, asset)
+        fetch_verified(
+            f"published traces of {paper}",
+            archive,
+            sources_of(asset, urls),
+            max_bytes=(len(digests) + 1) * MAXIMAL_BYTES,
+            fault=lambda path: _fault(path, paper, digests),
+            by_hand=f"REPLIBO_DATA_MIRROR names a folder or URL that has {asset}",
+        )
+        with zipfile.ZipFile(archive) as source, files.written_whole(folder, folder=True) as made:
+            made.mkdir()
+            for name in digests:
+                (made / name).write_bytes(source.read(f"{paper}/{name}"))
+    return root
+
+
+def _digest(path: Path) -> str | None:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return None
+
+
+def _fault(path: Path, paper: str, digests: Mapping[str, str]) -> str | None:
+    """What is wrong with an asset; None if every file in it has the published digest."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for name, digest in digests.items():
+                with archive.open(f"{paper}/{name}") as member:
+                    if hashlib.file_digest(member, "sha256").hexdigest() != digest:  # type: ignore[arg-type]
+                        return f"wrong digest of {name}: sha256 must be {digest}"
+    except KeyError as error:
+        return f"must hold all published files: {error.args[0]}"
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        return f"must be a zip file ({error})"
+    return None

@@ -1,0 +1,226 @@
+"""A release: one version everywhere; sdist and wheel outside a clone; the published traces from its assets."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import textwrap
+import threading
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+import replibo
+
+ROOT = Path(__file__).parents[1]
+PARTS = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE", "src", "config")
+
+# In place of a compiler: the libraries that the installation has compiled from the same files.
+COMPILER = f"""
+import shutil, sys
+from pathlib import Path
+to = Path(sys.argv[sys.argv.index("-o") + 1])
+shutil.copyfile(Path({str(ROOT)!r}, "src/replibo/surrogates", to.name), to)
+"""
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    zenodo = json.loads((ROOT / ".zenodo.json").read_text(encoding="utf-8"))
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    newest = re.search(r"^## (\S+)", changes, flags=re.M)
+    assert newest is not None
+    versions = {citation["version"], zenodo["version"], newest[1]}
+    assert versions == {replibo.__version__}
+
+
+def test_authors_and_addresses_are_the_same_everywhere() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    zenodo = json.loads((ROOT / ".zenodo.json").read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert [author["name"] for author in citation["authors"]] == [
+        creator["name"] for creator in zenodo["creators"]
+    ]
+    assert citation["title"] == zenodo["title"]
+    assert citation["license"] == zenodo["license"] == project["license"]
+    assert citation.get("repository-code") == project.get("urls", {}).get("Repository")
+
+
+class Installed:
+    """A wheel in an environment of its own, and a folder outside any clone."""
+
+    def __init__(self, environment: Path, folder: Path) -> None:
+        self.python = environment / "bin" / "python"
+        self.folder = folder
+
+    def run(
+        self, *arguments: str, check: bool = True, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run its Python with an empty cache, without a mirror and the checkout."""
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("REPLIBO_", "PYTHON"))}
+        kept["XDG_CACHE_HOME"] = str(self.folder / "cache")
+        done = subprocess.run(
+            [str(self.python), *arguments],
+            cwd=self.folder,
+            env=kept | variables,
+            capture_output=True,
+            text=True,
+        )
+        if check and done.returncode:
+            raise AssertionError(done.stdout[-2000:] + done.stderr[-4000:])
+        return done
+
+    def published(self, *names: str, **options: str) -> subprocess.CompletedProcess[str]:
+        """Print how many rows ``replibo.published`` gives, or the one line of its error."""
+        code = f"""
+            import replibo, sys
+            from replibo.errors import RepliboError
+            try:
+                runs = replibo.published(*{names!r})
+            except RepliboError as error:
+                sys.exit(str(error))
+            print(len(runs), runs.problem.nunique(), runs.algorithm.nunique())
+        """
+        return self.run("-c", textwrap.dedent(code), check=False, **options)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The wheel that is made from the sdist."""
+    source, made = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
+    without = shutil.ignore_patterns("__pycache__", "*.so", "*.egg-info")
+    for part in PARTS:
+        if (ROOT / part).is_dir():
+            shutil.copytree(ROOT / part, source / part, ignore=without)
+        else:
+            shutil.copy(ROOT / part, source / part)
+    for path in ROOT.glob("published/*/metadata.json"):
+        (source / path.relative_to(ROOT)).parent.mkdir(parents=True)
+        shutil.copy(path, source / path.relative_to(ROOT))
+    compiler = tmp_path_factory.mktemp("compiler")
+    (compiler / "ziglang").mkdir()
+    (compiler / "ziglang" / "__main__.py").write_text(COMPILER)
+    environment = {**os.environ, "PYTHONPATH": str(compiler)}
+
+    def build(kind: str, folder: Path) -> Path:
+        code = f"from setuptools import build_meta as b; print(b.build_{kind}({str(made)!r}))"
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr[-4000:]
+        return made / done.stdout.split()[-1]
+
+    with tarfile.open(build("sdist", source)) as archive:
+        archive.extractall(made, filter="data")
+    wheel = build("wheel", made / f"replibo-{replibo.__version__}")
+    fresh = tmp_path_factory.mktemp("environment")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(fresh)], check=True)
+    subprocess.run(
+        f"{sys.executable} -m pip --python {fresh}/bin/python install --quiet --no-deps --no-index "
+        f"--no-compile {wheel}",
+        shell=True,
+        check=True,
+    )
+    # The packages of this environment, without its link to the checkout.
+    packages = Path(yaml.__file__).parents[1]
+    (target,) = fresh.glob("lib/python*/site-packages")
+    (target / "others.pth").write_text(f"{packages}\n")
+    return Installed(fresh, tmp_path_factory.mktemp("outside"))
+
+
+def test_the_library_works_from_a_wheel(installed: Installed) -> None:
+    page = (ROOT / "docs/library.md").read_text(encoding="utf-8")
+    example = re.findall(r"^```python\n(.*?)^```$", page, flags=re.S | re.M)[0]
+    where = installed.run("-c", f"{example}\nprint(replibo.__file__)").stdout.splitlines()
+    assert float(where[0].rpartition(" ")[2]) < 2
+    assert not where[1].startswith(str(ROOT))
+
+
+def test_commands_work_from_a_wheel_or_say_that_they_need_a_clone(installed: Installed) -> None:
+    script = str(installed.python.parent / "replibo")
+    assert "run, fetch, collect, list" in installed.run(script, "--help").stdout
+    assert installed.run(script, "--version").stdout == f"replibo {replibo.__version__}\n"
+    assert "lb_gp_ucb" in installed.run(script, "list", "papers").stdout
+    run = ("run", "go_ucb", "f1", "random_search", "--seeds", "0", "--scale", "smoke")
+    installed.run(script, *run, "--output", "f1.parquet")
+    assert (installed.folder / "f1.parquet").stat().st_size > 1000
+    refused = installed.run(script, "check", "go_ucb_1_f1", check=False)
+    assert refused.returncode == 2
+    assert re.fullmatch(
+        r"replibo: config/config.yaml: not found; run this in the project's root folder "
+        r"\(git clone \S.*; see README.md\)\n",
+        refused.stderr,
+    )
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[tuple[Path, str]]:
+    """A folder with an asset, and the URL of a server that serves it."""
+    make_asset(tmp_path, ROOT / "published" / "bbo")
+    handler = functools.partial(Quiet, directory=str(tmp_path))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield tmp_path, f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def make_asset(folder: Path, traces: Path) -> None:
+    """As ``make release`` does."""
+    asset = folder / f"published-{traces.name}.zip"
+    subprocess.run([sys.executable, "-m", "zipfile", "-c", str(asset), str(traces)], check=True)
+
+
+def test_published_traces_are_fetched_once(
+    installed: Installed, served: tuple[Path, str], root: Path
+) -> None:
+    folder, url = served
+    expected = f"{len(replibo.published('bbo', 'n_100', 'gp_ei'))} 1 1\n"
+    cache = str(folder / "cache")
+    mirror = {"REPLIBO_DATA_MIRROR": url, "XDG_CACHE_HOME": cache}
+    first = installed.published("bbo", "n_100", "gp_ei", **mirror)
+    assert (first.stdout, first.stderr) == (expected, "")
+    (folder / "published-bbo.zip").unlink()
+    again = installed.published("bbo", "n_100", "gp_ei", XDG_CACHE_HOME=cache)
+    assert (again.stdout, again.stderr) == (expected, "")
+    assert not list((folder / "cache").rglob("*.zip"))
+
+
+def test_what_is_wrong_with_published_traces_is_one_line(
+    installed: Installed, served: tuple[Path, str]
+) -> None:
+    folder, url = served
+    changed = shutil.copytree(ROOT / "published" / "bbo", folder / "changed" / "bbo")
+    with (changed / "n_100.parquet").open("ab") as stream:
+        stream.write(b"?")
+    make_asset(folder / "changed", changed)
+    for names, mirror, words in (
+        (("bbo",), f"{url}/changed", "wrong digest of n_100.parquet: sha256 must be "),
+        (("go_ucb",), url, "published-go_ucb.zip (HTTP 404)"),
+        (("bbo",), "http://127.0.0.1:9", "(no connection: "),
+        (("bbo",), "", "no source gave the file: none is known; REPLIBO_DATA_MIRROR names a folder"),
+        (("bbo", "n_100", "gp_eii"), url, "algorithm: must be "),
+        (("nope",), url, "paper: nothing is published of nope; must be bbo, cross, go_ucb,"),
+    ):  # fmt: skip
+        done = installed.published(*names, REPLIBO_DATA_MIRROR=mirror)
+        assert done.returncode == 1 and words in done.stderr, done.stderr
+        assert len(done.stderr.splitlines()) == 1
+    assert not [path for path in (installed.folder / "cache").rglob("*") if path.is_file()]
