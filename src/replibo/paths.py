@@ -118,7 +118,12 @@ def published_traces(paper: str, problem: str) -> list[Path]:
 def match(template: str, path: str, endings: tuple[str, ...] = ()) -> dict[str, str] | None:
     """The words that fill ``template``, followed by one of ``endings``, to give ``path``; None where
     none do."""
-    pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[\\w@-]+)", re.escape(template))
+    reading = r"(?:\.\w+)?"  # table_2.pooled
+
+    def group(word: re.Match[str]) -> str:
+        return rf"(?P<{word[1]}>[\w@-]+{reading if word[1] in ('figure', 'table') else ''})"
+
+    pattern = re.sub(r"\\{(\w+)\\}", group, re.escape(template))
     if endings:
         pattern += rf"\.(?:{'|'.join(endings)})"
     found = re.fullmatch(pattern, path)

@@ -25,14 +25,18 @@ DATA_NAMES = {file.path: name for name, file in MANIFEST.items()}
 MADE = "|".join(map(CONFIG.scale, models.SCALES))
 
 
+# A figure or table, and the reading that may follow it: table_2.pooled
+OUTPUT, READING = "[a-z][a-z0-9_]*", r"\.[a-z][a-z0-9_]*"
+
+
 wildcard_constraints:
     scale="|".join(targets.scales(CONFIG)),
     paper="|".join(CONFIG.papers),
     problem="[a-z][a-z0-9_]*",
     algorithm="[a-z][a-z0-9_]*",
     block=r"\d+(-\d+)?",
-    figure=r"(?!verdict_map\b)[a-z][a-z0-9_]*",
-    table="[a-z][a-z0-9_]*",
+    figure=rf"(?!verdict_map\b){OUTPUT}({READING})?",
+    table=f"{OUTPUT}({READING})?",
     claim="[a-z][a-z0-9_]*",
     reading="[a-z][a-z0-9_]*",
 

@@ -1,6 +1,8 @@
 localrules:
     figure,
     table,
+    published_figure,
+    published_table,
 
 
 rule figure:
@@ -56,6 +58,19 @@ rule table:
     shell:
         "replibo table {wildcards.paper} {wildcards.table} --scale {wildcards.scale} "
         "--output {output} > {log} 2>&1"
+
+
+# Readings of published figures and tables are made on demand.
+use rule figure as published_figure with:
+    wildcard_constraints:
+        scale=paths.PUBLISHED,
+        figure=OUTPUT + READING,
+
+
+use rule table as published_table with:
+    wildcard_constraints:
+        scale=paths.PUBLISHED,
+        table=OUTPUT + READING,
 
 
 # What is published is shown in less time than a process takes to start: of each paper in one process,

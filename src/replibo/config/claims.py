@@ -237,6 +237,21 @@ def load(config: Config, paper: str) -> dict[str, Claim]:
     return claims
 
 
+def at_problem(claims: Mapping[str, Claim], reading: str, problem: str) -> Variation:
+    """What a reading or control replaces on one problem, in all claims about the problem together.
+    It replaces nothing if no claim has it there."""
+    together = Variation()
+    for claim in claims.values():
+        variation = claim.readings.get(reading) or claim.controls.get(reading)
+        if variation is not None and problem in claim.problems:
+            together = Variation(
+                algorithms=together.algorithms | variation.algorithms,
+                problems=together.problems | variation.problems,
+                options=together.options | variation.options,
+            )
+    return together
+
+
 def find(config: Config, name: str) -> tuple[str, Claim]:
     """The paper of a claim, and the claim.
 

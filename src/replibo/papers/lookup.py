@@ -26,6 +26,22 @@ def check(kind: Kind, paper: str, name: str, options: Mapping[str, Any], where: 
     Args:
         where: the entry's place in the config, for messages.
     """
+    defaults = _defaults(kind, paper, name, where)
+    for option in options:
+        if option not in defaults:
+            raise RepliboError(f"{where}.options: must be {allowed(defaults)}, got {option!r}")
+    for option, default in defaults.items():
+        if default is None and option not in options:
+            raise RepliboError(f"{where}.options: {option} is missing")
+
+
+def options_of(kind: Kind, paper: str, name: str, where: str) -> set[str]:
+    """The options that a function takes."""
+    return set(_defaults(kind, paper, name, where))
+
+
+def _defaults(kind: Kind, paper: str, name: str, where: str) -> dict[str, ast.expr | None]:
+    """The options of a function with their defaults; None if an option must be given."""
     own = f"{where}.{'measure' if kind == 'claims' else 'function'}"
     module, _, function = full_name(paper, name).rpartition(".")
     path = registry.PACKAGE.joinpath(*module.split(".")[1:]).with_suffix(".py")
@@ -42,16 +58,10 @@ def check(kind: Kind, paper: str, name: str, options: Mapping[str, Any], where: 
     if function not in known:
         raise RepliboError(f"{own}: must be {allowed(known)} of {module}, got {function!r}")
     arguments = known[function]
-    defaults = {
+    return {
         argument.arg: default
         for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     }
-    for option in options:
-        if option not in defaults:
-            raise RepliboError(f"{where}.options: must be {allowed(defaults)}, got {option!r}")
-    for option, default in defaults.items():
-        if default is None and option not in options:
-            raise RepliboError(f"{where}.options: {option} is missing")
 
 
 def load(

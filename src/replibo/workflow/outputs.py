@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from replibo import paths
 from replibo.config.claims import load as load_claims
-from replibo.config.models import Config, FigureEntry, Pair
+from replibo.config.models import Config, FigureEntry, Pair, PaperEntry
 from replibo.errors import RepliboError, allowed, meant
 from replibo.papers import lookup
 from replibo.workflow import targets, terminal
@@ -74,7 +74,7 @@ def made_from_own_runs(config: Config, kind: OutputKind, paper: str, name: str, 
         RepliboError: no such output, function or option; files of runs are missing or damaged.
     """
     scale = targets.scale_of(config, scale)
-    entry = targets.output_entry(config, kind, paper, name)
+    entry, standing = targets.shown(config, kind, paper, name)
     where = f"config: {paper}.{kind}.{name}"
     wanted = targets.output_pairs(config, kind, paper, name, scale)
     if not wanted and entry.problems != []:
@@ -84,13 +84,29 @@ def made_from_own_runs(config: Config, kind: OutputKind, paper: str, name: str, 
 
     files = paths.figure if kind == "figures" else paths.table
     runs = read(config, paper, scale, wanted, files(scale, paper, name)[0])
-    runs = dataclasses.replace(runs, left_out=left_out(config, paper, entry, wanted))
+    named = [pair for pair, other in standing.items() if other in wanted] if standing else wanted
+    runs = dataclasses.replace(runs, left_out=left_out(config, paper, entry, named))
+    if standing:
+        runs = runs.of(standing.values()).standing_for(standing)
+        runs = dataclasses.replace(runs, entry=_labelled(config, paper, runs.entry, standing, name))
     try:
         return function(runs, entry, **entry.options)
     except RepliboError as error:
         if str(error).startswith("options."):
             raise RepliboError(f"{where}.{error}") from None
         raise
+
+
+def _labelled(
+    config: Config, paper: str, entry: PaperEntry, standing: Mapping[Pair, Pair], name: str
+) -> PaperEntry:
+    """The entry in which an algorithm that several others stand for keeps its label, with the reading."""
+    algorithms = dict(entry.algorithms)
+    for algorithm, plain in config.paper(paper).algorithms.items():
+        if len({other for (_, own), (_, other) in standing.items() if own == algorithm}) > 1:
+            label = f"{plain.label}, {name.partition('.')[2]}"
+            algorithms[algorithm] = plain.model_copy(update={"label": label})
+    return entry.model_copy(update={"algorithms": algorithms})
 
 
 def left_out(config: Config, paper: str, entry: FigureEntry, wanted: Sequence[Pair]) -> str:

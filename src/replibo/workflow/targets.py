@@ -133,18 +133,87 @@ def names_at(config: Config, kind: OutputKind, paper: str, scale: str) -> list[s
 
 
 def output_entry(config: Config, kind: OutputKind, paper: str, name: str) -> FigureEntry:
-    """The config's entry of a figure or table."""
+    """The config's entry of a figure or table, or of its reading (`shown`)."""
+    return shown(config, kind, paper, name)[0]
+
+
+def shown(
+    config: Config, kind: OutputKind, paper: str, name: str
+) -> tuple[FigureEntry, dict[Pair, Pair]]:
+    """The entry of a figure or table, and for each problem and algorithm of a reading
+    (``table_2.pooled``) the ones whose runs it shows. No pairs if ``name`` has no reading.
+
+    A reading or control changes an output as it changes the claims. The output then shows the problems
+    of the claims that have the reading.
+
+    Raises:
+        RepliboError: there is no such output, or the reading changes nothing of it.
+    """
+    base, dot, reading = name.partition(".")
     known: dict[str, FigureEntry] = getattr(config.paper(paper), kind)
-    if name not in known:
+    if base not in known:
         raise RepliboError(
-            f"{paper} has no {kind[:-1]} called {name!r}; allowed: {allowed(known)}{meant(name, known)}"
+            f"{paper} has no {kind[:-1]} called {base!r}; allowed: {allowed(known)}{meant(base, known)}"
         )
-    return known[name]
+    if not dot:
+        return known[base], {}
+    changed = _in_reading(config, kind, paper, base, reading)
+    if changed is None:
+        judged = claims.load(config, paper).values()
+        names = dict.fromkeys(n for claim in judged for n in (*claim.readings, *claim.controls))
+        fitting = [n for n in names if _in_reading(config, kind, paper, base, n)]
+        raise RepliboError(
+            f"{paper}.{kind}.{base}: reading: must be {allowed(fitting) or 'left out'}, got {reading!r}"
+            f"{meant(reading, fitting)}"
+        )
+    return changed
+
+
+def _in_reading(
+    config: Config, kind: OutputKind, paper: str, name: str, reading: str
+) -> tuple[FigureEntry, dict[Pair, Pair]] | None:
+    """`shown`; None if the reading changes nothing."""
+    own, judged = config.paper(paper), claims.load(config, paper)
+    entry: FigureEntry = getattr(own, kind)[name]
+    options = lookup.options_of(kind, paper, entry.function, f"config: {paper}.{kind}.{name}")
+    run = {*own.pairs("paper")}
+    standing: dict[Pair, Pair] = {}
+    changed: dict[str, Any] = {}
+    for problem in own.problems if entry.problems is None else entry.problems:
+        variation = claims.at_problem(judged, reading, problem)
+        given = {key: value for key, value in variation.options.items() if key in options}
+        algorithms = own.algorithms if entry.algorithms is None else entry.algorithms
+        pairs_of = {(problem, a): variation.stands_in((problem, a)) for a in algorithms}
+        pairs_of = {pair: other for pair, other in pairs_of.items() if other in run}
+        if given or any(pair != other for pair, other in pairs_of.items()):
+            standing |= pairs_of
+            changed |= given
+    if not standing:
+        return None
+    # What takes another's place is not shown a second time under its own name.
+    doubled = {b for (_, a), (_, b) in standing.items() if a != b}
+    standing = {pair: other for pair, other in standing.items() if pair[1] not in doubled}
+    words = [
+        f"{old} → {new}"
+        for names in standing.items()
+        for old, new in zip(*names, strict=True)
+        if old != new
+    ]
+    words += [f"{key} = {value}" for key, value in changed.items()]
+    changes = {
+        "caption": f"{entry.caption} Reading {reading}: {', '.join(dict.fromkeys(words))}.",
+        "problems": list(dict.fromkeys(problem for problem, _ in standing)),
+        "algorithms": list(dict.fromkeys(algorithm for _, algorithm in standing)),
+        "options": entry.options | changed,
+    }
+    return entry.model_copy(update=changes), standing
 
 
 def output_pairs(config: Config, kind: OutputKind, paper: str, name: str, scale: str) -> list[Pair]:
     """The problems and algorithms whose runs a figure or table reads."""
-    entry = output_entry(config, kind, paper, name)
+    entry, standing = shown(config, kind, paper, name)
+    if standing:
+        return pairs.among(config, paper, scale, set(standing.values()))
     return pairs.at(config, paper, scale, entry.problems, entry.algorithms)
 
 
@@ -243,10 +312,11 @@ def run_digest(config: Config, paper: str, scale: str, problem: str, algorithm: 
 def output_digest(config: Config, kind: OutputKind, paper: str, name: str) -> str:
     """What a figure or table depends on besides the traces: its code, its entry, and the labels and
     colours of the paper."""
-    entry = output_entry(config, kind, paper, name)
+    entry, standing = shown(config, kind, paper, name)
     lookup.check(kind, paper, entry.function, entry.options, f"config: {paper}.{kind}.{name}")
     looks = {
         "output": entry.model_dump(),
+        "standing": sorted(standing.items()),
         "paper": _shown(config, paper),
         "code": _code(lookup.full_name(paper, entry.function), saves=SAVES[kind]),
     }

@@ -89,7 +89,7 @@ class Plan:
                 paper, name = found["paper"], found[kind]
                 targets.output_entry(config, KINDS[kind], paper, name)
                 scale = targets.scale_of(config, found["scale"])
-                if scale == paths.PUBLISHED:
+                if scale == paths.PUBLISHED and "." not in name:
                     return Job("outputs", scale, paper)
                 return Job(kind, scale, paper, (name,))
         raise RepliboError(
