@@ -128,3 +128,17 @@ def match(template: str, path: str, endings: tuple[str, ...] = ()) -> dict[str, 
         pattern += rf"\.(?:{'|'.join(endings)})"
     found = re.fullmatch(pattern, path)
     return found.groupdict() if found else None
+
+
+def repository() -> str | None:
+    """The address of the repository, as the package's metadata name it (``project.urls``)."""
+    import importlib.metadata
+
+    urls = importlib.metadata.metadata("replibo").get_all("Project-URL") or []
+    named = dict(url.split(", ", 1) for url in urls)
+    return named["Repository"].rstrip("/") if "Repository" in named else None
+
+
+def clone() -> str:
+    """How to get a clone, for messages."""
+    return f"git clone {repository() or '<the repository>'}; see README.md"

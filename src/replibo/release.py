@@ -9,7 +9,6 @@ is asked before the release.
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import tempfile
 import zipfile
 import zlib
@@ -22,18 +21,6 @@ from replibo.errors import RepliboError, allowed
 
 ASSET = "published-{paper}.zip"
 """The name of the asset with a paper's traces."""
-
-
-def repository() -> str | None:
-    """The address of the repository, as the package's metadata name it (``project.urls``)."""
-    urls = importlib.metadata.metadata("replibo").get_all("Project-URL") or []
-    named = dict(url.split(", ", 1) for url in urls)
-    return named["Repository"].rstrip("/") if "Repository" in named else None
-
-
-def clone() -> str:
-    """How to get a clone, for messages."""
-    return f"git clone {repository() or '<the repository>'}; see README.md"
 
 
 def folder_with_metadata(paper: str) -> Path:
@@ -73,7 +60,7 @@ def fetched(paper: str, wanted: Collection[tuple[str, str]], metadata: Mapping[s
     names = [name for name in digests if any(pairs.holds(name, *pair) for pair in wanted)]
     if all(_digest(folder / name) == digests[name] for name in names):
         return root
-    asset, address = ASSET.format(paper=paper), repository()
+    asset, address = ASSET.format(paper=paper), paths.repository()
     urls = [f"{address}/releases/download/v{__version__}/{asset}"] if address else []
     files.check_writable(folder, folder=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as private:

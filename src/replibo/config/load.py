@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from replibo import paths
 from replibo.config.models import Config, PaperEntry, RunSettings
 from replibo.config.yaml_file import read_yaml as read_yaml
 from replibo.errors import RepliboError, allowed, meant
@@ -85,11 +86,9 @@ def parse(raw: Mapping[str, Any]) -> Config:
 def load(folder: Path = Path("config"), overlays: Sequence[Path] = ()) -> Config:
     """`read` and `parse` in one."""
     if not (folder / "config.yaml").is_file():
-        from replibo import release
-
         raise RepliboError(
             f"{folder / 'config.yaml'}: not found; run this in the project's root folder "
-            f"({release.clone()})"
+            f"({paths.clone()})"
         )
     return parse(read(folder, overlays))
 
