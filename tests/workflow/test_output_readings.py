@@ -81,3 +81,19 @@ def test_a_file_of_a_reading_needs_its_own_runs_only() -> None:
     wanted = targets.output_pairs(config, "tables", "neuralbo", "table_2.pooled", "paper")
     run = {(job.names[0], job.names[1]) for job in plan.jobs if job.kind == "run"}
     assert run == set(wanted)
+
+
+def test_every_configured_pair_is_read_by_a_claim_or_an_output() -> None:
+    """A run that nothing reads costs time and shows nothing. (The site's curves show all runs there
+    are.)"""
+    config = load.load()
+    for paper in config.papers:
+        entry, read = config.paper(paper), set()
+        for claim in claims.load(config, paper).values():
+            read |= claim.all_pairs(entry)
+        for kind, names in (("figures", entry.figures), ("tables", entry.tables)):
+            for name in names:
+                read |= set(targets.output_pairs(config, kind, paper, name, "paper"))
+                for _, standing in targets.readings(config, kind, paper, name).values():
+                    read |= set(standing.values())
+        assert not set(entry.pairs("paper")) - read, paper

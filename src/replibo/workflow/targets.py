@@ -157,23 +157,35 @@ def shown(
         )
     if not dot:
         return known[base], {}
-    changed = _in_reading(config, kind, paper, base, reading)
-    if changed is None:
-        judged = claims.load(config, paper).values()
-        names = dict.fromkeys(n for claim in judged for n in (*claim.readings, *claim.controls))
-        fitting = [n for n in names if _in_reading(config, kind, paper, base, n)]
+    changed = readings(config, kind, paper, base)
+    if reading not in changed:
         raise RepliboError(
-            f"{paper}.{kind}.{base}: reading: must be {allowed(fitting) or 'left out'}, got {reading!r}"
-            f"{meant(reading, fitting)}"
+            f"{paper}.{kind}.{base}: reading: must be {allowed(changed) or 'left out'}, got {reading!r}"
+            f"{meant(reading, changed)}"
         )
-    return changed
+    return changed[reading]
+
+
+def readings(
+    config: Config, kind: OutputKind, paper: str, name: str
+) -> dict[str, tuple[FigureEntry, dict[Pair, Pair]]]:
+    """A figure or table in each reading and control that changes it, by the reading's name (`shown`)."""
+    judged = claims.load(config, paper)
+    names = dict.fromkeys(n for own in judged.values() for n in (*own.readings, *own.controls))
+    found = {n: _in_reading(config, kind, paper, name, n, judged) for n in names}
+    return {n: changed for n, changed in found.items() if changed is not None}
 
 
 def _in_reading(
-    config: Config, kind: OutputKind, paper: str, name: str, reading: str
+    config: Config,
+    kind: OutputKind,
+    paper: str,
+    name: str,
+    reading: str,
+    judged: Mapping[str, claims.Claim],
 ) -> tuple[FigureEntry, dict[Pair, Pair]] | None:
     """`shown`; None if the reading changes nothing."""
-    own, judged = config.paper(paper), claims.load(config, paper)
+    own = config.paper(paper)
     entry: FigureEntry = getattr(own, kind)[name]
     options = lookup.options_of(kind, paper, entry.function, f"config: {paper}.{kind}.{name}")
     run = {*own.pairs("paper")}
