@@ -189,17 +189,23 @@ def test_the_figure_and_what_it_needs(tmp_path: Path) -> None:
     assert {line.get_label() for line in right.lines} >= {"N = T"}
 
 
-def test_the_table_of_the_larger_network() -> None:
+@pytest.mark.parametrize(
+    ("output", "variant", "printed"),
+    [("larger_network", "larger", (3.15, 2.93)), ("momentum", "momentum tuned", (2.58, 2.57))],
+)
+def test_a_variant_of_the_inner_problem_stands_beside_it(
+    output: str, variant: str, printed: tuple[float, float]
+) -> None:
     diagnostics = {"test_cross_entropy": 0.1, "test_error": 3.25, "log10_learning_rate": -1.0}
-    runs = made(0.5, {"n_100": 20, "n_100_large": 20}, **diagnostics)
-    table = tables.larger_network(runs, ENTRY.tables["larger_network"])
+    entry = ENTRY.tables[output]
+    horizons = {name: ENTRY.settings("paper", name).horizon or 0 for name in entry.problems or ()}
+    table = tables.variant_of_problem(made(0.5, horizons, **diagnostics), entry, **entry.options)
     rows = table.frame.to_dict("records")
-    assert [(row["algorithm"], row["performance, paper"]) for row in rows] == [
-        ("EI", 3.15),
-        ("UCB", 2.93),
-    ]
-    assert rows[0]["test error (%), larger"] == pytest.approx(3.25) and rows[0]["seeds (ours)"] == 5
+    assert tuple(row["performance, paper"] for row in rows) == printed
+    assert rows[0][f"test error (%), {variant}"] == pytest.approx(3.25)
+    assert rows[0]["seeds (ours)"] == rows[0][f"seeds ({variant})"] == 5
     # not run: its columns are empty
-    runs = made(0.5, {"n_100": 20}, **diagnostics)
-    rows = tables.larger_network(runs, ENTRY.tables["larger_network"]).frame.to_dict("records")
-    assert [(row["seeds (larger)"], row["seeds (ours)"]) for row in rows] == [(0, 5), (0, 5)]
+    del horizons[list(horizons)[1]]
+    table = tables.variant_of_problem(made(0.5, horizons, **diagnostics), entry, **entry.options)
+    counts = table.frame[[f"seeds ({variant})", "seeds (ours)"]]
+    assert counts.to_numpy().tolist() == [[0, 5], [0, 5]]

@@ -425,7 +425,6 @@ TABLES: dict[str, Callable[..., Table]] = {
     "final_regret": printed_tables.final_regret,
     "theta0": extra_tables.theta0,
     "theta0_correlation": extra_tables.theta0_correlation,
-    "sensitivity": extra_tables.sensitivity,
     "mle_starts": extra_tables.mle_starts,
 }
 
@@ -537,16 +536,16 @@ def test_final_regret_and_its_tests() -> None:
 
 def test_a_shorter_horizon_is_the_first_rounds_of_a_run() -> None:
     found = full_runs()
-    table = printed_tables.final_regret(found, output(), horizon=5)
+    table = printed_tables.final_regret(found, output(), rounds=5)
     (own,) = rows(table, problem="Agnp", algorithm="MLE")
     assert own["T"] == 5
     for metric, function in (("best", best_regret), ("cumulative", cumulative_regret)):
         expected = function(found, "agnp", "mle")[1][:, 4].mean()
         assert own[f"{metric} regret"] == pytest.approx(expected)
-    longer = printed_tables.final_regret(found, output(), horizon=10 * HORIZON)
-    assert records(longer) == records(printed_tables.final_regret(found, output()))
-    with pytest.raises(RepliboError, match=r"options\.horizon: must be a whole number >= 1, got 0"):
-        printed_tables.final_regret(found, output(), horizon=0)
+    with pytest.raises(MissingRunsError, match="are shorter than"):
+        printed_tables.final_regret(found, output(), rounds=10 * HORIZON)
+    with pytest.raises(RepliboError, match=r"options\.rounds: must be a whole number >= 1, got 0"):
+        printed_tables.final_regret(found, output(), rounds=0)
 
 
 def test_regret_over_the_oracles() -> None:
@@ -617,59 +616,6 @@ def test_methods_with_another_theta0_have_a_row_of_their_own() -> None:
         (0, 0.5, True),
         (1, 0.5, False),
     ]
-
-
-def test_sensitivity_of_claim_3() -> None:
-    finals = {
-        "mle": 0.2,
-        "mcmc": 0.3,
-        "a_gp_ucb": 0.4,
-        "lb_gp_ucb": 0.1,  # lowest
-        "lb_gp_ucb_released": 0.25,  # between
-        "lb_gp_ucb_gamma": 0.5,  # highest
-        "lb_gp_ucb_a025": 0.01,  # an ablation, no reading
-        "a_gp_ucb_printed_t0": 0.05,  # a rival that beats LB as printed
-    }
-    regrets = {name: falling(final, key=i) for i, (name, final) in enumerate(finals.items())}
-    readings = output(algorithms=[name for name in regrets if name != "lb_gp_ucb_a025"])
-    table = extra_tables.sensitivity(made_runs({"agnp": regrets}), readings)
-    found = {
-        row["reading"]: (
-            row["LB-GP-UCB is lowest"],
-            row["lowest baseline"],
-            row["baselines"],
-            row["significantly lower than"],
-            row["significantly higher than"],
-        )
-        for row in rows(table, metric="best")
-    }
-    assert found == {
-        "LB-GP-UCB": ("yes", "MLE", 3, 3, 0),
-        "LB (released)": ("no", "MLE", 3, 2, 1),
-        "LB, RBF rate": ("no", "MLE", 3, 0, 3),
-        "A, printed t0": ("no", "A, printed t0", 3, 2, 1),
-    }
-    # a baseline that was not run is not counted
-    del regrets["mcmc"]
-    table = extra_tables.sensitivity(made_runs({"agnp": regrets}), output())
-    assert rows(table, metric="best", reading="LB-GP-UCB")[0]["baselines"] == 2
-    # over the common seeds: LB-GP-UCB's bad seed 9 is one that MLE was not run on
-    bad = regrets["lb_gp_ucb"] + 10.0 * (np.arange(10) == 9)[:, None]
-    table = extra_tables.sensitivity(
-        made_runs({"agnp": {"lb_gp_ucb": bad, "mle": regrets["mle"][:9]}}), output()
-    )
-    (row,) = rows(table, metric="best")
-    assert (row["LB-GP-UCB is lowest"], row["seeds"]) == ("yes", 9)
-    assert row["regret of LB-GP-UCB at T"] < row["its regret"] < 0.3
-    # neither has any regret: the claim's rule
-    none = falling(0.0)
-    tied = {"lb_gp_ucb": none, "mle": none, "a_gp_ucb": regrets["a_gp_ucb"]}
-    table = extra_tables.sensitivity(made_runs({"agnp": tied}), output())
-    assert rows(table, metric="best")[0]["LB-GP-UCB is lowest"] == "yes (tie at 0)"
-    # equal but for round-off is not lower
-    regrets["mle"] = regrets["lb_gp_ucb"] + 1e-17
-    table = extra_tables.sensitivity(made_runs({"agnp": regrets}), output())
-    assert rows(table, metric="best", reading="LB-GP-UCB")[0]["LB-GP-UCB is lowest"] == "no"
 
 
 def test_starts_of_the_maximum_likelihood_fit() -> None:

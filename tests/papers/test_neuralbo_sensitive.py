@@ -285,7 +285,7 @@ def test_the_table():
 
 def test_the_objective_reached_and_its_difference():
     runs = made_runs(everything())
-    table = paper.objective(runs, FIGURE, algorithm="neural_bo")
+    table = paper.objective(runs, FIGURE)
     own = {row["algorithm"]: row for row in records(table) if row["problem"] == "Log-probabilities"}
     reached = {name: runs.f("sensitive", name).max(axis=1) for name in runs.algorithms("sensitive")}
     assert own.keys() == {name.upper() for name in reached} and len(own) > 1

@@ -265,7 +265,6 @@ def test_the_smallest_value_by_hand() -> None:
 OUTPUTS: dict[str, Callable[..., Table]] = {
     "table_1": study.table_1,
     "table_2": study.table_2,
-    "table_2_matrix": study.table_2_matrix,
     "final_values": synthetic.final_values,
     "nu_grid": functools.partial(synthetic.grid_search, grid=NU_GRID, algorithm="neural_bo"),
     "literal_recipe": synthetic.literal_recipe,
@@ -427,9 +426,7 @@ def test_table_1_without_runs_or_spread_has_empty_cells() -> None:
         assert (row["seeds"], row["KS distance"], row["p, ours"]) == (seeds, None, None)
         assert row["p, paper"] is not None
     assert "0 of 0 p-values" in table.caption
-    # the released variant stands beside the paper's NeuralBO
-    released = study.table_1(runs, output(), algorithm="neural_bo_released")
-    assert rows(released)[0]["p, paper"] == KS_P_VALUES["levy_10"]["neural_bo"]
+    assert rows(table)[0]["p, paper"] == KS_P_VALUES["levy_10"]["neural_bo"]
 
 
 # Table 2
@@ -528,12 +525,6 @@ def test_cells_without_a_test_are_empty_and_no_part_of_the_family() -> None:
         assert row["baseline - NeuralBO"] is None and row["d, ours"] is None
     (row,) = rows(table, baseline="DNGO")
     assert row["ours"] == "T" and row["p, ours"] == row["adjusted p, ours"]
-    matrix = study.table_2_matrix(runs, output())
-    (row,) = rows(matrix, function="Levy")
-    assert (row["GP-TS"], row["RF"], row["DNGO"]) == ("– / T", "– / T", "T / T")
-    assert row["agree"] == "1 of 1"
-    (total,) = rows(matrix, function="all")
-    assert (total["DNGO"], total["GP-TS"], total["agree"]) == ("1 of 1", "0 of 0", "1 of 1")
     # no NeuralBO at all
     cells = study.compare(made_runs({"levy_10": {"gp_ts": around(1.0)}}), ["levy_10"])
     assert [cell.rejected for cell in cells] == [None] * 6 and cells[1].seeds == (0, 0)
@@ -552,32 +543,9 @@ def test_samples_without_spread() -> None:
     assert (row["p, ours"], row["ours"], row["d, ours"]) == (1.0, "F", None)
 
 
-def test_the_matrix_counts_by_row_and_column() -> None:
-    # NeuralGreedy is better than NeuralBO everywhere: F, which the paper has in four cells of 12
-    table = study.table_2_matrix(study_runs(neural_greedy=-1.0), output())
-    printed = [T_TESTS[p]["neural_greedy"][1] for p in PROBLEMS]
-    (total,) = rows(table, function="all")
-    assert total["NeuralGreedy"] == f"{printed.count(False)} of 12"
-    (row,) = rows(table, function="Levy", D=20)
-    assert row["NeuralGreedy"] == "F / F" and row["agree"] == "6 of 6"
-    (row,) = rows(table, function="Ackley", D=20)
-    assert row["NeuralGreedy"] == "F / T" and row["agree"] == "5 of 6"
-    assert tuple(table.frame.columns[2:8]) == tuple(ALGORITHMS[name][0] for name in BASELINES)
-
-
-def test_the_released_variant_has_the_same_tables() -> None:
-    values = {
-        name: around(float(name != "neural_bo_released"), key=k)
-        for k, name in enumerate((*SEVEN, "neural_bo_released"))
-    }
-    runs = made_runs({"levy_10": values})
-    table = study.table_2(runs, output(), algorithm="neural_bo_released")
-    assert {row["ours"] for row in rows(table)} == {"T"}
-    assert "NeuralBO, as released" in table.caption
-    assert {row["ours"] for row in rows(study.table_2(runs, output()))} == {"F"}
-    # the methods compared are the config's, where it names them
-    named = study.table_2(runs, output(algorithms=["neural_bo", "gp_ts", "random_forest"]))
-    assert [row["baseline"] for row in rows(named)] == ["GP-TS", "RF"]
+def test_the_baselines_of_table_2_are_the_configs_where_it_names_them() -> None:
+    named = study.table_2(study_runs(), output(algorithms=["neural_bo", "gp_ts", "random_forest"]))
+    assert list(dict.fromkeys(row["baseline"] for row in rows(named))) == ["GP-TS", "RF"]
 
 
 @settings(max_examples=30, deadline=None)
@@ -921,12 +889,6 @@ def test_missing_runs_are_no_verdict() -> None:
     assert found["open"].startswith("5 of 6 cells open: Levy, 10-D: NeuralGreedy T (no test)")
     with pytest.raises(MissingRunsError, match="no runs of gp_ts on levy_20"):
         measures.normally_distributed(runs, problems=["levy_20"], algorithms=["gp_ts"])
-
-
-def test_methods_on_uniform_candidates_stand_beside_the_papers_of_the_same_name() -> None:
-    cell = study.Cell("levy_10", "gp_ts_uniform", (5, 5))
-    assert (cell.printed_p, cell.printed) == T_TESTS["levy_10"]["gp_ts"]
-    assert study.Cell("levy_10", "gp_ts_unknown", (5, 5)).printed is None
 
 
 def test_the_search_for_beta_reads_beta(monkeypatch: pytest.MonkeyPatch) -> None:

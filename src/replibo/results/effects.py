@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
@@ -170,11 +170,6 @@ def differ(printed: Sequence[Effect | None], other: Sequence[Effect | None], sca
         if found.low > 0 or found.high < 0:
             return True
     return False
-
-
-def with_printed(effect: Effect | None, printed: float | None) -> Effect | None:
-    """The effect beside the paper's."""
-    return effect and replace(effect, printed=printed)
 
 
 def _scale(samples: Sequence[Sample]) -> float:

@@ -63,10 +63,6 @@ def _shown(cell: Cell) -> str:
     return f"{cell.mean:.3g}{sd} ({len(cell.seeds)} seed{'s' * (len(cell.seeds) != 1)})"
 
 
-def _label(runs: Runs, algorithm: str, reading: Reading) -> str:
-    return label_of(runs, reading.algorithm(algorithm))
-
-
 def _check_steps(steps: Sequence[int]) -> None:
     for value in steps:
         if value not in STEPS:
@@ -110,7 +106,7 @@ def _between(
     found, missing = [], []
     for algorithm in algorithms:
         pair = [reading.cell(runs, algorithm, steps, n) for n in numbers]
-        label = _label(runs, algorithm, reading)
+        label = label_of(runs, algorithm)
         if pair[0] is not None and pair[1] is not None:
             found.append((label, pair[0], pair[1]))
         missing += [
@@ -350,7 +346,7 @@ def spread_shrinks(
     def compare(t: int) -> tuple[list[Comparison], list[str]]:
         read, tests, missing = reading_of(reading), [], []
         for algorithm in algorithms:
-            label = _label(runs, algorithm, read)
+            label = label_of(runs, algorithm)
             cells = read.cells(runs, algorithm, t)
             ran = {cell.iterations for cell in cells}
             missing += [f"{label}, T = {t}, N = {n}" for n in iterations_of(t) if n not in ran]
@@ -401,7 +397,7 @@ def advised_horizon(
     read = reading_of(reading)
     tests, missing = [], []
     for algorithm in algorithms:
-        label = _label(runs, algorithm, read)
+        label = label_of(runs, algorithm)
         logs: list[dict[int, float]] = []
         for pair in equal_cost():
             near, far = (
@@ -453,7 +449,7 @@ def more_steps_help(
     read = reading_of(reading)
     tests, missing = [], []
     for algorithm in algorithms:
-        label = _label(runs, algorithm, read)
+        label = label_of(runs, algorithm)
         first, second = (read.cell(runs, algorithm, t, iterations) for t in steps)
         if first is None or second is None:
             missing.append(f"{label}, N = {iterations}, T = {steps[1]}")

@@ -4,6 +4,7 @@ performance against cost."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,8 +17,8 @@ from replibo.papers.bbo.traces import (
     Cell,
     Metric,
     Reading,
-    check_metric,
     problems_run,
+    reading_of,
 )
 from replibo.papers.common import label_of
 from replibo.problems.base import Array
@@ -36,12 +37,17 @@ Means = Mapping[tuple[int, int], float]
 """For each (T, N) the mean."""
 
 
-def performance(runs: Runs, entry: FigureEntry) -> Figure:
+def performance(runs: Runs, entry: FigureEntry, *, reading: str = "reported") -> Figure:
     """The six tables as one figure: performance against N, a row for each T that was run, a line for each
-    algorithm. Ours as test cross-entropy and as test error, the paper's on the axes of the latter."""
+    algorithm. Ours as test cross-entropy and as test error, the paper's on the axes of the latter.
+
+    Args:
+        reading: as of the claims.
+    """
+    read = reading_of(reading)
     names = entry.algorithms or list(ACQUISITIONS)
     ours = {
-        (name, metric): _ours(runs, name, metric)  # type: ignore[arg-type]
+        (name, metric): _ours(runs, name, replace(read, metric=metric))
         for name in names
         for metric in METRICS
     }
@@ -76,7 +82,7 @@ def performance(runs: Runs, entry: FigureEntry) -> Figure:
     return plotting.finish(figure, caption)
 
 
-def _agreement(ours: Mapping[tuple[str, str], Samples]) -> str:
+def _agreement(ours: Mapping[tuple[str, Metric], Samples]) -> str:
     """How our test error agrees with the printed numbers, and how a constant does; empty with fewer
     than three cells."""
     cells = [
@@ -115,18 +121,21 @@ def agreement(ours: Array, printed: Array) -> Agreement:
     )
 
 
-def frontier(runs: Runs, entry: FigureEntry, *, metric: Metric = "test_cross_entropy") -> Figure:
+def frontier(runs: Runs, entry: FigureEntry, *, reading: str = "reported") -> Figure:
     """Performance against cost, the total number T·N of SGD steps: a row for each acquisition function.
 
     Every cell (T, N), with the best that each budget buys; left ours, right the paper's.
+
+    Args:
+        reading: as of the claims.
     """
-    check_metric(metric)
+    read = reading_of(reading)
     names = [name for name in entry.algorithms or ACQUISITIONS if name in PERFORMANCE]
     figure, axes = plotting.panels(len(names), 2)
     for row, name in zip(axes, names, strict=True):
-        ours = _means(_ours(runs, name, metric))
+        ours = _means(_ours(runs, name, read))
         for ax, points, whose, label in (
-            (row[0], ours, "ours", METRICS[metric]),
+            (row[0], ours, "ours", METRICS[read.metric]),
             (row[1], _printed(name), "paper", "performance"),
         ):
             ax.set_title(f"{label_of(runs, name)}, {whose}")
@@ -149,9 +158,8 @@ def frontier(runs: Runs, entry: FigureEntry, *, metric: Metric = "test_cross_ent
 # The numbers
 
 
-def _ours(runs: Runs, algorithm: str, metric: Metric) -> Samples:
+def _ours(runs: Runs, algorithm: str, reading: Reading) -> Samples:
     """The cells that were run."""
-    reading = Reading(metric=metric)
     cells: Iterable[Cell] = (c for t in STEPS for c in reading.cells(runs, algorithm, t))
     return {(c.steps, c.iterations): c.values for c in cells}
 

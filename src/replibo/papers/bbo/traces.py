@@ -8,7 +8,7 @@ as every decision only looks back. The test set is read here and nowhere in a ru
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -28,16 +28,14 @@ if TYPE_CHECKING:
     from replibo.surrogates.gp_regression import GpRegression
 
 Metric = Literal["test_cross_entropy", "test_error"]
-METRICS: dict[str, str] = {
+METRICS: dict[Metric, str] = {
     "test_cross_entropy": "test cross-entropy",
     "test_error": "test error (%)",
 }
 """What "performance" is read as: diagnostics of `replibo.problems.mnist_cnn`, nats and percent."""
 
 Rule = Literal["smallest_mean", "last_query", "best_observed"]
-RULES: dict[str, Rule] = dict.fromkeys(
-    ("gp_ucb", "gp_ucb_paper_beta", "gp_ucb_fixed", "gp_ucb_theorem_4_fixed"), "last_query"
-)
+RULES: dict[str, Rule] = {"gp_ucb": "last_query"}
 """Which of the queries an algorithm returns; any other: the one of the smallest posterior mean."""
 
 EQUAL_MEANS = 1e-9
@@ -79,50 +77,40 @@ class Cell:
 
 @dataclass(frozen=True)
 class Reading:
-    """A way to read the paper's experiment, which a sensitivity analysis varies.
+    """A way to read the performance from the runs.
 
     Attributes:
-        label: name in the table.
         metric: what "performance" is.
-        stand_ins: for an algorithm of the paper, the one whose runs are looked at.
         rules: for an algorithm, which query it returns, where it is not that of `RULES`.
-        variant: ending of the problems' names, e.g. ``_momentum``.
         beyond: trainings beyond T, for the algorithms' last one.
-        where: only cells that this other reading has as well; None: all.
     """
 
-    label: str = "as reported"
     metric: Metric = "test_cross_entropy"
-    stand_ins: Mapping[str, str] = field(default_factory=dict)
     rules: Mapping[str, Rule] = field(default_factory=dict)
-    variant: str = ""
     beyond: int = 0
-    where: Reading | None = None
 
-    def problem(self, iterations: int) -> str:
-        """The problem with N = ``iterations``."""
-        return f"n_{iterations}{self.variant}"
+    def rule(self, algorithm: str) -> Rule:
+        """Which query an algorithm returns."""
+        return self.rules.get(algorithm, RULES.get(algorithm, "smallest_mean"))
 
-    def algorithm(self, algorithm: str) -> str:
-        """Whose runs are looked at for ``algorithm``."""
-        return self.stand_ins.get(algorithm, algorithm)
+    def cell(
+        self, runs: Runs, algorithm: str, steps: int, iterations: int, variant: str = ""
+    ) -> Cell | None:
+        """The cell of one algorithm of the paper; None where it was not run, or not up to T.
 
-    def cell(self, runs: Runs, algorithm: str, steps: int, iterations: int) -> Cell | None:
-        """The cell of one algorithm of the paper; None where it was not run, or not up to T."""
-        if self.where is not None and not self.where.has(runs, algorithm, steps, iterations):
-            return None
-        name = self.algorithm(algorithm)
-        rule = self.rules.get(algorithm, RULES.get(name, "smallest_mean"))
-        trainings, problem = steps + self.beyond, self.problem(iterations)
+        Args:
+            variant: as of `problem_of`.
+        """
         found = performance(
-            runs, problem, name, trainings, iterations, metric=self.metric, rule=rule
+            runs,
+            problem_of(iterations, variant),
+            algorithm,
+            steps + self.beyond,
+            iterations,
+            metric=self.metric,
+            rule=self.rule(algorithm),
         )
         return found and replace(found, steps=steps)
-
-    def has(self, runs: Runs, algorithm: str, steps: int, iterations: int) -> bool:
-        """Whether the cell was run, up to T."""
-        problem, name = self.problem(iterations), self.algorithm(algorithm)
-        return runs.has(problem, name) and runs.horizon(problem) >= steps + self.beyond
 
     def cells(self, runs: Runs, algorithm: str, steps: int) -> list[Cell]:
         """The cells that were run, by ascending N."""
@@ -133,33 +121,18 @@ class Reading:
 REPORTED = Reading()
 READINGS = {
     "reported": REPORTED,
-    "smallest_mean": Reading("UCB returns the smallest mean", rules={"gp_ucb": "smallest_mean"}),
-    "best_observed": Reading(
-        "the best observation is returned",
-        rules={"gp_ei": "best_observed", "gp_ucb": "best_observed"},
-    ),
-    "theorem_4": Reading("β of Theorem 4", stand_ins={"gp_ucb": "gp_ucb_paper_beta"}),
-    "test_error": Reading("test error (same runs, reported only)", metric="test_error"),
-    "fixed_kernel": Reading(
-        "fixed kernel, ℓ = 0.2", stand_ins={"gp_ei": "gp_ei_fixed", "gp_ucb": "gp_ucb_fixed"}
-    ),
-    "fixed_kernel_01": Reading(
-        "EI with a fixed kernel, ℓ = 0.1", stand_ins={"gp_ei": "gp_ei_fixed_01"}
-    ),
-    "several_starts": Reading(
-        "EI's fit from several starts", stand_ins={"gp_ei": "gp_ei_several_starts"}
-    ),
-    "batch_1": Reading("batch of 1", variant="_batch_1"),
-    "t_plus_1": Reading("T + 1 trainings", beyond=1),
-    "literal": Reading(
-        "literal: batch 1, fixed kernel, β of Theorem 4, from the prior, T + 1 trainings",
-        stand_ins={"gp_ei": "gp_ei_fixed", "gp_ucb": "gp_ucb_theorem_4_fixed"},
-        variant="_literal",
-        beyond=1,
-    ),
-    "momentum": Reading("momentum tuned too", variant="_momentum"),
+    "smallest_mean": Reading(rules={"gp_ucb": "smallest_mean"}),
+    "best_observed": Reading(rules={"gp_ei": "best_observed", "gp_ucb": "best_observed"}),
+    "test_error": Reading(metric="test_error"),
+    "t_plus_1": Reading(beyond=1),
 }
-"""By name, as the claims' option ``reading`` gives them."""
+"""By name, as the claims' option ``reading`` gives them. Readings with other runs name these
+(`replibo.config.claims.Variation`)."""
+
+
+def problem_of(iterations: int, variant: str = "") -> str:
+    """The problem with N = ``iterations``; with ``variant``, e.g. ``_large``, a variant of it."""
+    return f"n_{iterations}{variant}"
 
 
 def reading_of(name: str | Reading) -> Reading:
@@ -173,12 +146,6 @@ def reading_of(name: str | Reading) -> Reading:
     if name not in READINGS:
         raise RepliboError(f"options.reading: must be {allowed(READINGS)}, got {name!r}")
     return READINGS[name]
-
-
-def check_metric(metric: str) -> None:
-    """Raise a `RepliboError` where there is no such metric."""
-    if metric not in METRICS:
-        raise RepliboError(f"options.metric: must be {allowed(METRICS)}, got {metric!r}")
 
 
 def performance(
@@ -198,7 +165,6 @@ def performance(
         MissingRunsError: the runs do not hold the metric, or λ.
         RepliboError: the problem is configured with another N than ``iterations``.
     """
-    check_metric(metric)
     if not runs.has(problem, algorithm) or runs.horizon(problem) < steps:
         return None
     configured = runs.entry.problems[problem].parameters.get("iterations")
@@ -292,8 +258,7 @@ def process_of(algorithm: AlgorithmEntry) -> Process:
 def largest_mean(points: bytes, dim: int, values: bytes, process: Process) -> int:
     """The row of ``points`` (``n x dim``, unit cube) with the largest posterior mean of ``values``.
 
-    Remembered, because an output asks for the same cells again and again: `sensitivity` of all the
-    paper's runs takes 2 s of CPU instead of 21.
+    Remembered, because the claims ask for the same cells again and again.
     """
     X = np.frombuffer(points).reshape(-1, dim)
     mean = process.given(X, np.frombuffer(values)).mean_at_data()
@@ -309,7 +274,7 @@ def _recorded(runs: Runs, problem: str, algorithm: str, name: str) -> Array:
     raise MissingRunsError(f"the runs of {algorithm} on {problem} hold no {name}")
 
 
-def problems_run(runs: Runs, readings: Sequence[Reading] = (REPORTED,)) -> list[str]:
+def problems_run(runs: Runs) -> list[str]:
     """The problems of the tables that were run, for captions."""
-    names = {reading.problem(n) for reading in readings for _, n in CELLS}
+    names = {problem_of(n) for _, n in CELLS}
     return [problem for problem in runs.problems() if problem in names]

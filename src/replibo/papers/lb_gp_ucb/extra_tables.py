@@ -1,37 +1,26 @@
 """Tables that the LB-GP-UCB paper (Ziomek, Adachi and Osborne 2024) does not have: θ0 and what it
-decides, the readings of the paper, the starts of the maximum-likelihood fit."""
+decides, the starts of the maximum-likelihood fit."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replibo.config.models import FigureEntry
 from replibo.papers.common import label_of
-from replibo.papers.lb_gp_ucb.tables import OWN, Row
+from replibo.papers.lb_gp_ucb.tables import Row
 from replibo.papers.lb_gp_ucb.traces import (
-    LEVEL,
     METRICS,
-    Metric,
-    compare,
     diagnostic,
-    final_losses,
     final_regret_of,
     has_diagnostic,
     theta0_of,
 )
 from replibo.problems.base import Array
-from replibo.results import statistics
 from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table, p_value
-
-BASELINES: tuple[str, ...] = ("mle", "mcmc", "a_gp_ucb")
-"""Methods with which Figure 3 compares LB-GP-UCB."""
-
 
 # θ0
 
@@ -127,97 +116,6 @@ def _correlations(thetas: Array, values: Array) -> tuple[float | None, ...]:
 
     rank, line = spearmanr(thetas, values), pearsonr(np.log(thetas), values)
     return float(rank.statistic), float(rank.pvalue), float(line.statistic), float(line.pvalue)
-
-
-# Sensitivity of claim 3 to the readings
-
-BASELINE_READINGS = {
-    "a_gp_ucb_printed_t0": "a_gp_ucb",
-    "a_gp_ucb_theory": "a_gp_ucb",
-    "a_gp_ucb_theory_printed_t0": "a_gp_ucb",
-    "mle_multi": "mle",
-    "mcmc_released": "mcmc",
-    "mcmc_low_noise": "mcmc",
-}
-"""Other readings of baselines, and which baseline each takes the place of."""
-
-
-def sensitivity(runs: Runs, entry: FigureEntry) -> Table:
-    """Would claim 3 come out the same if the paper were read in another way?
-
-    A row for each problem, metric and reading: of LB-GP-UCB (the entry's algorithms but the baselines
-    and their readings), and of a baseline, with LB-GP-UCB as printed.
-    """
-    columns = (
-        *("problem", "metric", "reading", "seeds", "regret of LB-GP-UCB at T", "standard error"),
-        *("lowest baseline", "its regret", "LB-GP-UCB is lowest", "baselines"),
-        *("significantly lower than", "significantly higher than"),
-    )
-    others = {*BASELINES, *BASELINE_READINGS}
-    readings = [name for name in entry.algorithms or runs.entry.algorithms if name not in others]
-    cases = [(name, name, BASELINES) for name in readings]
-    cases += [
-        (name, OWN, tuple(name if b == replaced else b for b in BASELINES))
-        for name, replaced in BASELINE_READINGS.items()
-        if name in runs.entry.algorithms
-    ]
-    rows: list[Row] = []
-    problems = runs.problems(entry.problems)
-    for problem in problems:
-        for metric in METRICS:
-            for reading, own, rivals in cases:
-                if runs.has(problem, own) and runs.has(problem, reading):
-                    where = (runs.entry.problems[problem].label, metric, label_of(runs, reading))
-                    row = _would_be_lowest(runs, problem, metric, own, rivals)  # type: ignore[arg-type]
-                    rows.append(dict(zip(columns, (*where, *row), strict=True)))
-    caption = (
-        f"{entry.caption} Regret at t = T, mean and standard error over the seeds that all of a row's "
-        "methods have; a tie at 0: neither has any regret in any seed. In the last columns: the number "
-        "of baselines that were run, and with how many of them a t-test paired by seed (one-sided, "
-        f"{LEVEL:.0%}) says that LB-GP-UCB's mean is lower, or higher. "
-        f"{runs.note(problems)}"
-    )
-    return Table.of(rows, caption, dict.fromkeys((*columns[4:6], "its regret"), ".4g"), columns)
-
-
-def _would_be_lowest(
-    runs: Runs, problem: str, metric: Metric, own: str, rivals: Sequence[str]
-) -> tuple[Any, ...]:
-    """The cells from the number of seeds on; means over the seeds that ``own`` and the rivals have."""
-    seeds = set(runs.seeds(problem, own))
-    ran = []
-    for rival in runs.algorithms(problem, rivals):
-        if common := seeds & set(runs.seeds(problem, rival)):
-            seeds = common
-            ran.append(rival)
-    regrets = {
-        name: final_regret_of(runs, problem, name, metric)[
-            np.isin(runs.seeds(problem, name), list(seeds))
-        ]
-        for name in (own, *ran)
-    }
-    means = {name: float(values.mean()) for name, values in regrets.items()}
-    lowest = min(ran, key=means.__getitem__) if ran else None
-    without = [name for name, values in regrets.items() if not values.any()]
-    losses = [float(each.mean()) for each in final_losses(runs, problem, (own, *ran), metric)]
-    lower = [
-        losses[0] < loss - statistics.ROUND_OFF * max(abs(losses[0]), abs(loss))
-        for name, loss in zip(ran, losses[1:], strict=True)
-        if not {own, name} <= {*without}
-    ]
-    tie = " (tie at 0)" if len(lower) < len(ran) else ""
-    tests = [compare(runs, problem, own, name, metric) for name in ran]
-    return (
-        len(seeds),
-        means[own],
-        float(statistics.standard_error(regrets[own])),
-        label_of(runs, lowest) if lowest else None,
-        means[lowest] if lowest else None,
-        (f"yes{tie}" if all(lower) else "no") if ran else None,
-        len(ran),
-        sum(p < LEVEL for p, _ in tests),
-        sum(p < LEVEL for _, p in tests),
-    )
 
 
 # Starts of the maximum-likelihood fit

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from replibo.config.models import FigureEntry
-from replibo.errors import RepliboError
 from replibo.papers.common import label_of
 from replibo.papers.lb_gp_ucb.traces import (
     GROWTH_EXPONENT,
@@ -18,6 +17,7 @@ from replibo.papers.lb_gp_ucb.traces import (
     compare,
     cpu_time,
     final_regret_of,
+    first_rounds,
 )
 from replibo.results import statistics
 from replibo.results.runs import Runs
@@ -150,20 +150,17 @@ def table_2(runs: Runs, entry: FigureEntry) -> Table:
 OWN = "lb_gp_ucb"
 
 
-def final_regret(runs: Runs, entry: FigureEntry, *, horizon: int | None = None) -> Table:
+def final_regret(runs: Runs, entry: FigureEntry, *, rounds: int | None = None) -> Table:
     """Cumulative and best regret at t = T, and tests of LB-GP-UCB's being lower.
 
     The tests are paired by seed; the adjusted p-values are of Benjamini and Hochberg, a family
     being all methods that it is compared with on one problem, by one metric.
 
     Args:
-        horizon: T, where it is not that of the runs. (No method knows T, so that a run's first
+        rounds: T, where it is not that of the runs. (No method knows T, so that a run's first
             rounds are a shorter run.)
     """
-    if horizon is not None:
-        if horizon < 1:
-            raise RepliboError(f"options.horizon: must be a whole number >= 1, got {horizon}")
-        runs = runs.until(horizon)
+    runs = first_rounds(runs, rounds)
     rows: list[Row] = []
     problems = runs.problems(entry.problems)
     for problem in problems:

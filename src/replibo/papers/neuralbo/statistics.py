@@ -39,8 +39,8 @@ equivalence within less than 0.775 can never be shown: the standard error of the
 √(2/10) = 0.447, and the quantile 1.734 at least. With five seeds none within 1 can be: .632 and
 1.860."""
 
-VARIANTS = ("_uniform", "_standardised", "_biased", "_released")
-"""Endings of the names of variants; the name without the ending is the paper's method."""
+OWN = "neural_bo"
+"""The paper's NeuralBO, or what a reading has in its place."""
 
 PRINTED_SEEDS = 10
 """Runs of each method behind the printed p-values: "averaged over 10 runs"."""
@@ -56,8 +56,8 @@ def _p(value: float) -> str:
     return f"{value:.2f}" if value >= 0.01 else f"{value:.3g}"
 
 
-def _word(rejected: bool | None) -> str:
-    return "–" if rejected is None else "T" if rejected else "F"
+def _word(rejected: bool | None) -> str | None:
+    return None if rejected is None else "T" if rejected else "F"
 
 
 def _yes(value: bool | None) -> str | None:
@@ -67,19 +67,14 @@ def _yes(value: bool | None) -> str | None:
 # Table 1
 
 
-def table_1(runs: Runs, entry: FigureEntry, *, algorithm: str = "neural_bo") -> Table:
-    """Table 1: are the final values of each method normally distributed? p of the KS test.
-
-    Args:
-        algorithm: which of our algorithms stands for the paper's NeuralBO.
-    """
+def table_1(runs: Runs, entry: FigureEntry) -> Table:
+    """Table 1: are the final values of each method normally distributed? p of the KS test."""
     rows: list[dict[str, Any]] = []
     problems = synthetic_problems(runs, entry.problems)
-    methods = list(dict.fromkeys([algorithm, *(entry.algorithms or BASELINES)]))
+    methods = list(dict.fromkeys([OWN, *(entry.algorithms or BASELINES)]))
     for problem in problems:
         paper = KS_P_VALUES.get(problem, {})
         for name in methods:
-            theirs = paper.get("neural_bo" if name == algorithm else name)
             values = _values(runs, problem, name)
             test = statistics.ks_normality(values) if len(values) else None
             rows.append(
@@ -90,7 +85,7 @@ def table_1(runs: Runs, entry: FigureEntry, *, algorithm: str = "neural_bo") -> 
                     "seeds": len(values),
                     "KS distance": test.statistic if test else math.nan,
                     "p, ours": test.p_value if test else math.nan,
-                    "p, paper": theirs,
+                    "p, paper": paper.get(name),
                     "p, Lilliefors": statistics.lilliefors(values).p_value if test else math.nan,
                 }
             )
@@ -224,10 +219,7 @@ class Cell:
 
     @property
     def _of_the_paper(self) -> tuple[float, bool] | None:
-        printed = self.baseline
-        for variant in VARIANTS:
-            printed = printed.removesuffix(variant)
-        return T_TESTS.get(self.problem, {}).get(printed)
+        return T_TESTS.get(self.problem, {}).get(self.baseline)
 
     @property
     def agrees(self) -> bool | None:
@@ -241,7 +233,6 @@ def compare(
     runs: Runs,
     problems: Sequence[str],
     *,
-    algorithm: str = "neural_bo",
     baselines: Sequence[str] = BASELINES,
     pooled: bool = False,
 ) -> list[Cell]:
@@ -259,7 +250,7 @@ def compare(
     """
     cells = []
     for problem in synthetic_problems(runs, problems):
-        own = _values(runs, problem, algorithm)
+        own = _values(runs, problem, OWN)
         for baseline in baselines:
             theirs = _values(runs, problem, baseline)
             seeds = (len(theirs), len(own))
@@ -287,7 +278,7 @@ def compare(
                         own,
                         theirs,
                         paired=False,
-                        seeds=[runs.seeds(problem, a).tolist() for a in (algorithm, baseline)],
+                        seeds=[runs.seeds(problem, a).tolist() for a in (OWN, baseline)],
                     ),
                 )
             )
@@ -344,31 +335,25 @@ def _families(cells: Sequence[Cell]) -> str:
     return f"{', '.join(run) if run else 'none'} tests ({full})"
 
 
-def _caption(
-    runs: Runs, entry: FigureEntry, cells: Sequence[Cell], algorithm: str, pooled: bool = False
-) -> str:
-    """The caption's part about the tests of both forms of Table 2, with the count of cells that
-    agree."""
+def _caption(runs: Runs, entry: FigureEntry, cells: Sequence[Cell], pooled: bool = False) -> str:
+    """The caption's part about the tests of Table 2, with the count of cells that agree."""
     known = [cell.agrees for cell in cells if cell.agrees is not None]
     test = "Student's t-test (pooled variance)" if pooled else "Welch's t-test"
-    names = [algorithm, *dict.fromkeys(cell.baseline for cell in cells)]
+    names = [OWN, *dict.fromkeys(cell.baseline for cell in cells)]
     problems = list(dict.fromkeys(cell.problem for cell in cells))
     return (
         f"{entry.caption} {test}, one-sided, of the values after T iterations, alternative: the "
-        f"baseline's mean is larger (worse) than that of {label_of(runs, algorithm)}. T: rejected after "
+        f"baseline's mean is larger (worse) than that of {label_of(runs, OWN)}. T: rejected after "
         f"Benjamini and Hochberg's correction at {LEVEL:g} within each function, F: not. Families of "
         f"what was run: {_families(cells)}. {sum(known)} of {len(known)} cells have the paper's T or F. "
         f"{runs.note(problems, names)}"
     )
 
 
-def table_2(
-    runs: Runs, entry: FigureEntry, *, algorithm: str = "neural_bo", pooled: bool = False
-) -> Table:
+def table_2(runs: Runs, entry: FigureEntry, *, pooled: bool = False) -> Table:
     """Table 2: is each baseline's mean final value larger than NeuralBO's? Ours beside the paper's.
 
     Args:
-        algorithm: which of our algorithms stands for the paper's NeuralBO.
         pooled: the t-test with equal variances instead of Welch's.
     """
     columns = (
@@ -377,7 +362,9 @@ def table_2(
         *("p, paper", "paper", "agree"),
         *("d, ours", "d, low", "d, high", "d, paper", "smaller than printed"),
     )
-    cells = _cells(runs, entry, algorithm, pooled)
+    baselines = [name for name in entry.algorithms or BASELINES if name != OWN]
+    wanted = synthetic_problems(runs, entry.problems)
+    cells = compare(runs, wanted, baselines=baselines, pooled=pooled)
     rows = [
         (
             FUNCTIONS[function_of(cell.problem)],
@@ -385,9 +372,9 @@ def table_2(
             label_of(runs, cell.baseline),
             *cell.seeds,
             *(cell.difference, cell.p, cell.adjusted, cell.equivalence),
-            None if cell.rejected is None else _word(cell.rejected),
+            _word(cell.rejected),
             cell.printed_p,
-            None if cell.printed is None else _word(cell.printed),
+            _word(cell.printed),
             _yes(cell.agrees),
             *(cell.effect_size, *cell.interval, cell.printed_effect),
             _yes(cell.smaller),
@@ -396,7 +383,7 @@ def table_2(
     ]
     judged = [cell.smaller for cell in cells if cell.smaller is not None]
     caption = (
-        f"{_caption(runs, entry, cells, algorithm, pooled)} An F of ours shows nothing by "
+        f"{_caption(runs, entry, cells, pooled)} An F of ours shows nothing by "
         "itself. p, equivalence: of two one-sided tests that the means differ by less than "
         f"{MARGIN:g} pooled standard deviation, adjusted. d: the difference in pooled deviations "
         "(Cohen's d), positive if NeuralBO is better, with its 95 % interval; d, paper: that of the "
@@ -408,41 +395,3 @@ def table_2(
     return Table.of(
         [dict(zip(columns, row, strict=True)) for row in rows], caption, formats, columns
     )
-
-
-def table_2_matrix(runs: Runs, entry: FigureEntry, *, algorithm: str = "neural_bo") -> Table:
-    """Table 2 at a glance: T or F of ours / of the paper's; ``algorithm`` as for `table_2`."""
-    cells = _cells(runs, entry, algorithm)
-    baselines = list(dict.fromkeys(cell.baseline for cell in cells))
-    columns = ("function", "D", *(label_of(runs, name) for name in baselines), "agree")
-    rows: list[tuple[object, ...]] = []
-    for problem in dict.fromkeys(cell.problem for cell in cells):
-        own = [cell for cell in cells if cell.problem == problem]
-        rows.append(
-            (
-                FUNCTIONS[function_of(problem)],
-                runs.dim(problem),
-                *(f"{_word(cell.rejected)} / {_word(cell.printed)}" for cell in own),
-                _agreement(own),
-            )
-        )
-    columnwise = [_agreement([c for c in cells if c.baseline == name]) for name in baselines]
-    rows.append(("all", None, *columnwise, _agreement(cells)))
-    caption = (
-        f"{_caption(runs, entry, cells, algorithm)} Each cell: ours / the paper's; –: no test "
-        "(not run, or fewer than two seeds)."
-    )
-    return Table.of(
-        [dict(zip(columns, row, strict=True)) for row in rows], caption, columns=columns
-    )
-
-
-def _cells(runs: Runs, entry: FigureEntry, algorithm: str, pooled: bool = False) -> list[Cell]:
-    baselines = [name for name in entry.algorithms or BASELINES if name != algorithm]
-    problems = synthetic_problems(runs, entry.problems)
-    return compare(runs, problems, algorithm=algorithm, baselines=baselines, pooled=pooled)
-
-
-def _agreement(cells: Sequence[Cell]) -> str:
-    known = [cell.agrees for cell in cells if cell.agrees is not None]
-    return f"{sum(known)} of {len(known)}"
