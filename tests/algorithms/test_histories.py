@@ -42,7 +42,6 @@ SLOW = (
 OF_LENGTH_SCALES = (
     *("a_gp_ucb.", "gp_ucb_mle.", "lb_gp_ucb", "length_scale_readings.", "lnb_gp_ucb.", "oracle."),
 )
-GIVEN = ("bbo_beta.", "bbo_gp.", "oracle.")  # hyperparameters that need no data
 WITHOUT_DATA = ("centre_then_random.", "random_search.", "upper_end.")
 FAMILY = ("go_ucb", "go_greedy", "exploration_first")  # one dimension
 NO_POOL = (*FAMILY, "gp_botorch.", "scikit_optimize.")
@@ -227,7 +226,7 @@ def test_it_goes_on_whatever_the_data(case: Case, strange: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [n for n in TYPES if not n.startswith((*FAMILY, *GIVEN, *WITHOUT_DATA, "scikit"))]
+    "name", [n for n in TYPES if not n.startswith((*FAMILY, *WITHOUT_DATA, "scikit"))]
 )
 def test_without_data_it_says_so(name: str) -> None:
     with pytest.raises(RepliboError, match=r"^initial_points: must be at least 1, got 0"):

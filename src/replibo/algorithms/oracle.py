@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
 from replibo.algorithms.parts.acquisition import UcbMaximiser
-from replibo.errors import allowed
+from replibo.errors import RepliboError, allowed
 from replibo.settings import NonNegative, SettingError
 from replibo.streams import RunStreams
 from replibo.surrogates.kernels import LengthScale
@@ -54,6 +54,8 @@ class Oracle(Algorithm):
         self._maximiser = UcbMaximiser(space, noise_variance)
 
     def ask(self, history: History, t: int) -> Proposal:
+        if len(history) == 0:
+            raise RepliboError("initial_points: must be at least 1, got 0")
         maximum = self._maximiser.maximise(
             history,
             self.length_scale,

@@ -20,7 +20,7 @@ import functools
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from replibo.config.registry import PACKAGE, syntax_tree
@@ -81,6 +81,15 @@ REWRITTEN = {
 }
 """Definitions, by the digest of their source, that make the bits of an earlier source in every published
 run. The earlier source counts, so that its runs stay runs of today's code. A test compares the bits."""
+CHECKED = {
+    "0116132e857e2ce8514621e2607896db494028216259ee7e2a5c4e48f0243e62": (
+        "3d9c382a4aefd39b79f4efd8c0f110e76858d621967caa819e8d8ffac4f34a88"
+    ),
+    "7c1ee51d8b151009f7e5103bfa1315bcb19c61b7345faa83240d9c181aca0703": (
+        "6d3dfb9dc2e6c1058799b5281def9bf0a4fe4af87cabf36d4eeb49be37ead893"
+    ),
+}
+"""The same of definitions that only got a check for initial points, which every run has."""
 
 
 class Package:
@@ -180,6 +189,7 @@ class Package:
                 code = module.effects if what == EFFECTS else module.definitions[what]
                 piece = _read(code, name, module)
                 piece = REWRITTEN.get(piece.digest, piece)
+                piece = replace(piece, digest=CHECKED.get(piece.digest, piece.digest))
             self._pieces[node] = piece
         return self._pieces[node]
 

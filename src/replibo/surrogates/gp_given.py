@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.surrogates.gp_regression import (
     Fit,
@@ -25,11 +26,16 @@ class GpGiven(GpRegression):
     Args:
         X: ``n x d``, unit cube.
         y: ``n``, in their own units; standardised here, as the hyperparameters are meant.
+
+    Raises:
+        RepliboError: there are no observations.
     """
 
     def __init__(self, X: Array, y: Array) -> None:
         import torch
 
+        if len(y) == 0:
+            raise RepliboError("initial_points: must be at least 1, got 0")
         standard, self.centre, self.scale = standardise(y)
         n = len(y)
         self._X, self._y = torch.tensor(X), torch.tensor(standard)
