@@ -369,69 +369,6 @@ def test_nan_is_no_test() -> None:
     assert statistics.benjamini_hochberg([]).shape == (0,)
 
 
-# NeuralBO (Phan-Trong, Tran-The and Gupta, Neurocomputing 2023), Table 2: the p-values of the
-# one-sided t-tests and whether Benjamini-Hochberg rejects. Rows D = 10, 20, 50, 100; columns
-# NeuralGreedy, GP-UCB, GP-TS, GP-EI, DNGO, random forest.
-TABLE_2_P_VALUES = {
-    "Ackley": [
-        [2.98e-07, 3.11e-12, 1.64e-11, 2.3e-11, 6.15e-09, 2.09e-13],
-        [6.39e-05, 1.61e-06, 4.72e-05, 4.19e-08, 0.000111, 1.29e-05],
-        [0.0467, 2.23e-08, 1.89e-08, 8.5e-09, 1.86e-08, 2.11e-10],
-        [3.92e-14, 7.98e-16, 2.43e-16, 4.7e-16, 6.44e-16, 5.78e-17],
-    ],
-    "Levy": [
-        [0.000171, 7.98e-06, 8.81e-09, 6.6e-07, 1.68e-05, 1.62e-11],
-        [0.278, 3.28e-09, 4.32e-11, 1.8e-07, 4.75e-05, 8.01e-14],
-        [0.0971, 5.37e-09, 2.72e-07, 6.47e-06, 0.000188, 1.99e-06],
-        [0.096, 1.09e-06, 4.85e-08, 9.87e-05, 0.00456, 5.57e-07],
-    ],
-    "Michalewicz": [
-        [5.9e-06, 7.79e-08, 0.472, 1.68e-05, 7.49e-06, 1.87e-11],
-        [2.63e-05, 3e-09, 0.00108, 1.02e-05, 0.000163, 0.0161],
-        [0.000344, 3.47e-06, 0.315, 0.101, 0.000871, 0.000132],
-        [0.45, 8.2e-05, 8.49e-06, 0.000126, 0.0404, 0.00579],
-    ],
-}
-TABLE_2_REJECTED = {
-    "Ackley": ["TTTTTT", "TTTTTT", "TTTTTT", "TTTTTT"],
-    "Levy": ["TTTTTT", "FTTTTT", "FTTTTT", "FTTTTT"],
-    "Michalewicz": ["TTFTTT", "TTTTTT", "TTFFTT", "FTTTTT"],
-}
-
-
-def rejected_in_the_paper(function: str) -> NDArray[np.bool_]:
-    return np.array([[letter == "T" for letter in row] for row in TABLE_2_REJECTED[function]])
-
-
-@pytest.mark.parametrize("function", TABLE_2_P_VALUES)
-def test_table_2_of_neuralbo(function: str) -> None:
-    p = np.array(TABLE_2_P_VALUES[function])
-    assert p.shape == (4, 6)
-    rejected = statistics.benjamini_hochberg(p) <= 0.05
-    np.testing.assert_array_equal(rejected, rejected_in_the_paper(function))
-
-
-def test_table_2_s_families() -> None:
-    p = np.array(list(TABLE_2_P_VALUES.values()))  # function x dimension x baseline
-    printed = np.array([rejected_in_the_paper(function) for function in TABLE_2_P_VALUES])
-    assert printed.sum() == 65
-    # All 72 as one family do not give the table: Ackley, D = 50, NeuralGreedy (p = .0467) differs,
-    # its threshold being .05 * 65/72 = .0451.
-    together = statistics.benjamini_hochberg(p) <= 0.05
-    assert np.argwhere(together != printed).tolist() == [[0, 2, 0]]
-    # Nor does a family for each baseline. (The same cell.)
-    by_baseline = np.stack(
-        [statistics.benjamini_hochberg(p[..., k]) <= 0.05 for k in range(6)], axis=-1
-    )
-    assert np.argwhere(by_baseline != printed).tolist() == [[0, 2, 0]]
-    # A family for each row does too, and so does no correction at all: the table does not tell.
-    by_row = np.array(
-        [[statistics.benjamini_hochberg(row) <= 0.05 for row in block] for block in p]
-    )
-    np.testing.assert_array_equal(by_row, printed)
-    np.testing.assert_array_equal(p <= 0.05, printed)
-
-
 # Kolmogorov-Smirnov
 
 

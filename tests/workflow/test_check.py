@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from replibo import cli
 from replibo.config import load
 from replibo.workflow import targets
 
@@ -85,10 +86,12 @@ def test_a_reading_is_judged_though_others_were_not_run(project: Project) -> Non
         (["go_ucb_1_f1", "--cores", "0"], "--cores: must be a number >= 1, got 0"),
     ],
 )
-def test_what_check_says_to_bad_input(project: Project, arguments: list[str], said: str) -> None:
-    done = project.replibo("check", *arguments, check=False)
-    assert done.returncode == 2 and said in done.stderr
-    assert done.stderr.count("\n") == 1 and not done.stdout
+def test_what_check_says_to_bad_input(
+    arguments: list[str], said: str, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["check", *arguments]) == 2
+    out, error = capsys.readouterr()
+    assert said in error and error.count("\n") == 1 and not out
 
 
 def test_a_failing_run_is_told_in_three_lines(tmp_path: Path) -> None:
@@ -102,18 +105,23 @@ def test_a_failing_run_is_told_in_three_lines(tmp_path: Path) -> None:
     assert done.stderr.rstrip().endswith("snakemake failed: see above; the same command goes on")
 
 
-def test_a_reading_and_a_control_are_judged_alone(project: Project) -> None:
+def test_a_reading_and_a_control_are_judged_alone(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name in ("high_noise", "no_bonus"):
-        said = project.replibo("claims", "go_ucb_1_f1", "--reading", name).stdout
+        assert cli.main(["claims", "go_ucb_1_f1", "--reading", name]) == 0
+        said = capsys.readouterr().out
         assert name in said and "as printed" not in said.lower() and "supported: " in said
-    refused = project.replibo("claims", "go_ucb_1_f1", "--reading", "x", check=False)
-    assert refused.returncode == 2 and refused.stderr.count("\n") == 1
+    assert cli.main(["claims", "go_ucb_1_f1", "--reading", "x"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_estimates_and_targets_of_claims(project: Project) -> None:
+def test_estimates_and_targets_of_claims(
+    project: Project, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     config = load.load(ROOT / "config")
-    said = project.replibo("estimate", "go_ucb_1_f1").stdout
-    assert "17 jobs, " in said
+    assert cli.main(["estimate", "go_ucb_1_f1"]) == 0
+    assert "17 jobs, " in capsys.readouterr().out
     planned = project.planned("results/paper/go_ucb/claims/go_ucb_1_f1/printed.json")
     files = targets.claim_files(config, "go_ucb", "paper", "go_ucb_1_f1", "printed")
     assert set(files) < planned and len(planned) == 17

@@ -10,53 +10,27 @@ ACQUISITIONS = {"gp_ei": "EI", "gp_ucb": "UCB"}
 STEPS = (20, 40, 60)
 """T, the outer-level steps of Bayesian optimisation: a table for each, and for each acquisition."""
 
-PERFORMANCE: dict[str, dict[int, dict[int, tuple[float, float]]]] = {
+# Of each table (T) the rows: N, mean, deviation.
+_TABLES = {
     "gp_ei": {
-        20: {
-            100: (3.15, 0.75),
-            500: (2.73, 0.03),
-            1000: (2.70, 0.04),
-            2000: (2.43, 0.12),
-            3000: (2.46, 0.13),
-        },
-        40: {
-            500: (3.45, 0.85),
-            1000: (2.42, 0.23),
-            2000: (2.44, 0.55),
-            3000: (2.39, 0.09),
-            4000: (2.51, 0.09),
-        },
-        60: {
-            1000: (2.58, 0.58),
-            2000: (2.40, 0.35),
-            3000: (2.34, 0.28),
-            4000: (2.10, 0.08),
-            6000: (2.25, 0.17),
-        },
+        20: "100 3.15 0.75, 500 2.73 0.03, 1000 2.70 0.04, 2000 2.43 0.12, 3000 2.46 0.13",
+        40: "500 3.45 0.85, 1000 2.42 0.23, 2000 2.44 0.55, 3000 2.39 0.09, 4000 2.51 0.09",
+        60: "1000 2.58 0.58, 2000 2.40 0.35, 3000 2.34 0.28, 4000 2.10 0.08, 6000 2.25 0.17",
     },
     "gp_ucb": {
-        20: {
-            100: (2.93, 0.60),
-            500: (2.59, 0.47),
-            1000: (2.49, 0.34),
-            2000: (2.39, 0.07),
-            3000: (2.31, 0.13),
-        },
-        40: {
-            500: (2.56, 0.53),
-            1000: (2.34, 0.45),
-            2000: (2.29, 0.20),
-            3000: (2.27, 0.30),
-            4000: (2.22, 0.16),
-        },
-        60: {
-            1000: (2.57, 0.27),
-            2000: (2.26, 0.28),
-            3000: (2.23, 0.17),
-            4000: (2.19, 0.19),
-            6000: (2.20, 0.10),
-        },
+        20: "100 2.93 0.60, 500 2.59 0.47, 1000 2.49 0.34, 2000 2.39 0.07, 3000 2.31 0.13",
+        40: "500 2.56 0.53, 1000 2.34 0.45, 2000 2.29 0.20, 3000 2.27 0.30, 4000 2.22 0.16",
+        60: "1000 2.57 0.27, 2000 2.26 0.28, 3000 2.23 0.17, 4000 2.19 0.19, 6000 2.20 0.10",
     },
+}
+PERFORMANCE: dict[str, dict[int, dict[int, tuple[float, float]]]] = {
+    algorithm: {
+        steps: {
+            int(n): (float(mean), float(sd)) for n, mean, sd in map(str.split, rows.split(", "))
+        }
+        for steps, rows in tables.items()
+    }
+    for algorithm, tables in _TABLES.items()
 }
 """For each algorithm, T and N (SGD iterations): "Performance", mean and deviation, smaller is better. The
 paper calls it a loss, and says neither of what nor over how many repetitions."""

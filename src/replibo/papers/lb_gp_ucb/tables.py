@@ -84,31 +84,14 @@ def table_1(runs: Runs, entry: FigureEntry) -> Table:
 # Table 2
 
 # Seconds of a run, mean and standard error over the seeds (Table 2): wall time, four cores each.
-PAPER_SECONDS: dict[str, dict[str, tuple[float, float]]] = {
-    "berkenkamp": {
-        "mle": (438, 0.66),
-        "a_gp_ucb": (443, 1.5),
-        "lb_gp_ucb": (442, 1.7),
-        "mcmc": (1653, 26),
-    },
-    "michalewicz5": {
-        "mle": (237, 2.4),
-        "a_gp_ucb": (167, 0.9),
-        "lb_gp_ucb": (181, 0.5),
-        "mcmc": (3388, 369),
-    },
-    "crossed_barrel": {
-        "mle": (55, 0.1),
-        "a_gp_ucb": (48, 0.4),
-        "lb_gp_ucb": (48, 0.5),
-        "mcmc": (471, 25),
-    },
-    "agnp": {
-        "mle": (53, 0.05),
-        "a_gp_ucb": (49, 0.18),
-        "lb_gp_ucb": (49, 0.16),
-        "mcmc": (246, 3.6),
-    },
+PAPER_SECONDS = {
+    problem: dict(zip(("mle", "a_gp_ucb", "lb_gp_ucb", "mcmc"), row, strict=True))
+    for problem, row in {
+        "berkenkamp": ((438, 0.66), (443, 1.5), (442, 1.7), (1653, 26)),
+        "michalewicz5": ((237, 2.4), (167, 0.9), (181, 0.5), (3388, 369)),
+        "crossed_barrel": ((55, 0.1), (48, 0.4), (48, 0.5), (471, 25)),
+        "agnp": ((53, 0.05), (49, 0.18), (49, 0.16), (246, 3.6)),
+    }.items()
 }
 
 

@@ -9,7 +9,7 @@ of each query, so that methods are compared in pairs of the same seed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -29,9 +29,6 @@ from replibo.results.intervals import share_interval, student_interval
 from replibo.results.runs import Runs
 from replibo.results.statistics import standard_deviation
 from replibo.results.tables import Format, Table
-
-if TYPE_CHECKING:
-    pass
 
 CONFIDENCE = 0.95
 AMAZON, DOCSTRINGS = "retrieval.Retrieval", "docstrings.Docstrings"

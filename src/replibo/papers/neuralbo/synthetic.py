@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,9 +27,6 @@ from replibo.results.intervals import student_interval
 from replibo.results.runs import Runs
 from replibo.results.statistics import standard_deviation
 from replibo.results.tables import Format, Table
-
-if TYPE_CHECKING:
-    pass
 
 DIVERGED = "diverged"
 """The diagnostic that is 1 in rounds whose network's training diverged."""
