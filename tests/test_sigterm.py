@@ -42,13 +42,6 @@ def without_progress(said: str) -> list[str]:
     return [line for line in said.splitlines(True) if not line.endswith("queries\n")]
 
 
-def started(output: Path, *arguments: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "replibo", *(arguments or RUN), "--output", str(output)]
-    # Ctrl-C may be ignored here (a shell's ``command &``), and a child would hand that on.
-    heed = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
-
-
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The digests of the run that nothing stopped."""
@@ -59,43 +52,13 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return digests(output)
 
 
-@pytest.mark.parametrize(
-    ("number", "status", "moments"),
-    # 0: while modules are imported; else the number of queries made, of 20, of which 15 are searched for
-    [(signal.SIGTERM, 143, (0, 1, 16)), (signal.SIGINT, 130, (16,))],
-    ids=["SIGTERM", "SIGINT"],
-)
-def test_a_run_stopped_at_several_moments(
-    number: signal.Signals,
-    status: int,
-    moments: tuple[int, ...],
-    root: Path,
-    tmp_path: Path,
-    expected: dict[str, str],
-) -> None:
-    output, folder = tmp_path / "a.parquet", tmp_path / FOLDER
-    kept = 0
-
-    def has_come(process: subprocess.Popen[str], moment: int) -> bool:
-        if moment:
-            return queries(folder) >= moment
-        return "numpy" in Path(f"/proc/{process.pid}/maps").read_text()
-
-    for moment in moments:
-        process = started(output)
-        wait_for(lambda: has_come(process, moment), process)  # noqa: B023
-        process.send_signal(number)
-        _, error = process.communicate()
-        assert process.returncode == status
-        assert without_progress(error) == [LINE.format(number.name)]
-        # the journals, and nothing half-written
-        assert {path.name for path in tmp_path.iterdir()} <= {FOLDER}
-        assert queries(folder) >= kept  # no query is lost
-        kept = queries(folder)
-    assert 16 <= kept < 20
-    assert cli.main([*RUN, "--output", str(output)]) == 0
-    assert digests(output) == expected
-    assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
+def test_a_run_stopped_while_modules_are_imported(root: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "replibo", *RUN, "--output", str(tmp_path / "a.parquet")]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    wait_for(lambda: "numpy" in Path(f"/proc/{process.pid}/maps").read_text(), process)
+    process.send_signal(signal.SIGTERM)
+    assert process.communicate()[1] == LINE.format("SIGTERM")
+    assert process.returncode == 143 and not list(tmp_path.iterdir())
 
 
 def test_a_query_in_flight_is_abandoned_even_where_exceptions_are_swallowed(
@@ -131,7 +94,10 @@ def test_a_query_in_flight_is_abandoned_even_where_exceptions_are_swallowed(
     assert digests(output) == expected
 
 
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_stop_while_the_output_is_written_leaves_no_half_file(
+    number: signal.Signals,
+    status: int,
     root: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -142,13 +108,13 @@ def test_a_stop_while_the_output_is_written_leaves_no_half_file(
     sealed = traces.sealed
 
     def half(content: object) -> bytes:
-        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), number)
         return b"PAR1 half"
 
     before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
     monkeypatch.setattr(traces, "sealed", half)
-    assert cli.main([*RUN, "--output", str(output)]) == 143
-    assert capsys.readouterr().err.endswith(LINE.format("SIGTERM"))
+    assert cli.main([*RUN, "--output", str(output)]) == status
+    assert capsys.readouterr().err.endswith(LINE.format(number.name))
     assert {path.name for path in tmp_path.iterdir()} == {FOLDER}
     assert queries(tmp_path / FOLDER) == 20
     assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
@@ -178,39 +144,3 @@ def test_the_other_commands_end_as_well(
     assert cli.main([*arguments, "--scale", "quick"]) == 143
     assert capsys.readouterr().err == LINE.format("SIGTERM")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_sigterm_to_a_job_of_snakemake(
-    root: Path, tmp_path: Path, expected: dict[str, str]
-) -> None:
-    import psutil
-
-    for part in ("Snakefile", "workflow", "profiles", "config", "envs", "published"):
-        (tmp_path / part).symlink_to(root / part)
-    target = "results/quick/go_ucb/f1/gp_ucb/seeds_0.parquet"
-    folder = tmp_path / Path(target).parent / FOLDER
-    command = [sys.executable, "-m", "snakemake", "--cores", "1", target]
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("REPLIBO_")}
-    process = subprocess.Popen(
-        command,
-        cwd=tmp_path,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    wait_for(lambda: queries(folder) >= 8, process)
-    jobs = [
-        child
-        for child in psutil.Process(process.pid).children(recursive=True)
-        if "run" in child.cmdline() and "gp_ucb" in child.cmdline()
-    ]
-    assert len(jobs) == 1
-    jobs[0].send_signal(signal.SIGTERM)
-    said, _ = process.communicate()
-    assert process.returncode != 0
-    assert LINE.format("SIGTERM").strip() in said  # the log of the failed job
-    assert not (tmp_path / target).exists() and queries(folder) >= 8
-    subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
-    assert digests(tmp_path / target) == expected
-    assert not folder.exists()

@@ -1,4 +1,4 @@
-"""A part of ``make faults``: two a kind on average, in a process of its own."""
+"""A part of ``make faults``: one a kind at least, in a process of its own."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 
-def test_two_faults_a_kind_are_survived(tmp_path: Path) -> None:
+def test_a_fault_of_each_kind_is_survived(tmp_path: Path) -> None:
     harness, report = Path(__file__).parent, tmp_path / "faults.md"
     done = subprocess.run(
-        [sys.executable, str(harness), "--count", "66", "--seeds", "100", "--report", str(report)],
+        [sys.executable, str(harness), "--count", "33", "--seeds", "100", "--report", str(report)],
         capture_output=True,
         text=True,
         cwd=tmp_path,
