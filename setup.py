@@ -16,6 +16,7 @@ from pathlib import Path
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
 
 FOLDER = Path("src/replibo/surrogates")
 SOURCES = sorted(FOLDER.glob("*.c"))
@@ -44,18 +45,42 @@ class Compile(build_ext):
         return fullname.replace(".", os.sep) + ".so"
 
 
+def add_digests(folder: Path) -> None:
+    """Write the digest of each published file of a paper into ``folder/published/PAPER.sha256``. An sdist
+    has these instead of the files."""
+    to = folder / "published"
+    to.mkdir(parents=True, exist_ok=True)
+    for path in Path("published").glob("*.sha256"):
+        shutil.copyfile(path, to / path.name)
+    for paper in (path for path in Path("published").glob("*") if path.is_dir()):
+        found = {path: path.read_bytes() for path in sorted(paper.glob("*/*.parquet"))}
+        lines = [
+            f"{sha256(own).hexdigest()}  {path.relative_to(paper)}" for path, own in found.items()
+        ]
+        (to / f"{paper.name}.sha256").write_text("\n".join(lines))
+
+
 class Ship(build_py):
-    """Adds the config and the metadata of the published traces to a wheel."""
+    """Adds the config and the digests of the published traces to a wheel."""
 
     def run(self) -> None:
         super().run()
         if self.editable_mode:
             return
-        for pattern in ("config/*.yaml", "published/*/metadata.json"):
-            for path in Path().glob(pattern):
-                to = Path(self.build_lib, "replibo/shipped", path)
-                to.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(path, to)
+        shipped = Path(self.build_lib, "replibo/shipped")
+        shutil.rmtree(shipped, ignore_errors=True)
+        add_digests(shipped)
+        (shipped / "config").mkdir()
+        for path in Path().glob("config/*.yaml"):
+            shutil.copyfile(path, shipped / path)
+
+
+class Source(sdist):
+    """Adds the digests of the published traces to an sdist."""
+
+    def make_release_tree(self, base_dir: str, files: list[str]) -> None:
+        super().make_release_tree(base_dir, files)
+        add_digests(Path(base_dir))
 
 
 setup(
@@ -63,5 +88,5 @@ setup(
         Extension(f"replibo.surrogates._compiled_{level}", [str(path) for path in SOURCES])
         for level in LEVELS
     ],
-    cmdclass={"build_ext": Compile, "build_py": Ship},
+    cmdclass={"build_ext": Compile, "build_py": Ship, "sdist": Source},
 )

@@ -104,9 +104,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
             shutil.copytree(ROOT / part, source / part, ignore=without)
         else:
             shutil.copy(ROOT / part, source / part)
-    for path in ROOT.glob("published/*/metadata.json"):
-        (source / path.relative_to(ROOT)).parent.mkdir(parents=True)
-        shutil.copy(path, source / path.relative_to(ROOT))
+    (source / "published").symlink_to(ROOT / "published")
     compiler = tmp_path_factory.mktemp("compiler")
     (compiler / "ziglang").mkdir()
     (compiler / "ziglang" / "__main__.py").write_text(COMPILER)
@@ -209,11 +207,11 @@ def test_what_is_wrong_with_published_traces_is_one_line(
 ) -> None:
     folder, url = served
     changed = shutil.copytree(ROOT / "published" / "bbo", folder / "changed" / "bbo")
-    with (changed / "n_100.parquet").open("ab") as stream:
+    with (changed / "n_100" / "gp_ei.parquet").open("ab") as stream:
         stream.write(b"?")
     make_asset(folder / "changed", changed)
     for names, mirror, words in (
-        (("bbo",), f"{url}/changed", "wrong digest of n_100.parquet: sha256 must be "),
+        (("bbo",), f"{url}/changed", "wrong digest of n_100/gp_ei.parquet: sha256 must be "),
         (("go_ucb",), url, "published-go_ucb.zip (HTTP 404)"),
         (("bbo",), "http://127.0.0.1:9", "(no connection: "),
         (("bbo",), "", "no source gave the file: none is known; REPLIBO_DATA_MIRROR names a folder"),

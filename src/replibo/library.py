@@ -18,11 +18,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replibo import paths
 from replibo.algorithms.base import Algorithm, History, Space
 from replibo.algorithms.parts.gp_sampled import GpSampled
 from replibo.config import registry
@@ -361,16 +361,17 @@ def published(paper: str, problem: str | None = None, algorithm: str | None = No
 
     from replibo import release
     from replibo.results import publish
-    from replibo.run import pairs
+    from replibo.run import published as traces
 
-    root = release.folder_with_metadata(paper)
+    root = release.clone(paper)
+    if root is None:
+        digests = release.digests(paper)
+        there = [traces.pair_of(PurePath(name)) for name in digests]
+        wanted = _chosen(there, problem, algorithm)
+        root = release.fetched(paper, wanted, digests)
     with contextlib.chdir(root):
-        metadata = pairs.published_metadata(paper)
-        wanted = _chosen(pairs.published(paper), problem, algorithm)
-    if root == paths.SHIPPED:
-        root = release.fetched(paper, wanted, metadata)
-    with contextlib.chdir(root):
-        parts = publish.rows(paper, wanted, metadata)
+        wanted = _chosen(traces.pairs(paper), problem, algorithm)
+        parts = [publish.rows(paper, *pair) for pair in wanted]
     return pa.concat_tables(parts, promote_options="default").unify_dictionaries().to_pandas()
 
 

@@ -36,11 +36,10 @@ VERDICTS_FORMATS = ("html", "csv", "md", "tex")
 
 PUBLISHED = "published"
 """The folder of the published traces, and the scale that reads them."""
-METADATA = "metadata.json"
 
 CONFIG = Path("config")
 SHIPPED = Path(__file__).parent / "shipped"
-"""What a wheel brings of a clone: ``config/``, and the metadata of ``published/`` (setup.py)."""
+"""What a wheel brings of a clone: ``config/``, and the digests of ``published/`` (setup.py)."""
 GALLERY = Path("figures", "gallery")
 
 
@@ -103,16 +102,23 @@ def results_page(paper: str) -> Path:
     return Path("docs", "results", f"{paper}.md")
 
 
-def published_metadata(paper: str) -> Path:
-    """The metadata of a paper's published traces."""
-    return Path(PUBLISHED, paper, METADATA)
+def published_folder(paper: str) -> Path:
+    """The folder of a paper's published traces."""
+    return Path(PUBLISHED, paper)
 
 
-def published_traces(paper: str, problem: str) -> list[Path]:
-    """The published files of a problem; none where nothing is published."""
-    folder = Path(PUBLISHED, paper)
-    whole = folder / f"{problem}.parquet"
-    return [whole] if whole.exists() else sorted(folder.glob(f"{problem}.*.parquet"))
+def is_published(paper: str) -> bool:
+    """Whether any trace of a paper is published."""
+    return any(published_folder(paper).glob("*/*.parquet"))
+
+
+def published_traces(paper: str, problem: str, algorithm: str) -> list[Path]:
+    """The file of a pair's published traces; its parts where it has several."""
+    whole = published_folder(paper) / problem / f"{algorithm}.parquet"
+    if whole.exists():
+        return [whole]
+    parts = whole.parent.glob(f"{algorithm}.*.parquet")
+    return sorted(parts, key=lambda part: (len(part.name), part.name)) or [whole]
 
 
 def match(template: str, path: str, endings: tuple[str, ...] = ()) -> dict[str, str] | None:

@@ -1,9 +1,9 @@
 """A release: where its repository is, and the published traces outside a clone.
 
 The asset ``published-PAPER.zip`` of a release holds the traces of a paper (``make release`` makes it).
-The package brings the metadata of all papers, with the digest of every file. So the files are fetched
-once, verified, and kept in the user's cache. ``REPLIBO_DATA_MIRROR`` (a folder or a URL with the assets)
-is asked before the release.
+The package brings the digest of every published file. So the files are fetched once, verified, and kept
+in the user's cache. ``REPLIBO_DATA_MIRROR`` (a folder or a URL with the assets) is asked before the
+release.
 """
 
 from __future__ import annotations
@@ -14,34 +14,43 @@ import zipfile
 import zlib
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
 
 from replibo import __version__, files, paths
+from replibo.config.models import Pair
 from replibo.errors import RepliboError, allowed
 
 ASSET = "published-{paper}.zip"
 """The name of the asset with a paper's traces."""
 
 
-def folder_with_metadata(paper: str) -> Path:
-    """The folder with the metadata of the published traces of ``paper``: a clone's root (the working
-    folder, or the clone that the package was installed from), or else what the package brings.
+def clones() -> tuple[Path, Path]:
+    """What may be the root of a clone: the working folder, and what the package was installed from."""
+    return Path.cwd(), Path(__file__).parents[2]
+
+
+def clone(paper: str) -> Path | None:
+    """The root of a clone with published traces of ``paper``; None if there is none."""
+    folder = paths.published_folder(paper)
+    return next((root for root in clones() if (root / folder).is_dir()), None)
+
+
+def digests(paper: str) -> dict[str, str]:
+    """The digest of each published file of ``paper`` by its name, as the package brings them (setup.py).
 
     Raises:
         RepliboError: nothing is published of ``paper``.
     """
-    folders = (Path.cwd(), Path(__file__).parents[2], paths.SHIPPED)
-    for folder in folders:
-        if (folder / paths.published_metadata(paper)).is_file():
-            return folder
-    metadata = (
-        path for root in folders for path in (root / paths.PUBLISHED).glob(f"*/{paths.METADATA}")
-    )
-    names = {path.parent.name for path in metadata}
-    raise RepliboError(f"paper: nothing is published of {paper}; must be {allowed(names)}")
+    brought = {path.stem: path for path in (paths.SHIPPED / paths.PUBLISHED).glob("*.sha256")}
+    if paper not in brought:
+        names = brought or {
+            path.name for root in clones() for path in (root / paths.PUBLISHED).glob("*")
+        }
+        raise RepliboError(f"paper: nothing is published of {paper}; must be {allowed(names)}")
+    lines = brought[paper].read_text(encoding="utf-8").splitlines()
+    return {name: digest for digest, name in (line.split(maxsplit=1) for line in lines)}
 
 
-def fetched(paper: str, wanted: Collection[tuple[str, str]], metadata: Mapping[str, Any]) -> Path:
+def fetched(paper: str, wanted: Collection[Pair], digests: Mapping[str, str]) -> Path:
     """The folder of the user's cache with the published traces of the pairs ``wanted``, for a package
     without a clone.
 
@@ -52,12 +61,11 @@ def fetched(paper: str, wanted: Collection[tuple[str, str]], metadata: Mapping[s
 
     from replibo.data.fetch import fetch_verified, sources_of
     from replibo.results.publish import MAXIMAL_BYTES
-    from replibo.run import pairs
+    from replibo.run import published
 
     root = Path(pooch.os_cache("replibo"), __version__)
-    folder = root / paths.PUBLISHED / paper
-    digests = metadata["files"]
-    names = [name for name in digests if any(pairs.holds(name, *pair) for pair in wanted)]
+    folder = root / paths.published_folder(paper)
+    names = [name for name in digests if published.pair_of(Path(name)) in wanted]
     if all(_digest(folder / name) == digests[name] for name in names):
         return root
     asset, address = ASSET.format(paper=paper), paths.repository()
@@ -74,8 +82,8 @@ def fetched(paper: str, wanted: Collection[tuple[str, str]], metadata: Mapping[s
             by_hand=f"REPLIBO_DATA_MIRROR names a folder or URL that has {asset}",
         )
         with zipfile.ZipFile(archive) as source, files.written_whole(folder, folder=True) as made:
-            made.mkdir()
             for name in digests:
+                (made / name).parent.mkdir(parents=True, exist_ok=True)
                 (made / name).write_bytes(source.read(f"{paper}/{name}"))
     return root
 

@@ -231,7 +231,7 @@ def command(output: str, scale: str = SCALE) -> list[str]:
 def result(path: Path) -> Any:
     """What is compared of an output: the digests of a trace's columns, the bytes of other files."""
     if path.is_dir():
-        return {file.name: file.read_bytes() for file in path.iterdir()}
+        return {file.name: file.read_bytes() for file in path.rglob("*.parquet")}
     if path.name == "runs.parquet":
         return traces.read(path).select(["seed", "y", "f"]).to_pydict()
     if path.suffix == ".parquet":

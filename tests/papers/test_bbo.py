@@ -982,7 +982,7 @@ def test_labels_of_the_frontier_do_not_overprint() -> None:
 def test_of_equal_posterior_means_the_first_query_is_returned(root: Path) -> None:
     """A published run whose fit reads all observations as noise: the largest mean is a matter of rounding,
     which other kernels of linear algebra do otherwise."""
-    table = publish.read("bbo", [("n_2000", "gp_ei")])
+    table = publish.rows("bbo", "n_2000", "gp_ei")
     runs = Runs(load.load().paper("bbo"), files.read_metadata(table), table)
     for steps in (20, 40, 60):
         found = traces.returned_queries(runs, "n_2000", "gp_ei", steps, "smallest_mean")

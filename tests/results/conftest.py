@@ -1,11 +1,36 @@
-"""What a figure's layout must hold to, and how colours are seen."""
+"""What a figure's layout must hold to, how colours are seen, and made-up published runs."""
 
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from matplotlib.figure import Figure
+
+from replibo.results import publish
+from replibo.run.published import PublishedRuns
+
+
+def published_runs(queries: int, **changes: Any) -> PublishedRuns:
+    """What a published file says of one run of GO-UCB on f1, but for the ``changes``."""
+    fields = {
+        **{"paper": "go_ucb", "scale": "paper", "problem": "f1", "algorithm": "go_ucb"},
+        **{"facts": {"horizon": queries - 1}, "timing": {"runs": 1, "queries": queries}},
+        **{"seeds": frozenset({0}), "best_at": (queries - 1,), "changed_config": False},
+        **dict.fromkeys(("identity", "code"), ""),
+        **dict.fromkeys(("versions", "machine", "commit"), ()),
+    }
+    return PublishedRuns(**fields | changes)
+
+
+def publish_runs(runs: PublishedRuns, table: pa.Table) -> None:
+    """Publish the runs in the working folder."""
+    contents = publish.files_of(runs, table)
+    publish.write(Path("published", runs.paper), {(runs.problem, runs.algorithm): contents})
+
 
 # How the red-blind and the green-blind see linear RGB (Machado, Oliveira and Fernandes 2009, severity 1).
 BLIND = {

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import json
+import dataclasses
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from replibo import cli, paths
 from replibo.config import load
+from replibo.results import publish
 from replibo.results.runs import Runs, read
-from replibo.run import commit, pairs, traces
-from replibo.run.published import pairs_of, parsed, text_of
+from replibo.run import commit, metadata, traces
+from replibo.run.published import PublishedRuns, of_paper, parsed, text_of
+
+from .conftest import publish_runs
 
 OVERLAY = """
 go_ucb:
@@ -52,8 +54,11 @@ class Project:
     def publish(self, *more: str) -> list[str]:
         return self.do("publish", "go_ucb", *more)
 
-    def metadata(self) -> dict[str, Any]:
-        return pairs.published_metadata("go_ucb")
+    def published(self, algorithm: str = "random_search") -> PublishedRuns:
+        return of_paper("go_ucb")[f"f1/{algorithm}"]
+
+    def files(self) -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in Path("published").rglob("*.parquet")}
 
     def runs(self, *wanted: str) -> Runs:
         config = load.load(overlays=[self.overlay])
@@ -89,7 +94,7 @@ def test_seeds_join_and_larger_sets_take_the_place_of_smaller_ones(project: Proj
     ]
     f = project.runs("random_search").f(*RANDOM)
     assert f.shape == (2, 8) and (f[0] == first[0]).all()
-    timing = project.metadata()["timings"]["f1/random_search"]
+    timing = project.published().timing
     assert (timing["runs"], timing["queries"], timing["jobs"]) == (2, 16, 2)
 
     # a reduced run gives way to longer ones once there are as many, whatever their queries
@@ -121,14 +126,14 @@ def test_runs_of_different_length_are_compared_at_the_shorter_one(project: Proje
             file = paths.block("smoke", *("go_ucb", *RANDOM), str(seed))
             (trace,) = traces.split(traces.read(Path(file)))
             assert x.tolist() == trace.x[int(np.argmax(trace.y[:horizon]))]
-    rows = project.metadata()["rows"]
-    assert rows == 2 * 20 + 2 * 8
+    queries = [own.timing["queries"] for own in of_paper("go_ucb").values()]
+    assert sorted(queries) == [2 * 8, 2 * 20]
 
 
 def test_less_never_takes_the_place_of_more(project: Project) -> None:
     project.run("0-1")
     project.publish()
-    before = {path.name: path.read_bytes() for path in Path("published/go_ucb").iterdir()}
+    before = project.files()
     for path in Path("results").rglob("*.parquet"):
         path.unlink()
     assert project.publish() == ["f1/random_search: as published: nothing is finished here"]
@@ -139,7 +144,7 @@ def test_less_never_takes_the_place_of_more(project: Project) -> None:
         "f1/random_search: as published: 2 seeds, T = 8; 2 seeds, T = 7 made otherwise here are fewer "
         "or shorter; allowed: --replace"
     )
-    assert before == {path.name: path.read_bytes() for path in Path("published/go_ucb").iterdir()}
+    assert before == project.files()
     assert "2 seeds, T = 7 in place of 2 seeds, T = 8" in project.publish("--replace")[0]
     assert project.runs("random_search").horizon("f1") == 7
 
@@ -156,8 +161,7 @@ def test_runs_of_two_codes_are_not_mixed(project: Project, monkeypatch: pytest.M
         line
         == "f1/random_search: new: 1 seeds, T = 8; not mixed with 1 seeds, T = 8 made otherwise"
     )
-    (own,) = pairs_of(project.metadata()).values()
-    assert own.seeds == {1}  # of equal sets the one by today's code
+    assert project.published().seeds == {1}  # of equal sets the one by today's code
     monkeypatch.undo()
 
 
@@ -172,12 +176,11 @@ def test_a_dirty_commit_never_enters(project: Project, monkeypatch: pytest.Monke
     monkeypatch.setattr(commit, "described", lambda: "def")
     project.run("1")
     assert project.publish()[0] == f"left out: {path}: was run from changed files (abc-dirty)"
-    assert project.metadata()["commit"] == ["def"]
+    assert [own.commit for own in of_paper("go_ucb").values()] == [("def",)]
     # the code that made them stands at a commit now
     monkeypatch.setattr(commit, "of_package", lambda: "012")
     project.publish()
-    assert project.metadata()["commit"] == ["012", "def"]
-    assert pairs_of(project.metadata())["f1/random_search"].commit == ("def", "012")
+    assert project.published().commit == ("def", "012")
 
 
 def test_the_commit_of_the_package_is_that_of_its_source_alone(
@@ -240,19 +243,13 @@ def test_git_that_refuses_is_named(
 def test_what_older_code_made_gives_way_to_as_many_runs(project: Project) -> None:
     project.run("0-1")
     project.publish()
-    path = paths.published_metadata("go_ucb")
-    old = json.loads(path.read_text())
     made = {"identity": "older", "code": "older", "changed_config": True}
-    old["pairs"]["f1/random_search"] |= made
-    from replibo.run.metadata import checksum
-
-    path.write_text(json.dumps({**old, "checksum": checksum(old)}))
+    publish_runs(dataclasses.replace(project.published(), **made), publish.rows("go_ucb", *RANDOM))
     assert project.runs("random_search").metadata["changed_config"]
     project.run("0", algorithm="exploration_first")
     project.publish()
-    found = pairs_of(project.metadata())
-    assert not found["f1/exploration_first"].changed_config
-    assert found["f1/random_search"].code != "older"
+    assert not project.published("exploration_first").changed_config
+    assert project.published().code != "older"
     assert not project.runs("random_search").metadata["changed_config"]
 
 
@@ -263,7 +260,7 @@ def test_a_config_laid_over_the_base_marks_only_what_it_changes(project: Project
     ):
         project.overlay.write_text(project.overlay.read_text() + more)
         project.run("0")
-        of = traces.metadata_of(Path(paths.block("smoke", "go_ucb", *RANDOM, "0")))
+        of = metadata.of_file(Path(paths.block("smoke", "go_ucb", *RANDOM, "0")))
         assert of["changed_config"] is changed
 
 
@@ -293,10 +290,10 @@ def test_another_problem_of_the_same_name_is_not_mixed(
         "f1: as published after all: its record is another than that of the runs here; "
         "allowed: --replace"
     )
-    assert list(project.metadata()["timings"]) == ["f1/random_search"]
+    assert list(of_paper("go_ucb")) == ["f1/random_search"]
     assert "f1/random_search: dropped, run with another record" in project.publish("--replace")
-    assert list(project.metadata()["timings"]) == ["f1/exploration_first"]
-    assert project.metadata()["rows"] == 8
+    assert list(of_paper("go_ucb")) == ["f1/exploration_first"]
+    assert [path.stem for path in project.files()] == ["exploration_first"]
 
 
 def test_seeds_as_text() -> None:

@@ -13,9 +13,11 @@ from replibo.config import load
 from replibo.config.models import Config
 from replibo.errors import RepliboError
 from replibo.results import publish, recompute
-from replibo.run import block, build, loop, pairs, traces
+from replibo.run import block, build, loop, traces
 from replibo.run.identity import identity_digest, run_identity
-from replibo.run.published import PublishedRuns, pairs_of, written
+from replibo.run.published import PublishedRuns, of_paper
+
+from .conftest import publish_runs, published_runs
 
 
 @pytest.fixture
@@ -26,39 +28,29 @@ def config(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Confi
     job = build.experiment(found, "go_ucb", "paper", "f1", "random_search")
     job = dataclasses.replace(job, horizon=8)
     runs = loop.run_block(job, [3, 4])
-    own = PublishedRuns(
-        runs=2,
-        queries=len(runs[0]),
-        horizon=8,
+    own = published_runs(
+        8,
+        algorithm="random_search",
+        facts={"horizon": 8},
+        timing={"runs": 2, "queries": 2 * len(runs[0])},
         seeds=frozenset({3, 4}),
-        identity="",
         code="older",
-        best_at=(8,),
-        changed_config=False,
-        versions=(),
         machine=("Linux of another age",),
-        commit=(),
     )
-    metadata = {
-        "paper": "go_ucb",
-        "problem": "f1",
-        "algorithm": "random_search",
-        "scale": "paper",
-        "problems": {"f1": {"horizon": 8}},
-        "timings": {"f1/random_search": {"runs": 2, "queries": 2 * len(runs[0])}},
-        "changed_config": False,
-        **written({"f1/random_search": own}),
-    }
-    table = traces.table(runs, metadata)
+    table = traces.table(runs, {})
     for name in ("algorithm", "problem"):
-        table = table.add_column(0, name, pa.array([metadata[name]] * len(table)))
-    write(table)
+        table = table.add_column(0, name, pa.array([getattr(own, name)] * len(table)))
+    publish_runs(own, table)
     return found
 
 
-def write(table: pa.Table, **known: object) -> None:
-    metadata = {**traces.read_metadata(table), "rows": len(table), **known}
-    publish.write(Path("published/go_ucb"), metadata, publish.files_of("f1", table))
+def rows() -> pa.Table:
+    return publish.rows("go_ucb", "f1", "random_search")
+
+
+def known() -> PublishedRuns:
+    (own,) = of_paper("go_ucb").values()
+    return own
 
 
 def test_the_same_code_makes_the_same_runs(config: Config) -> None:
@@ -75,17 +67,15 @@ def test_the_same_code_makes_the_same_runs(config: Config) -> None:
     ],
 )
 def test_a_last_bit_is_seen(code: str, said: str, config: Config) -> None:
-    table = publish.read("go_ucb", [("f1", "random_search")])
+    table = rows()
     f = table["f"].to_numpy().copy()
     f[8 + 5] = np.nextafter(f[8 + 5], 2)  # the sixth query of seed 4
-    (own,) = pairs_of(pairs.published_metadata("go_ucb")).values()
     if code == "this":
         entry = config.paper("go_ucb")
         code = run_identity(entry, "paper", "f1", "random_search")["code"]
-    own = dataclasses.replace(own, code=code)
     position = table.column_names.index("f")
     table = table.set_column(position, "f", pa.array(f))
-    write(table, **written({"f1/random_search": own}))
+    publish_runs(dataclasses.replace(known(), code=code), table)
     line, last, *why = recompute.recompute(config, "go_ucb", ["f1/random_search"], 4)
     assert f"seed 4: 5 of 8 values of f equal, the next differs by 2e-16{said}, " in line
     assert last.startswith("0 of 1")
@@ -98,22 +88,20 @@ def test_a_last_bit_is_seen(code: str, said: str, config: Config) -> None:
     assert "8 of 8" in line
 
 
-def of_other_code(config: Config, **settings: object) -> dict[str, PublishedRuns]:
+def of_other_code(config: Config, **settings: object) -> PublishedRuns:
     """The published runs, said to be of other code and of today's settings, but for ``settings``."""
-    (own,) = pairs_of(pairs.published_metadata("go_ucb")).values()
     today = run_identity(config.paper("go_ucb"), "paper", "f1", "random_search")
-    before = {**today, "horizon": own.horizon, "code": "older", **settings}
-    return {"f1/random_search": dataclasses.replace(own, identity=identity_digest(before))}
+    before = {**today, "horizon": 8, "code": "older", **settings}
+    return dataclasses.replace(known(), identity=identity_digest(before))
 
 
 def adoption(config: Config, **options: float) -> tuple[list[str], PublishedRuns]:
-    lines = list(recompute.recompute(config, "go_ucb", adopt=True, **options))
-    return lines, pairs_of(pairs.published_metadata("go_ucb"))["f1/random_search"]
+    return list(recompute.recompute(config, "go_ucb", adopt=True, **options)), known()
 
 
 def test_equal_runs_of_other_code_are_adopted(config: Config) -> None:
-    table = publish.read("go_ucb", [("f1", "random_search")])
-    write(table, **written(of_other_code(config)))
+    table = rows()
+    publish_runs(of_other_code(config), table)
     lines, own = adoption(config)
     assert lines[0] == "go_ucb: 0 of 1 published pairs count as of today's code."
     assert "seed 3: 8 of 8 values of f equal, adopted" in lines[1]
@@ -122,16 +110,16 @@ def test_equal_runs_of_other_code_are_adopted(config: Config) -> None:
     assert (own.code, own.adopted[:8]) == (today["code"], "seed 3, ")
     assert block.machine() in own.adopted
     assert own.identity == identity_digest({**today, "horizon": 8})
-    assert publish.read("go_ucb", [("f1", "random_search")])["f"].equals(table["f"])
+    assert rows()["f"].equals(table["f"])
     assert not any("values" in line for line in adoption(config)[0])  # nothing is left to adopt
 
 
 def test_one_changed_bit_is_not_adopted(config: Config) -> None:
-    table = publish.read("go_ucb", [("f1", "random_search")])
+    table = rows()
     f = table["f"].to_numpy().copy()
     f[5] = np.nextafter(f[5], 2)
     table = table.set_column(table.column_names.index("f"), "f", pa.array(f))
-    write(table, **written(of_other_code(config)))
+    publish_runs(of_other_code(config), table)
     lines, own = adoption(config)
     assert "5 of 8 values of f equal" in lines[1] and "0 of 1" in lines[-1]
     assert (own.code, own.adopted) == ("older", "")
@@ -143,11 +131,11 @@ def test_several_cores_and_patterns(config: Config) -> None:
 
 
 def test_other_settings_and_long_runs_are_not_tried(config: Config) -> None:
-    table = publish.read("go_ucb", [("f1", "random_search")])
-    write(table, **written(of_other_code(config, initial_points=6)))
+    table = rows()
+    publish_runs(of_other_code(config, initial_points=6), table)
     assert len(adoption(config)[0]) == 3
-    timings = {"f1/random_search": {"runs": 2, "queries": 16, "cpu_seconds": 8.0}}
-    write(table, **written(of_other_code(config)), timings=timings)
+    timing = {"runs": 2, "queries": 16, "cpu_seconds": 8.0}
+    publish_runs(dataclasses.replace(of_other_code(config), timing=timing), table)
     assert len(adoption(config, longest=3.9)[0]) == 3
     assert len(adoption(config, longest=4.1)[0]) == 4
 
@@ -168,7 +156,6 @@ def test_what_is_not_published_is_said(
 
 def test_the_published_scale_is_made_again(config: Config) -> None:
     """Its horizon is cut by what is published, its data are not: they are the scale's."""
-    table = publish.read("go_ucb", [("f1", "random_search")])
-    write(table, scale="huge")
+    publish_runs(dataclasses.replace(known(), scale="huge"), rows())
     with pytest.raises(RepliboError, match="must be one of paper, quick or smoke, got 'huge'"):
         list(recompute.recompute(config, "go_ucb", ["f1"]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +18,8 @@ from replibo.problems.base import Array, Problem
 from replibo.results import publish
 from replibo.results.runs import Runs, read
 from replibo.run import collect, traces
-from replibo.run.published import PublishedRuns, written
+
+from .conftest import publish_runs, published_runs
 
 ENTRY = load.load().paper("go_ucb")
 
@@ -71,30 +71,13 @@ def test_they_are_the_same_in_published_traces(
 ) -> None:
     y = np.random.default_rng(0).standard_normal((3, 20))
     table = collect.best_queries(block(y), 4)
-    own = PublishedRuns(
-        runs=3,
-        queries=20,
-        horizon=19,
-        seeds=frozenset({0, 1, 2}),
-        identity="",
-        code="",
-        best_at=(19,),
-        changed_config=False,
-        versions=(),
-        machine=(),
-        commit=(),
+    facts = {"horizon": 19, "kept_queries": 4}
+    runs = published_runs(
+        20, facts=facts, timing={"runs": 3, "queries": 60}, seeds=frozenset({0, 1, 2})
     )
-    metadata: dict[str, Any] = {
-        "paper": "go_ucb",
-        "scale": "paper",
-        "problems": {"f1": {"horizon": 19, "kept_queries": 4}},
-        "timings": {"f1/go_ucb": {"runs": 3, "queries": 60}},
-        "changed_config": False,
-        **written({"f1/go_ucb": own}),
-    }
     monkeypatch.chdir(tmp_path)
-    publish.write(Path("published/go_ucb"), metadata, publish.files_of("f1", table))
-    published = publish.read("go_ucb", [("f1", "go_ucb")])
+    publish_runs(runs, table)
+    published = publish.rows("go_ucb", "f1", "go_ucb")
     assert published["y"].null_count == published["x"].null_count == 3 * 16
     assert np.array_equal(
         of_table(published).best_queries("f1", "go_ucb"),

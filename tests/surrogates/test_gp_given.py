@@ -71,7 +71,7 @@ def test_the_run_that_got_stuck_had_the_best_fit_of_a_sensible_length_scale(
 ) -> None:
     """EI at N = 2,000, seed 0, as published: what is better than its noise-only fit has ℓ near 0.001, which
     the lower bound leaves out. The single start was not at fault."""
-    table = publish.read("bbo", [("n_2000", "gp_ei")])
+    table = publish.rows("bbo", "n_2000", "gp_ei")
     runs = Runs(load.load().paper("bbo"), read_metadata(table), table)
     asked = (runs.diagnostic("n_2000", "gp_ei", "log10_learning_rate")[0] + 4) / 4
     points = torch.tensor(asked.astype(float)[:n, None])

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,13 +22,13 @@ from replibo import cli
 from replibo.config import load
 from replibo.errors import RepliboError
 from replibo.run import collect, identity, traces
-from replibo.run.metadata import checksum
 from replibo.workflow import costs, targets
 from replibo.workflow.costs import Profile
 from replibo.workflow.estimate import plan as plans
 from replibo.workflow.estimate import report
 from replibo.workflow.estimate.plan import Job, wall_seconds
 
+from ..results.conftest import publish_runs, published_runs
 from .conftest import run_files
 
 Law = Callable[[np.ndarray], np.ndarray]
@@ -74,8 +75,7 @@ def entry(
 
 def timing(found: dict[str, Any], origin: str = "x") -> costs.Timing:
     # as it comes back from a file
-    metadata = json.loads(json.dumps({"timings": {"p/a": found}}))
-    return costs.timings(metadata, origin)["p/a"]
+    return costs.timing_of(json.loads(json.dumps(found)), origin, "")
 
 
 def constant(n: np.ndarray) -> np.ndarray:
@@ -463,21 +463,20 @@ def elsewhere(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     return tmp_path
 
 
-def sealed(metadata: dict[str, Any]) -> str:
-    return json.dumps({**metadata, "checksum": checksum(metadata)})
-
-
-def publish(folder: Path, entries: dict[str, dict[str, Any]]) -> None:
-    path = folder / "published/go_ucb/metadata.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(sealed({"scale": "paper", "timings": entries}))
+def publish(entries: dict[str, dict[str, Any]], **changes: Any) -> None:
+    """Publish a row for each pair, with these timings."""
+    columns = {"seed": np.zeros(1, np.int32), "t": np.zeros(1, np.int32), "f": np.zeros(1)}
+    for key, timing in entries.items():
+        problem, algorithm = key.split("/")
+        runs = published_runs(1, problem=problem, algorithm=algorithm, timing=timing, **changes)
+        publish_runs(runs, pa.table(columns))
     costs._published.cache_clear()
     costs._published_cost.cache_clear()
 
 
 def test_sums(elsewhere: Path) -> None:
     """One problem of two algorithms, of which one was measured."""
-    publish(elsewhere, {"f1/gp_ei": entry(constant, initial=5, queries=20, runs_=100, jobs=4)})
+    publish({"f1/gp_ei": entry(constant, initial=5, queries=20, runs_=100, jobs=4)})
     targets = [
         "results/paper/go_ucb/f1/gp_ei/seeds_0-24.parquet",
         "results/paper/go_ucb/f1/gp_ei/seeds_25-49.parquet",
@@ -534,7 +533,7 @@ def test_resources(elsewhere: Path) -> None:
     slow = entry(constant, initial=5, queries=20, runs_=100, jobs=4, scale=100.0)
     slow["peak_mb"] = 1000.0
     tiny = entry(constant, initial=5, queries=20, scale=1e-3)
-    publish(elsewhere, {"f1/gp_ei": slow, "f1/go_ucb": tiny, "f2/gp_pi": tiny})
+    publish({"f1/gp_ei": slow, "f1/go_ucb": tiny, "f2/gp_pi": tiny})
     config = load.load()
 
     def of(problem: str, algorithm: str, block: str, scale: str = "paper") -> tuple[int, int]:
@@ -558,7 +557,7 @@ def test_resources(elsewhere: Path) -> None:
 
 
 def test_resources_do_not_depend_on_results(elsewhere: Path) -> None:
-    publish(elsewhere, {})
+    publish({})
     config = load.load()
     before = costs.resources(config, "go_ucb", "smoke", "f1", "random_search", "0-1")
     output = "results/smoke/go_ucb/f1/random_search/seeds_0-1.parquet"
@@ -572,22 +571,33 @@ def test_resources_do_not_depend_on_results(elsewhere: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "line"),
+    ("before", "after", "line"),
     [
-        ("{", "not JSON"),
-        ("[]", "damaged"),
-        (sealed({}), "holds no timings; publish the paper"),
         (
-            sealed({"timings": {"f1/gp_ei": {}}, "scale": "paper"}),
-            "holds no timings; publish the paper",
+            b"PAR1",
+            b"PAR2",
+            r"f1/gp_ei\.parquet: holds no traces written by replibo \(no whole parq",
         ),
-        (sealed({"timings": {}}).replace("timings", "timinks"), "damaged"),
+        (
+            b"replibo",
+            b"replica",
+            r"f1/gp_ei\.parquet: holds no traces written by replibo \(no meta",
+        ),
+        (
+            b'"timing"',
+            b'"timink"',
+            r"f1/gp_ei\.parquet: damaged \(its checksum is wrong or missing\)",
+        ),
+        (b"", b"", "go_ucb: holds no timings; publish the paper again"),
     ],
 )
-def test_damaged_published_metadata(content: str, line: str, elsewhere: Path) -> None:
-    publish(elsewhere, {})
-    Path("published/go_ucb/metadata.json").write_text(content)
-    with pytest.raises(RepliboError, match=rf"metadata\.json: {line}"):
+def test_damaged_published_metadata(
+    before: bytes, after: bytes, line: str, elsewhere: Path
+) -> None:
+    publish({"f1/gp_ei": {"queries": 1}})
+    path = Path("published/go_ucb/f1/gp_ei.parquet")
+    path.write_bytes(path.read_bytes().replace(before, after))
+    with pytest.raises(RepliboError, match=line):
         costs.resources(load.load(), "go_ucb", "paper", "f1", "gp_ei", "0")
 
 

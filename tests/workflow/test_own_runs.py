@@ -17,6 +17,7 @@ from replibo.papers import lookup
 from replibo.results import plotting
 from replibo.results.runs import Runs, read
 from replibo.run import pairs
+from replibo.run.published import of_paper
 from replibo.workflow import outputs, targets
 
 from ..results.conftest import misfits
@@ -39,16 +40,16 @@ def published() -> list[tuple[str, Any, str]]:
 @functools.cache
 def runs_of(paper: str, own: frozenset[Pair]) -> Runs:
     """All that is published of a paper, but for runs that are shorter than all of ``own`` on their
-    problem: those would cut them (`replibo.results.publish.read`)."""
-    known = pairs.published_metadata(paper)["pairs"]
+    problem: those would cut them (`replibo.results.runs.read`)."""
+    known = {key: own.horizon for key, own in of_paper(paper).items()}
     shortest: dict[str, int] = {}
     for problem, algorithm in own:
-        if horizon := known.get(f"{problem}/{algorithm}", {}).get("horizon"):
+        if horizon := known.get(f"{problem}/{algorithm}"):
             shortest[problem] = min(horizon, shortest.get(problem, horizon))
     wanted = frozenset(
         pair
         for pair in pairs.at(load.load(), paper, "published")
-        if known["/".join(pair)]["horizon"] >= shortest.get(pair[0], 0)
+        if known["/".join(pair)] >= shortest.get(pair[0], 0)
     )
     return _read(paper, wanted)
 

@@ -243,9 +243,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Project:
 def small_project(path: Path) -> Project:
     """A copy of the project with a single small problem at smoke scale, and nothing published."""
     made = make_project(path)
-    for path in (made.path / "published").rglob("*"):
-        if path.is_file():
-            path.unlink()
+    shutil.rmtree(made.path / "published")
     made.edit("config/config.yaml", "  - bbo\n  - neuralbo\n  - lb_gp_ucb\n  - cross ", "  ")
     path = made.path / "config/go_ucb.yaml"
     entries = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -306,10 +304,10 @@ def test_the_queue_runs_what_is_missing_and_publishes_it(small: Project, tmp_pat
     out = tmp_path / "out"
     done = small.run(*command, "--out", str(out))
     assert "go_ucb: f1/random_search: new: 3 seeds" in done.stdout
-    published = small.path / "published/go_ucb/metadata.json"
+    published = small.path / "published/go_ucb/f1/random_search.parquet"
     before = published.read_bytes()
     # on another machine, with what was copied out: nothing is left to do
-    assert (out / "published/go_ucb/metadata.json").read_bytes() == before
+    assert (out / "published/go_ucb/f1/random_search.parquet").read_bytes() == before
     assert len(list(out.rglob("seeds_*.parquet"))) == 6
     # published whole: not run again, though the results are gone
     for path in (small.path / "results").rglob("*.parquet"):

@@ -9,16 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from replibo import paths
-from replibo.config.models import Config
+from replibo.config.models import Config, Pair
 from replibo.errors import RepliboError
 from replibo.results import publish as files
-from replibo.run import collect, finished, pairs, traces
+from replibo.run import collect, finished, published, traces
 from replibo.run.finished import Finished
-from replibo.run.published import PublishedRuns, pairs_of, text_of, written
+from replibo.run.published import PublishedRuns, text_of
 
 
 @dataclass
@@ -57,18 +56,17 @@ def publish(config: Config, paper: str, scale: str, *, replace: bool) -> list[st
             f"publish: must be runs of the config itself, got variant {config.variant!r}"
         )
     scale = config.scale(scale)
-    folder = Path(paths.PUBLISHED, paper)
-    before: dict[str, Any] = {"problems": {}, "timings": {}, "pairs": {}, "files": {}, "rows": 0}
-    if (folder / paths.METADATA).exists():
-        found = pairs.published_metadata(paper)
-        if found["scale"] == scale:
-            before = found
-        elif not replace:
-            raise RepliboError(
-                f"{folder}: runs of scale {found['scale']} are published, got {scale}; "
-                "allowed: --replace"
-            )
-    known = pairs_of(before)
+    folder = paths.published_folder(paper)
+    before = published.of_paper(paper)
+    other = next((own.scale for own in before.values() if own.scale != scale), scale)
+    if other != scale and not replace:
+        raise RepliboError(
+            f"{folder}: runs of scale {other} are published, got {scale}; allowed: --replace"
+        )
+    known = before if other == scale else {}
+    contents: dict[Pair, Collection[bytes]] = {
+        (own.problem, own.algorithm): () for own in before.values() if own.scale != scale
+    }
     lines: list[str] = []
     changes = []
     for problem, algorithm in config.paper(paper).pairs(scale):
@@ -83,15 +81,13 @@ def publish(config: Config, paper: str, scale: str, *, replace: bool) -> list[st
             f"{folder}: nothing is finished at scale {scale}; 'snakemake --cores 2 "
             f"{paper if scale == 'paper' else scale}' runs it"
         )
-    metadata = {**before, "paper": paper, "scale": scale}
-    merged = _Merged(
-        config, metadata, {**before["timings"]}, {**before["problems"]}, {**known}, replace
-    )
     for problem in config.paper(paper).problems:
-        own = [one for one in changes if _is_of(one.key, problem) and one.taken]
-        if own:
-            lines += merged.take(problem, own)
-    merged.write(folder)
+        taken = [one for one in changes if _is_of(one.key, problem) and one.taken]
+        if taken:
+            there = {key: own for key, own in known.items() if _is_of(key, problem)}
+            lines += _merge(problem, taken, there, contents, replace=replace)
+    if contents:
+        files.write(folder, contents)
     return lines
 
 
@@ -136,120 +132,85 @@ def _change(
     return Change(key, before, None, (), False, said)
 
 
-@dataclass
-class _Merged:
-    """The metadata and files as they will be."""
+def _merge(
+    problem: str,
+    changes: list[Change],
+    known: dict[str, PublishedRuns],
+    contents: dict[Pair, Collection[bytes]],
+    *,
+    replace: bool,
+) -> list[str]:
+    """Put the files of one problem's changed pairs into ``contents``; returns what is to be said besides.
 
-    config: Config
-    metadata: dict[str, Any]
-    timings: dict[str, Any]
-    problems: dict[str, Any]
-    known: dict[str, PublishedRuns]
-    replace: bool
+    Args:
+        known: what is published of the problem.
+    """
+    import pyarrow as pa
 
-    def __post_init__(self) -> None:
-        self.contents: dict[str, bytes | None] = dict.fromkeys(self.metadata["files"])
-        self.rows: int = self.metadata["rows"]
+    replaced = {one.key for one in changes if not one.joins}
+    stays = {key: own for key, own in known.items() if key not in replaced}
+    horizons = {own.horizon for own in stays.values()}
+    horizons |= {one.taken.horizon for one in changes if one.taken}
+    tables = [one.taken.read(one.seeds, horizons) for one in changes if one.taken]
+    together = collect.together(tables)
+    facts = traces.read_metadata(together)["problems"][problem]
+    differences = [_difference(facts, own.facts) for own in stays.values()]
+    other = next(filter(None, differences), "")
+    if other and not replace:
+        return [
+            f"{problem}: as published after all: its {other} is another than that of the runs "
+            "here; allowed: --replace"
+        ]
+    lines = [f"{key}: dropped, run with another {other}" for key in stays if other]
+    contents |= {(problem, own.algorithm): () for own in stays.values() if other}
+    for one, table in zip(changes, tables, strict=True):
+        before = one.before if one.joins and not other else None
+        runs = _published(one, before, traces.read_metadata(table), horizons)
+        if before:
+            rows = files.rows(before.paper, problem, before.algorithm)
+            table = pa.concat_tables([rows, files.thin(table)], promote_options="default")
+        contents[problem, runs.algorithm] = files.files_of(runs, table.unify_dictionaries())
+    if left := files.dropped(together):
+        lines.append(f"{problem}: without the diagnostics {', '.join(left)}, which nothing reads")
+    return lines
 
-    def take(self, problem: str, changes: list[Change]) -> list[str]:
-        """Merge the changes of one problem; returns what is to be said besides."""
-        import pyarrow as pa
 
-        of_problem = [key for key in self.known if _is_of(key, problem)]
-        replaced = {one.key for one in changes if not one.joins}
-        stays = [key for key in of_problem if key not in replaced]
-        horizons = {self.known[key].horizon for key in stays}
-        horizons |= {one.taken.horizon for one in changes if one.taken}
-        new = [one.taken.read(one.seeds, horizons) for one in changes if one.taken]
-        together = collect.together(new)
-        facts = traces.read_metadata(together)["problems"][problem]
-        lines = []
-        if stays and (other := _difference(facts, self.problems[problem])):
-            if not self.replace:
-                return [
-                    f"{problem}: as published after all: its {other} is another than that of the runs "
-                    "here; allowed: --replace"
-                ]
-            lines = [f"{key}: dropped, run with another {other}" for key in stays]
-            stays = []
-        paper = self.metadata["paper"]
-        pairs_staying = [(problem, key.partition("/")[2]) for key in stays]
-        kept = files.rows(paper, pairs_staying, self.metadata) if stays else []
-        for key in set(of_problem) - set(stays):
-            del self.known[key], self.timings[key]
-        for one, part in zip(changes, new, strict=True):
-            self._record(problem, one, traces.read_metadata(part), horizons)
-        self.problems[problem] = {
-            **facts,
-            "horizon": max(own.horizon for key, own in self.known.items() if _is_of(key, problem)),
-        }
-        timings = self.metadata["timings"].items()
-        before = sum(own["queries"] for key, own in timings if _is_of(key, problem))
-        table = pa.concat_tables(
-            [*kept, files.thin(together)], promote_options="default"
-        ).unify_dictionaries()
-        self.rows += len(table) - before
-        for name in [name for name in self.contents if name.partition(".")[0] == problem]:
-            del self.contents[name]
-        self.contents |= files.files_of(problem, table)
-        if left := files.dropped(together):
-            lines.append(
-                f"{problem}: without the diagnostics {', '.join(left)}, which nothing reads"
-            )
-        return lines
+def _published(
+    change: Change, before: PublishedRuns | None, found: dict[str, Any], horizons: Collection[int]
+) -> PublishedRuns:
+    """What one pair's published runs are now.
 
-    def _record(
-        self, problem: str, one: Change, of: dict[str, Any], horizons: Collection[int]
-    ) -> None:
-        """Write down what one pair's published runs are now; ``of``: the new ones' metadata."""
-        assert one.taken is not None
-        timing = of["timings"][one.key]
-        runs, seeds, best_at = len(one.seeds), frozenset(one.seeds), set(horizons)
-        origin = {key: tuple(of[key]) for key in collect.ORIGIN}
-        if one.joins and one.before:
-            timing = collect.added(self.timings[one.key], timing)
-            runs, seeds = runs + one.before.runs, seeds | one.before.seeds
-            best_at &= {*one.before.best_at}
-            origin = {
-                key: (
-                    *getattr(one.before, key),
-                    *(v for v in new if v not in getattr(one.before, key)),
-                )
-                for key, new in origin.items()
-            }
-        self.timings[one.key] = timing
-        self.known[one.key] = PublishedRuns(
-            runs=runs,
-            queries=one.taken.queries,
-            horizon=one.taken.horizon,
-            seeds=seeds,
-            identity=one.taken.digest,
-            code=one.taken.identity["code"],
-            best_at=tuple(sorted(h for h in best_at if h <= one.taken.horizon)),
-            changed_config=finished.is_changed(
-                self.metadata["paper"], self.metadata["scale"], one.taken.identity
-            ),
-            adopted=one.before.adopted if one.joins and one.before else "",
-            **origin,
-        )
-
-    def write(self, folder: Path) -> None:
-        """Write everything, the pairs in the config's order."""
-        entry = self.config.paper(self.metadata["paper"])
-        order = {f"{p}/{a}": i for i, (p, a) in enumerate(entry.pairs(self.metadata["scale"]))}
-        keys = sorted(self.known, key=lambda key: order.get(key, len(order)))
-        known = {key: self.known[key] for key in keys}
-        problems = dict.fromkeys(key.partition("/")[0] for key in keys)
-        metadata = {
-            "paper": self.metadata["paper"],
-            "scale": self.metadata["scale"],
-            "problems": {name: self.problems[name] for name in problems},
-            "timings": {key: self.timings[key] for key in keys},
-            "changed_config": any(own.changed_config for own in known.values()),
-            **written(known),
-            "rows": self.rows,
-        }
-        files.write(folder, metadata, self.contents, self.metadata["files"])
+    Args:
+        before: those that the new ones join.
+        found: the new ones' metadata.
+        horizons: the rounds up to which x of the best queries is kept.
+    """
+    taken = change.taken
+    assert taken is not None
+    problem, _, algorithm = change.key.partition("/")
+    timing, seeds, best_at = found["timings"][change.key], frozenset(change.seeds), set(horizons)
+    origin = {name: tuple(found[name]) for name in collect.ORIGIN}
+    if before:
+        timing, seeds = collect.added(before.timing, timing), seeds | before.seeds
+        best_at &= {*before.best_at}
+        for name, new in origin.items():
+            old = getattr(before, name)
+            origin[name] = (*old, *(value for value in new if value not in old))
+    return PublishedRuns(
+        paper=found["paper"],
+        scale=found["scale"],
+        problem=problem,
+        algorithm=algorithm,
+        facts={**found["problems"][problem], "horizon": taken.horizon},
+        timing=timing,
+        seeds=seeds,
+        identity=taken.digest,
+        code=taken.identity["code"],
+        best_at=tuple(sorted(h for h in best_at if h <= taken.horizon)),
+        changed_config=finished.is_changed(found["paper"], found["scale"], taken.identity),
+        adopted=before.adopted if before else "",
+        **origin,
+    )
 
 
 def _is_of(key: str, problem: str) -> bool:

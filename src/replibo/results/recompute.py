@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from replibo import paths
-from replibo.config.models import Config, Pair
+from replibo.config.models import Config
 from replibo.errors import RepliboError, allowed
 from replibo.problems.base import Array
 from replibo.results import publish
-from replibo.run import arrow, block, build, commit, loop, pairs
+from replibo.run import arrow, block, build, commit, loop
 from replibo.run.identity import identity_digest, run_identity
-from replibo.run.published import PublishedRuns, pairs_of
+from replibo.run.published import PublishedRuns, of_paper
 
 
 def recompute(
@@ -43,7 +43,7 @@ def recompute(
         wanted: problems (``f1``), pairs (``f1/go_ucb``) or patterns (``f1*/gp_*``); empty for all.
         seed: None for the smallest published one.
         adopt: run only pairs that other code made with today's settings, the shortest first. Where every
-            value is equal, the metadata say at once that today's code makes these runs, too: they count
+            value is equal, their footer says at once that today's code makes these runs, too: they count
             as made by it from then on, and further seeds may join.
         longest: skip pairs of which a run took more CPU seconds when it was published.
         cores: runs at the same time.
@@ -54,8 +54,9 @@ def recompute(
     from joblib import Parallel, delayed
 
     config.paper(paper)  # its name may be wrong
-    metadata = pairs.published_metadata(paper)
-    published, scale = pairs_of(metadata), metadata["scale"]
+    published = of_paper(paper)
+    if not published:
+        raise RepliboError(f"{paths.published_folder(paper)}: nothing is published there")
     for name in wanted:
         if not any(_matches(key, name) for key in published):
             problems = {key.partition("/")[0] for key in published}
@@ -64,8 +65,7 @@ def recompute(
                 "these, / and an algorithm"
             )
     seconds = {
-        key: metadata["timings"][key].get("cpu_seconds", 0.0) / runs.runs
-        for key, runs in published.items()
+        key: runs.timing.get("cpu_seconds", 0.0) / runs.runs for key, runs in published.items()
     }
     keys = [
         key
@@ -75,7 +75,7 @@ def recompute(
     identities: dict[str, dict[str, Any]] = {}
     if adopt:
         for key in keys:
-            if identity := _adoptable(config, paper, scale, key, published[key]):
+            if identity := _adoptable(config, published[key]):
                 identities[key] = identity
         keys = sorted(identities, key=seconds.__getitem__)
         yield _count(config, paper)
@@ -83,8 +83,7 @@ def recompute(
     equal = 0
     machines: set[str] = set()
     repeats = Parallel(n_jobs=cores, return_as="generator_unordered", pre_dispatch=cores)(
-        delayed(_repeat)(Path.cwd(), config, paper, metadata, key, published[key].horizon, seed)
-        for key in keys
+        delayed(_repeat)(Path.cwd(), config, published[key], seed) for key in keys
     )
     for key, number, before, after, spent in repeats:
         same = _first_equal(before, after)
@@ -92,11 +91,11 @@ def recompute(
         equal += whole
         parted = ""
         if adopt and whole:
-            _adopt(paper, key, identities[key], f"seed {number}, {evidence}")
+            _adopt(published[key], identities[key], f"seed {number}, {evidence}")
             parted = ", adopted"
         if same < min(len(before), len(after)):
             parted = f", the next differs by {abs(after[same] - before[same]):.1g}"
-            today = _identity(config, paper, scale, key)
+            today = _identity(config, published[key])
             if today and published[key].code == today["code"]:
                 machines |= set(published[key].machine)
             else:
@@ -122,81 +121,57 @@ def _matches(key: str, pattern: str) -> bool:
 
 
 def _repeat(
-    folder: Path,
-    config: Config,
-    paper: str,
-    metadata: dict[str, Any],
-    key: str,
-    horizon: int,
-    seed: int | None,
+    folder: Path, config: Config, runs: PublishedRuns, seed: int | None
 ) -> tuple[str, int, Array, Array, float]:
     """The pair, the seed, its published f, f of the same run made now, and the CPU seconds of the run."""
     os.chdir(folder)  # a worker that is used again has the folder of its first call
-    problem, _, algorithm = key.partition("/")
-    number, before = _published(paper, (problem, algorithm), metadata, seed)
+    pair = runs.problem, runs.algorithm
+    table = publish.rows(runs.paper, *pair)
+    seeds, f = (arrow.values(table[name]) for name in ("seed", "f"))
+    number = min(runs.seeds) if seed is None else seed
+    if number not in runs.seeds:
+        raise RepliboError(f"{runs.paper}: seed {number} of {runs.key} is not published")
     started = time.process_time()
-    job = build.experiment(config, paper, metadata["scale"], problem, algorithm)
-    run = loop.run_block(dataclasses.replace(job, horizon=horizon), [number])[0]
-    return key, number, before, np.array(run.f), time.process_time() - started
+    job = build.experiment(config, runs.paper, runs.scale, *pair)
+    run = loop.run_block(dataclasses.replace(job, horizon=runs.horizon), [number])[0]
+    spent = time.process_time() - started
+    return runs.key, number, f[seeds == number], np.array(run.f), spent
 
 
 def _count(config: Config, paper: str) -> str:
     """The number of published pairs that today's code made, or has adopted."""
-    metadata = pairs.published_metadata(paper)
-    known = pairs_of(metadata)
-    today = [_identity(config, paper, metadata["scale"], key) for key in known]
+    known = of_paper(paper).values()
+    today = [_identity(config, runs) for runs in known]
     count = sum(
         identity is not None and identity["code"] == own.code
-        for identity, own in zip(today, known.values(), strict=True)
+        for identity, own in zip(today, known, strict=True)
     )
     return f"{paper}: {count} of {len(known)} published pairs count as of today's code."
 
 
-def _identity(config: Config, paper: str, scale: str, key: str) -> dict[str, Any] | None:
+def _identity(config: Config, runs: PublishedRuns) -> dict[str, Any] | None:
     """What a run of the pair depends on today; None if the config has the pair no more."""
-    pair = tuple(key.split("/"))
-    entry = config.paper(paper)
-    return run_identity(entry, scale, *pair) if pair in entry.pairs(scale) else None
+    entry, pair = config.paper(runs.paper), (runs.problem, runs.algorithm)
+    return run_identity(entry, runs.scale, *pair) if pair in entry.pairs(runs.scale) else None
 
 
-def _adoptable(
-    config: Config, paper: str, scale: str, key: str, own: PublishedRuns
-) -> dict[str, Any] | None:
+def _adoptable(config: Config, runs: PublishedRuns) -> dict[str, Any] | None:
     """The identity that a pair gets by adoption; None if today's code made it, or if the config has other
     settings."""
-    identity = _identity(config, paper, scale, key)
-    if identity is None or identity["code"] == own.code:
+    identity = _identity(config, runs)
+    if identity is None or identity["code"] == runs.code:
         return None
-    identity["horizon"] = own.horizon
-    as_before = identity_digest({**identity, "code": own.code}) == own.identity
+    identity["horizon"] = runs.horizon
+    as_before = identity_digest({**identity, "code": runs.code}) == runs.identity
     return identity if as_before else None
 
 
-def _adopt(paper: str, key: str, identity: dict[str, Any], evidence: str) -> None:
-    """Write into the metadata that today's code makes the pair's runs."""
-    metadata = pairs.published_metadata(paper)
-    metadata["pairs"][key] |= {
-        "identity": identity_digest(identity),
-        "code": identity["code"],
-        "adopted": evidence,
-    }
-    publish.write_metadata(paths.published_metadata(paper), metadata)
-
-
-def _published(
-    paper: str, pair: Pair, metadata: dict[str, object], seed: int | None
-) -> tuple[int, Array]:
-    """A published seed and its f, in the order of the queries."""
-    import pyarrow as pa
-
-    table = pa.concat_tables(
-        [part.select(["seed", "f"]) for part in publish.rows(paper, [pair], metadata)]
-    )
-    seeds, f = (arrow.values(table[name]) for name in ("seed", "f"))
-    number = int(seeds.min()) if seed is None else seed
-    if number not in seeds:
-        raise RepliboError(f"{paper}: seed {number} of {'/'.join(pair)} is not published")
-    return number, f[seeds == number]
+def _adopt(runs: PublishedRuns, identity: dict[str, Any], evidence: str) -> None:
+    """Write into the footer that today's code makes the pair's runs."""
+    pair = runs.problem, runs.algorithm
+    code = {"identity": identity_digest(identity), "code": identity["code"], "adopted": evidence}
+    contents = publish.files_of(dataclasses.replace(runs, **code), publish.rows(runs.paper, *pair))
+    publish.write(paths.published_folder(runs.paper), {pair: contents})
 
 
 def _first_equal(a: Array, b: Array) -> int:

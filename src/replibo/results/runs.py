@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from replibo.config.models import Config, Pair, PaperEntry
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.results import publish
-from replibo.run import arrow, collect, pairs, traces
+from replibo.run import arrow, collect, pairs, published, traces
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,12 +32,12 @@ def read(config: Config, paper: str, scale: str, wanted: Sequence[Pair], target:
         RepliboError: files are missing or damaged, or hold other runs.
     """
     pairs.require(pairs.files(config, paper, scale, wanted), target)
-    if scale == paths.PUBLISHED:
-        table = publish.read(paper, wanted)
-    elif wanted:
+    if wanted:
         table = collect.together(_of_equal_length(config, paper, scale, wanted))
     else:
-        table = traces.nothing({"paper": paper, "scale": scale, "problems": {}, "timings": {}})
+        there = published.of_paper(paper).values() if scale == paths.PUBLISHED else ()
+        made_at = next((own.scale for own in there), scale)
+        table = traces.nothing({"paper": paper, "scale": made_at, "problems": {}, "timings": {}})
     # Remembered: the claims on one function's dimensions read the same runs
     alone = functools.lru_cache(8)(functools.partial(read, config, paper, scale, target=target))
     return Runs(config.paper(paper), traces.read_metadata(table), table, read_alone=alone)
@@ -50,19 +49,23 @@ def _of_equal_length(
     """The runs of each of the ``wanted``, those of one problem cut at the shortest of them, so that what
     is compared has the same budget."""
     entry = config.paper(paper)
-    longest = {pair: entry.settings(scale, *pair).horizon or 0 for pair in wanted}
-    tables = []
-    for pair in wanted:
-        table = collect.read_pair(config, paper, scale, *pair)
-        horizon = min(T for (problem, _), T in longest.items() if problem == pair[0])
-        if len(entry.horizons(scale, pair[0])) > 1:  # x is kept for each of them
-            metadata = traces.read_metadata(table)
-            facts = {**metadata["problems"][pair[0]], "horizon": horizon}
-            metadata = {**metadata, "problems": {pair[0]: facts}}
-            table = collect.until(table, horizon, facts.get("kept_queries", 1))
-            table = table.replace_schema_metadata({traces.METADATA_KEY: json.dumps(metadata)})
-        tables.append(table)
-    return tables
+    read_pair = functools.partial(collect.read_pair, config, paper, scale)
+    horizons: dict[str, set[int]] = {}
+    several = set()  # problems of which x is kept for several horizons
+    for problem, algorithm in wanted:
+        if scale == paths.PUBLISHED:
+            read_pair = functools.partial(publish.rows, paper)
+            runs = published.of_pair(paper, problem, algorithm)
+            assert runs is not None
+            longest, kept_for = runs.horizon, {*runs.best_at}
+        else:
+            longest = entry.settings(scale, problem, algorithm).horizon or 0
+            kept_for = entry.horizons(scale, problem)
+        horizons.setdefault(problem, set()).add(longest)
+        several |= {problem} if len(kept_for) > 1 or len(horizons[problem]) > 1 else set()
+    return [
+        read_pair(*pair, min(horizons[pair[0]]) if pair[0] in several else None) for pair in wanted
+    ]
 
 
 @dataclass
@@ -151,12 +154,12 @@ class Runs:
     def cut_for_others(self, pairs: Iterable[Pair]) -> bool:
         """Whether each of ``pairs`` on some problem was run to a longer horizon than is read here,
         because another algorithm's is shorter."""
-        published = self.metadata.get("pairs", {})
+        known = self.metadata.get("pairs", {})
         shortest: dict[str, float] = {}
         for problem, algorithm in pairs:
-            if known := published.get(f"{problem}/{algorithm}"):
-                own = known["horizon"]
-            elif published:
+            if runs := known.get(f"{problem}/{algorithm}"):
+                own = runs["horizon"]
+            elif known:
                 own = 0  # not published
             else:
                 own = self.entry.settings(self.scale, problem, algorithm).horizon

@@ -4,7 +4,7 @@ common in the metadata."""
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +25,18 @@ OTHER = "Snakemake makes it again where it is given this config; what was put th
 """What to do about runs with other settings."""
 
 
-def read_pair(config: Config, paper: str, scale: str, problem: str, algorithm: str) -> pa.Table:
+def read_pair(
+    config: Config,
+    paper: str,
+    scale: str,
+    problem: str,
+    algorithm: str,
+    horizon: int | None = None,
+) -> pa.Table:
     """The runs of one problem and algorithm from the file that outputs read (`replibo.run.pairs.file`).
+
+    Args:
+        horizon: only the rows up to this round, with x of each run's best queries up to there.
 
     Raises:
         RepliboError: the file is missing, damaged or of another run.
@@ -34,11 +44,15 @@ def read_pair(config: Config, paper: str, scale: str, problem: str, algorithm: s
     entry = config.paper(paper)
     path = Path(pairs.file(entry, paper, scale, problem, algorithm))
     if path.name != Path(paths.COLLECTED).name:
-        return collect(config, paper, scale, problem, algorithm)
-    content = traces.read(path)
-    if fault := _foreign_collected(content, path, entry, paper, scale, problem, algorithm):
-        raise RepliboError(f"{path}: {fault}; {OTHER}")
-    return content
+        content = collect(config, paper, scale, problem, algorithm)
+    else:
+        content = traces.read(path)
+        if fault := _foreign_collected(content, path, entry, paper, scale, problem, algorithm):
+            raise RepliboError(f"{path}: {fault}; {OTHER}")
+    if horizon is None:
+        return content
+    facts = traces.read_metadata(content)["problems"][problem]
+    return until(content, horizon, facts.get("kept_queries", 1))
 
 
 def _foreign_collected(
@@ -129,6 +143,9 @@ def until(content: pa.Table, horizon: int, kept: int) -> pa.Table:
     there."""
     import pyarrow.compute as pc
 
+    found = traces.read_metadata(content)
+    found["problems"] = {p: {**own, "horizon": horizon} for p, own in found["problems"].items()}
+    content = content.replace_schema_metadata({traces.METADATA_KEY: json.dumps(found)})
     content = content.filter(pc.less_equal(content["t"], arrow.scalar(horizon)))
     return best_queries(content, kept) if "x" in content.column_names else content
 
@@ -146,12 +163,25 @@ def together(parts: Sequence[pa.Table]) -> pa.Table:
     """
     import pyarrow as pa
 
+    found = merged(map(traces.read_metadata, parts))
+    table = pa.concat_tables(
+        [part.replace_schema_metadata(None) for part in parts], promote_options="default"
+    ).unify_dictionaries()
+    return table.replace_schema_metadata({traces.METADATA_KEY: json.dumps(found)})
+
+
+def merged(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """The metadata of tables that are put `together`.
+
+    Raises:
+        RepliboError: runs of one problem recorded different things of it.
+    """
     faults: list[str] = []
     found: dict[str, Any] = {}
     origin: dict[str, set[str]] = {key: set() for key in ORIGIN}
-    for of in map(traces.read_metadata, parts):
+    for of in parts:
         if not found:
-            found = {**of, "problems": {}, "timings": {}, "files": {}}
+            found = {**of, "problems": {}, "timings": {}, "files": {}, "pairs": {}}
         for problem, facts in of["problems"].items():
             first = found["problems"].setdefault(problem, facts)
             path = of.get("files", {}).get(problem, problem)
@@ -167,15 +197,13 @@ def together(parts: Sequence[pa.Table]) -> pa.Table:
         for key, values in origin.items():
             values |= {json.dumps(value, sort_keys=True) for value in of[key]}
         found["changed_config"] |= of["changed_config"]
+        found["pairs"] |= of.get("pairs", {})
     if faults:
         raise RepliboError("\n".join(faults))
     found |= {
         key: [json.loads(value) for value in sorted(values)] for key, values in origin.items()
     }
-    table = pa.concat_tables(
-        [part.replace_schema_metadata(None) for part in parts], promote_options="default"
-    ).unify_dictionaries()
-    return table.replace_schema_metadata({traces.METADATA_KEY: json.dumps(found)})
+    return found
 
 
 def best_queries(content: pa.Table, kept: int, horizons: Collection[int] = ()) -> pa.Table:

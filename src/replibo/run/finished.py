@@ -102,7 +102,7 @@ def runs(
     left_out = []
     for path in sorted(Path(paths.PAIR.format(**pair)).glob("seeds_*.parquet")):
         try:
-            of = metadata.check(metadata.Block, traces.metadata_of(path), path)
+            of = metadata.check(metadata.Block, metadata.of_file(path), path)
         except RepliboError as error:
             left_out.append(str(error))
             continue

@@ -1,14 +1,24 @@
-"""The metadata of files of runs: what must be in them, and the checksum of those that are published."""
+"""The metadata of files of runs: in a parquet file's footer; what must be in them; their checksum."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from replibo.errors import RepliboError
+from replibo.files import reason
+
+ENTRY = re.compile(rb"\x18\x07replibo\x18([\x80-\xff]*[\x00-\x7f])")
+"""What stands before metadata in the footer of a parquet file (Thrift's compact protocol): their key, and
+the length of their text."""
+TAIL_BYTES = 1 << 12
+"""The end of a file that is read first: most footers are shorter."""
 
 
 class Block(BaseModel):
@@ -64,7 +74,57 @@ def check(kind: type[BaseModel], found: Any, where: object) -> dict[str, Any]:
     return checked
 
 
-def checksum(metadata: dict[str, Any]) -> str:
-    """SHA-256 of published metadata without the key ``checksum``."""
-    rest = {key: value for key, value in metadata.items() if key != "checksum"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+def with_checksum(found: dict[str, Any]) -> str:
+    """The metadata as JSON, whose last key is the SHA-256 of the text without it."""
+    text = json.dumps(found)
+    return f'{text[:-1]}, "checksum": "{hashlib.sha256(text.encode()).hexdigest()}"}}'
+
+
+def of_file(path: Path, cure: str = "") -> dict[str, Any]:
+    """The metadata of a file of traces, without reading (and checking) its rows.
+
+    Args:
+        cure: what metadata ask for that are not as `with_checksum` wrote them; empty for no checksum.
+
+    Raises:
+        RepliboError: the file cannot be read, holds none, or they are damaged.
+    """
+    text = _text(path)
+    if cure:
+        head, _, digest = text.rpartition(b', "checksum": "')
+        text = head + b"}"
+        if digest != b'%b"}' % hashlib.sha256(text).hexdigest().encode():
+            raise RepliboError(f"{path}: damaged (its checksum is wrong or missing); {cure}")
+    try:
+        found = json.loads(text)
+        if not isinstance(found, dict):
+            raise ValueError("its metadata is not a mapping")
+    except ValueError as error:
+        raise _foreign(path, error) from None
+    return found
+
+
+def _text(path: Path) -> bytes:
+    """The metadata's text, without pyarrow, whose import takes longer than reading all published ones."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(size - TAIL_BYTES, 0))
+            end = file.read()
+            length = 8 + int.from_bytes(end[-8:-4], "little")
+            if end[-4:] != b"PAR1" or length > size:
+                raise ValueError("no whole parquet file")
+            if length > len(end):
+                file.seek(size - length)
+                end = file.read()
+        entry = ENTRY.search(end, len(end) - length)
+        if entry is None:
+            raise ValueError("no metadata")
+        length = sum((byte & 0x7F) << 7 * i for i, byte in enumerate(entry[1]))
+        return end[entry.end() : entry.end() + length]
+    except (OSError, ValueError) as error:
+        raise _foreign(path, error) from None
+
+
+def _foreign(path: Path, error: Exception) -> RepliboError:
+    return RepliboError(f"{path}: holds no traces written by replibo ({reason(error)})")

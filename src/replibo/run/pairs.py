@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-import json
 import os
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from replibo import paths
 from replibo.config.models import Config, Pair, PaperEntry
 from replibo.errors import RepliboError
-from replibo.files import read_bytes
-from replibo.run import metadata
+from replibo.run import published
 
 
 def at(
@@ -26,13 +22,20 @@ def at(
     """The pairs that are run at a scale, or published; only those of ``problems`` and ``algorithms``,
     where these are not None."""
     entry = config.paper(paper)
-    pairs = published(paper) if scale == paths.PUBLISHED else entry.pairs(scale)
+    pairs = entry.pairs(scale) if scale != paths.PUBLISHED else _published(entry, paper)
     return [
         (problem, algorithm)
         for problem, algorithm in pairs
         if problem in (entry.problems if problems is None else problems)
         and (algorithms is None or algorithm in algorithms)
     ]
+
+
+def _published(entry: PaperEntry, paper: str) -> list[Pair]:
+    """The published pairs, in the config's order."""
+    orders = [{name: i for i, name in enumerate(own)} for own in (entry.problems, entry.algorithms)]
+    known = [pair for pair in published.pairs(paper) if all(map(dict.__contains__, orders, pair))]
+    return sorted(known, key=lambda pair: tuple(map(dict.__getitem__, orders, pair)))
 
 
 def among(config: Config, paper: str, scale: str, wanted: Collection[Pair]) -> list[Pair]:
@@ -48,26 +51,8 @@ def there(config: Config, paper: str, scale: str, pairs: Iterable[Pair]) -> list
 def files(config: Config, paper: str, scale: str, pairs: Iterable[Pair]) -> list[str]:
     """The files that hold the runs of ``pairs``."""
     if scale == paths.PUBLISHED:
-        return published_files(paper, pairs)
+        return [str(path) for pair in pairs for path in paths.published_traces(paper, *pair)]
     return [file(config.paper(paper), paper, scale, *pair) for pair in pairs]
-
-
-def published_files(paper: str, pairs: Iterable[Pair]) -> list[str]:
-    """The metadata of a paper's published traces, and the files that hold those of ``pairs``."""
-    found = [paths.published_metadata(paper)]
-    known: dict[str, list[Path]] = {}
-    for problem, algorithm in pairs:
-        if problem not in known:
-            known[problem] = paths.published_traces(paper, problem)
-        found += [path for path in known[problem] if holds(path.name, problem, algorithm)]
-    return [str(path) for path in dict.fromkeys(found)]
-
-
-def holds(name: str, problem: str, algorithm: str) -> bool:
-    """Whether a published file may hold runs of this pair: ``PROBLEM.parquet``, or where that would be
-    too large, ``PROBLEM.ALGORITHM.parquet`` or ``PROBLEM.ALGORITHM.PART.parquet``."""
-    parts = name.removesuffix(".parquet").split(".")
-    return parts[0] == problem and (len(parts) == 1 or parts[1] == algorithm)
 
 
 def file(entry: PaperEntry, paper: str, scale: str, problem: str, algorithm: str) -> str:
@@ -92,37 +77,3 @@ def require(files: Sequence[str], target: str) -> None:
         raise RepliboError(
             f"{missing[0]}{others}: not found; 'snakemake --cores 2 {target}' makes what is missing"
         )
-
-
-def published(paper: str) -> list[Pair]:
-    """The pairs of a paper whose traces are published; none where nothing is."""
-    if not paths.published_metadata(paper).exists():
-        return []
-    found = (key.split("/") for key in published_metadata(paper)["timings"])
-    return [(problem, algorithm) for problem, algorithm in found]
-
-
-def published_metadata(paper: str) -> dict[str, Any]:
-    """What was published of a paper: scale, problems, timings, versions.
-
-    Raises:
-        RepliboError: nothing is published, or the metadata are damaged.
-    """
-    path = paths.published_metadata(paper)
-    if not path.exists():
-        raise RepliboError(f"{path.parent}: nothing is published there")
-    return _metadata(path, read_bytes(path))
-
-
-@functools.lru_cache(maxsize=8)
-def _metadata(path: Path, content: bytes) -> dict[str, Any]:
-    """The metadata that a file of this content holds; a dry run asks for them hundreds of times."""
-    try:
-        found: Any = json.loads(content)
-    except ValueError as error:
-        raise RepliboError(f"{path}: not JSON ({error})") from None
-    if not isinstance(found, dict) or found.get("checksum") != metadata.checksum(found):
-        raise RepliboError(
-            f"{path}: damaged (its checksum is wrong or missing); take it from the repository"
-        )
-    return found

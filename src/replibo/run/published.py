@@ -1,14 +1,25 @@
-"""What the metadata of published traces say of the runs of each problem and algorithm."""
+"""The published runs of each problem and algorithm: their files, and what the files' footers say.
+
+Cheap to import and to call: a dry run asks for them hundreds of times.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Mapping
+import contextlib
+import functools
+import os
+from collections.abc import Collection
 from dataclasses import dataclass, fields
+from pathlib import Path, PurePath
 from typing import Any
 
-from replibo.config.models import block_name, seed_list
-from replibo.run.collect import ORIGIN
+from replibo import paths
+from replibo.config.models import Pair, block_name, seed_list
+from replibo.errors import RepliboError
+from replibo.run import metadata
+
+CURE = "take it from the repository"
+"""What a damaged file asks for."""
 
 
 @dataclass(frozen=True)
@@ -16,9 +27,8 @@ class PublishedRuns:
     """The published runs of one problem and algorithm: made by one code, with the same settings.
 
     Attributes:
-        runs: their number.
-        queries: of one run.
-        horizon: T, the last round.
+        facts: of the problem, as `replibo.run.block` wrote them.
+        timing: of all runs together (`replibo.run.collect.timings`).
         identity, code: digests of all that the runs depend on except the seed, and of their code.
         best_at: x is kept for the best queries up to each of these rounds.
         changed_config: whether the settings are others than the config's.
@@ -27,9 +37,12 @@ class PublishedRuns:
             other code made the runs; else empty.
     """
 
-    runs: int
-    queries: int
-    horizon: int
+    paper: str
+    scale: str
+    problem: str
+    algorithm: str
+    facts: dict[str, Any]
+    timing: dict[str, Any]
     seeds: frozenset[int]
     identity: str
     code: str
@@ -41,46 +54,105 @@ class PublishedRuns:
     adopted: str = ""
 
     @property
-    def size(self) -> int:
-        """Queries of all runs."""
-        return self.runs * self.queries
+    def key(self) -> str:
+        """``problem/algorithm``."""
+        return f"{self.problem}/{self.algorithm}"
 
+    @property
+    def runs(self) -> int:
+        """Their number."""
+        return len(self.seeds)
 
-def pairs_of(metadata: Mapping[str, Any]) -> dict[str, PublishedRuns]:
-    """The published runs by ``problem/algorithm``."""
-    found = {}
-    for key, own in metadata["pairs"].items():
-        timing = metadata["timings"][key]
-        known = {
-            **own,
-            "runs": timing["runs"],
-            "queries": timing["queries"] // timing["runs"],
-            "seeds": parsed(own["seeds"]),
-            "best_at": tuple(own["best_at"]),
-            **{name: tuple(metadata[name][i] for i in own[name]) for name in ORIGIN},
+    @property
+    def queries(self) -> int:
+        """Queries of one run."""
+        return int(self.timing["queries"]) // self.runs
+
+    @property
+    def horizon(self) -> int:
+        """T, the last round."""
+        return int(self.facts["horizon"])
+
+    @property
+    def text(self) -> str:
+        """As the footer of each of their files holds them."""
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
+        return metadata.with_checksum({**found, "seeds": text_of(self.seeds)})
+
+    @property
+    def common(self) -> dict[str, Any]:
+        """As outputs read them (`replibo.run.metadata.Collected`)."""
+        return {
+            "paper": self.paper,
+            "scale": self.scale,
+            "problems": {self.problem: self.facts},
+            "timings": {self.key: self.timing},
+            "changed_config": self.changed_config,
+            "versions": self.versions,
+            "machine": self.machine,
+            "commit": self.commit,
+            "pairs": {self.key: {"horizon": self.horizon, "changed_config": self.changed_config}},
         }
-        found[key] = PublishedRuns(**known)
+
+
+@functools.lru_cache(maxsize=4096)
+def _of_file(path: Path, changed: int) -> PublishedRuns:
+    """What a file says that was changed last at this time."""
+    found = metadata.of_file(path, CURE)
+    try:
+        own: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in found.items()}
+        return PublishedRuns(**{**own, "seeds": parsed(found["seeds"])})
+    except (TypeError, KeyError) as error:  # of another version
+        raise RepliboError(f"{path}: holds other metadata ({error}); {CURE}") from None
+
+
+def of_pair(paper: str, problem: str, algorithm: str) -> PublishedRuns | None:
+    """The published runs of a pair, if there are any.
+
+    Raises:
+        RepliboError: their (first) file is damaged.
+    """
+    path = paths.published_traces(paper, problem, algorithm)[0]
+    try:
+        changed = path.stat().st_mtime_ns
+    except OSError:
+        return None
+    found = _of_file(path, changed)
+    if (found.paper, found.problem, found.algorithm) != (paper, problem, algorithm):
+        raise RepliboError(f"{path}: holds runs of {found.paper}/{found.key}; {CURE}")
     return found
 
 
-def written(found: Mapping[str, PublishedRuns]) -> dict[str, Any]:
-    """The part of the metadata that `pairs_of` reads: ``pairs``, and what all of them were made with."""
-    everything: dict[str, list[Any]] = {}
-    for name in ORIGIN:
-        values = (value for own in found.values() for value in getattr(own, name))
-        texts = {json.dumps(value, sort_keys=True) for value in values}
-        everything[name] = [json.loads(text) for text in sorted(texts)]
-    pairs = {}
-    for key, own in found.items():
-        pairs[key] = {
-            **{f.name: getattr(own, f.name) for f in fields(own)},
-            "seeds": text_of(own.seeds),
-            **{n: [everything[n].index(value) for value in getattr(own, n)] for n in ORIGIN},
-        }
-        del pairs[key]["runs"], pairs[key]["queries"]  # the timings say them
-        if not own.adopted:
-            del pairs[key]["adopted"]
-    return {"pairs": pairs, **everything}
+def of_paper(paper: str) -> dict[str, PublishedRuns]:
+    """All published runs of a paper by ``problem/algorithm``.
+
+    Raises:
+        RepliboError: a file is damaged, or they are of several scales.
+    """
+    found = {own.key: own for pair in pairs(paper) if (own := of_pair(paper, *pair))}
+    scales = sorted({own.scale for own in found.values()})
+    if len(scales) > 1:
+        raise RepliboError(
+            f"{paths.published_folder(paper)}: must be of one scale, got {' and '.join(scales)}"
+        )
+    return found
+
+
+def pairs(paper: str) -> list[Pair]:
+    """The pairs of a paper whose traces are published; none where nothing is."""
+    folder = str(paths.published_folder(paper))
+    found: dict[Pair, None] = {}
+    for problem in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        with contextlib.suppress(NotADirectoryError):
+            names = sorted(os.listdir(f"{folder}/{problem}"))
+            algorithms = (name.partition(".")[0] for name in names if name.endswith(".parquet"))
+            found |= dict.fromkeys((problem, algorithm) for algorithm in algorithms)
+    return list(found)
+
+
+def pair_of(path: PurePath) -> Pair:
+    """The pair of a published file, ``PROBLEM/ALGORITHM.parquet`` or ``PROBLEM/ALGORITHM.0.parquet``."""
+    return path.parent.name, path.name.partition(".")[0]
 
 
 def text_of(seeds: Collection[int]) -> str:
@@ -94,6 +166,7 @@ def text_of(seeds: Collection[int]) -> str:
     return ",".join(map(block_name, blocks))
 
 
+@functools.cache
 def parsed(text: str) -> frozenset[int]:
     """The seeds in what `text_of` made."""
     return frozenset(seed for part in text.split(",") if part for seed in seed_list(part))

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 METADATA_KEY = b"replibo"
 TIMINGS = ("ask_seconds", "tell_seconds", "evaluate_seconds")
 PEAK = "peak_mib"
+WORDS = ("problem", "algorithm", "phase")
+"""The columns of texts, few of which differ."""
 RUN_COLUMNS = ("seed", "t", "phase", "x", "y", "f", *TIMINGS, PEAK)
 
 
@@ -140,13 +142,20 @@ def write(path: Path, content: pa.Table) -> None:
 SEAL_BYTES = 32
 
 
-def sealed(content: pa.Table) -> bytes:
-    """The bytes of a parquet file with a seal, by which `read` finds any damage."""
+def sealed(content: pa.Table, **options: Any) -> bytes:
+    """The bytes of a parquet file with a seal, by which `read` finds any damage.
+
+    Args:
+        options: of `pyarrow.parquet.ParquetWriter`.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     buffer = pa.BufferOutputStream()
-    pq.write_table(content, buffer, compression="zstd")
+    schema = content.schema.remove_metadata()  # which would be written twice
+    with pq.ParquetWriter(buffer, schema, compression="zstd", **options) as writer:
+        writer.write_table(content.replace_schema_metadata(None))
+        writer.add_key_value_metadata(content.schema.metadata)
     whole = memoryview(buffer.getvalue())
     footer = _footer(whole)
     return b"".join([whole[:footer], _seal(whole[:footer], whole[footer:]), whole[footer:]])
@@ -164,8 +173,11 @@ def _seal(*parts: memoryview) -> bytes:
     return sha.digest()
 
 
-def read(path: Path) -> pa.Table:
+def read(path: Path, cure: str = "delete it, and its rule makes it again") -> pa.Table:
     """Read a table of traces.
+
+    Args:
+        cure: what a damaged file asks for.
 
     Raises:
         RepliboError: the file is not there, is not as `write` left it, or holds no traces.
@@ -179,10 +191,13 @@ def read(path: Path) -> pa.Table:
     if seal < 0 or whole[seal:footer] != _seal(whole[:seal], whole[footer:]):
         raise RepliboError(
             f"{path}: not a whole parquet file written by replibo (its checksum is wrong or missing); "
-            "delete it, and its rule makes it again"
+            f"{cure}"
         )
     try:
-        file = pq.ParquetFile(pa.BufferReader(whole))  # read_table imports more
+        reader = pa.BufferReader(whole)
+        file = pq.ParquetFile(reader)  # read_table imports more
+        words = [name for name in WORDS if name in file.schema_arrow.names]
+        file = pq.ParquetFile(reader, metadata=file.metadata, read_dictionary=words)
         content = file.read(use_threads=False)
         if not isinstance(read_metadata(content), dict):
             raise ValueError("its metadata is not a mapping")
@@ -191,24 +206,6 @@ def read(path: Path) -> pa.Table:
             f"{path}: holds no traces written by replibo ({files.reason(error)})"
         ) from None
     return content
-
-
-def metadata_of(path: Path) -> dict[str, Any]:
-    """The metadata of a file of traces, without reading (and checking) its rows.
-
-    Raises:
-        RepliboError: the file cannot be read or holds none.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        found: dict[str, Any] = json.loads(pq.read_schema(path).metadata[METADATA_KEY])
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
-        raise RepliboError(
-            f"{path}: holds no traces written by replibo ({files.reason(error)})"
-        ) from None
-    return found
 
 
 def read_metadata(content: pa.Table) -> dict[str, Any]:

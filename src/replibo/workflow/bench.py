@@ -25,7 +25,7 @@ from replibo.config.models import Config, block_name, parse_seeds, seed_list
 from replibo.data.manifest import destination
 from replibo.errors import RepliboError, meant
 from replibo.run import pairs
-from replibo.run.published import pairs_of
+from replibo.run.published import of_paper
 from replibo.workflow import snakemake, targets, terminal
 
 if TYPE_CHECKING:
@@ -142,9 +142,8 @@ def prepare(
     total, queries, known = 0.0, 0, []
     for paper in papers or targets.papers_at(config, paths.PUBLISHED):
         entry = config.paper(paper)
-        metadata = pairs.published_metadata(paper)
-        published = pairs_of(metadata)
-        for problem in dict.fromkeys(key.partition("/")[0] for key in published):
+        published = of_paper(paper)
+        for problem in dict.fromkeys(p for p, _ in pairs.at(config, paper, paths.PUBLISHED)):
             known.append(problem)
             if problems and problem not in problems:
                 continue
@@ -158,7 +157,7 @@ def prepare(
                 if problem in problems:
                     raise RepliboError(f"--problems: {problem}: no published run to compare with")
                 continue
-            timing = metadata["timings"][baseline]
+            timing = published[baseline].timing
             if not problems and any(
                 name.startswith(TRAINED) for name in entry.problems[problem].data_files
             ):

@@ -180,7 +180,7 @@ def result(config: Config, check: Check) -> str:
 
     (mine,) = verdicts.read_written(Path(check.target))
     published: list[verdicts.Verdict] = []
-    if paths.published_metadata(check.paper).exists():
+    if paths.is_published(check.paper):
         published = verdicts.judge_all(
             config, [check.paper], paths.PUBLISHED, [check.name], check.reading
         )

@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import itertools
 import math
 import statistics
 from collections.abc import Iterable, Mapping
@@ -26,7 +27,7 @@ from replibo import paths
 from replibo.config.load import run_settings
 from replibo.config.models import SCALES, Config, PaperEntry, seed_list
 from replibo.errors import RepliboError
-from replibo.run import pairs
+from replibo.run import published as published_runs
 from replibo.run.identity import code_digest
 
 # CPU seconds, measured with getrusage on the children, one thread, a shared machine with two cores.
@@ -167,41 +168,37 @@ class Timing:
 Timings = dict[str, Timing]  # by `problem/algorithm`
 
 
-def timings(metadata: Mapping[str, Any], origin: str) -> Timings:
-    """The timings in the metadata of collected or of published traces."""
-    found = {}
-    for key, entry in metadata.get("timings", {}).items():
-        runs, jobs = entry["runs"], entry["jobs"]
-        queries = entry["queries"] // runs
-        pair = metadata.get("pairs", {}).get(key, {})
-        profile = None
-        if bins := entry.get("profile"):
-            first = tuple(int(name) for name in bins)
-            profile = Profile(first, tuple(s / runs for s in bins.values()), queries)
-        found[key] = Timing(
-            origin=origin,
-            runs=runs,
-            jobs=jobs,
-            queries=queries,
-            run_seconds=entry["cpu_seconds"] / runs,
-            start_seconds=entry["import_seconds"] / jobs,
-            peak_mb=entry["peak_mb"],
-            profile=profile,
-            code=pair.get("code", ""),
-        )
-    return found
+def timing_of(entry: Mapping[str, Any], origin: str, code: str) -> Timing:
+    """The timing in the metadata of a pair's runs, which this code made."""
+    runs, jobs = entry["runs"], entry["jobs"]
+    queries = entry["queries"] // runs
+    profile = None
+    if bins := entry.get("profile"):
+        first = tuple(int(name) for name in bins)
+        profile = Profile(first, tuple(s / runs for s in bins.values()), queries)
+    return Timing(
+        origin=origin,
+        runs=runs,
+        jobs=jobs,
+        queries=queries,
+        run_seconds=entry["cpu_seconds"] / runs,
+        start_seconds=entry["import_seconds"] / jobs,
+        peak_mb=entry["peak_mb"],
+        profile=profile,
+        code=code,
+    )
 
 
 @functools.cache
 def _published(paper: str, folder: Path) -> Timings:
     """The published timings of a paper in the project ``folder``, the working one."""
-    if not paths.published_metadata(paper).exists():
-        return {}
-    metadata = pairs.published_metadata(paper)
     try:
-        return timings(metadata, f"published {metadata['scale']} runs")
+        return {
+            key: timing_of(own.timing, f"published {own.scale} runs", own.code)
+            for key, own in published_runs.of_paper(paper).items()
+        }
     except (ValueError, KeyError, TypeError, ZeroDivisionError):
-        path = paths.published_metadata(paper)
+        path = paths.published_folder(paper)
         raise RepliboError(f"{path}: holds no timings; publish the paper again") from None
 
 
@@ -243,8 +240,7 @@ def _of_file(path: Path, changed: int, origin: str) -> Timing | None:
         content = traces.read(path)
         metadata = traces.read_metadata(content)
         entry = collect.timings(content, metadata)
-        found = {"timings": {"": entry}, "pairs": {"": {"code": metadata["identity"]["code"]}}}
-        return timings(found, origin)[""]
+        return timing_of(entry, origin, metadata["identity"]["code"])
     except (RepliboError, KeyError):
         return None
 
@@ -280,9 +276,8 @@ def at_one_speed(entry: PaperEntry, known: Timings) -> Timings:
     """
     kinds, today = {}, {}
     fastest: dict[tuple[str, str], float] = {}
-    for key, timing in known.items():
-        problem, algorithm = key.split("/")
-        if problem in entry.problems and algorithm in entry.algorithms:
+    for problem, algorithm in itertools.product(entry.problems, entry.algorithms):
+        if timing := known.get(key := f"{problem}/{algorithm}"):
             kind = entry.problems[problem].type, entry.algorithms[algorithm].type
             if kind not in today:
                 today[kind] = code_digest(entry, problem, algorithm)

@@ -28,7 +28,7 @@ from replibo import files, paths, verdict_tables, verdicts
 from replibo.config.models import Config
 from replibo.errors import RepliboError
 from replibo.results import tables
-from replibo.run import pairs
+from replibo.run import collect, pairs, published
 from replibo.verdicts import Verdict
 from replibo.workflow import gallery, outputs, site_curves, targets
 
@@ -181,7 +181,8 @@ class _Site:
     def _write_paper(self, paper: str) -> None:
         entry, judged = self.config.paper(paper), self.verdicts[paper]
         figures, made_tables = self._write_figures(paper)
-        metadata = pairs.published_metadata(paper) if self.scale == paths.PUBLISHED else {}
+        runs = published.of_paper(paper).values() if self.scale == paths.PUBLISHED else ()
+        metadata = collect.merged(own.common for own in runs)
         words = {"paper": paper, "entry": entry, "judged": judged}
         table = self.environment.get_template("claims.md.j2").render(judged=judged)
         if self.scale == paths.PUBLISHED:
@@ -375,10 +376,10 @@ def _facts(metadata: Mapping[str, Any]) -> list[str]:
         return []
     timings = metadata["timings"].values()
     hours = math.fsum(timing.get("cpu_seconds", 0.0) for timing in timings) / 3600
-    runs = sum(timing.get("runs", 0) for timing in timings)
+    runs, queries = (sum(timing[key] for timing in timings) for key in ("runs", "queries"))
     versions = [", ".join(f"{name} {v}" for name, v in row.items()) for row in metadata["versions"]]
     return [
-        f"{runs:,} runs, {metadata['rows']:,} queries, {hours:,.0f} CPU hours",
+        f"{runs:,} runs, {queries:,} queries, {hours:,.0f} CPU hours",
         f"Machines: {'; '.join(metadata['machine'])}",
         f"Versions: {'; or '.join(versions)}",
     ]

@@ -12,12 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from replibo import paths
-from replibo.config.models import Config, PaperEntry, seed_list
+from replibo.config.models import Config, Pair, PaperEntry, seed_list
 from replibo.errors import RepliboError
-from replibo.run import pairs, traces
+from replibo.run import metadata, published
 from replibo.run.block import kernels
 from replibo.run.identity import (
     identity_digest,
@@ -27,7 +26,6 @@ from replibo.run.identity import (
 )
 from replibo.run.loop import journal_path
 from replibo.run.progress import duration
-from replibo.run.published import pairs_of
 from replibo.stopping import STOPPED
 from replibo.workflow import costs, terminal
 from replibo.workflow.estimate.plan import wall_seconds
@@ -103,7 +101,7 @@ def _standing(
     pair = {"scale": scale, "paper": paper, "problem": problem, "algorithm": algorithm}
     own = run_identity(entry, scale, problem, algorithm)
     identity = identity_digest(own)
-    finished = _published(paper, scale, f"{problem}/{algorithm}", queries, wanted, identity)
+    finished = _published(paper, scale, (problem, algorithm), queries, wanted, identity)
     folder = Path(paths.PAIR.format(**pair))
     for path in folder.glob("seeds_*.parquet"):
         try:
@@ -148,33 +146,23 @@ def _standing(
 
 
 def _published(
-    paper: str, scale: str, key: str, queries: int, wanted: Sequence[int], identity: str
+    paper: str, scale: str, pair: Pair, queries: int, wanted: Sequence[int], identity: str
 ) -> set[int]:
     """The seeds of which whole runs are published; none where some lack and other code made the others,
     which no further seed can join."""
-    if not paths.published_metadata(paper).exists():
-        return set()
-    path = paths.published_metadata(paper)
-    found_scale, found = _of_metadata(paper, path.stat().st_mtime_ns, Path.cwd())
-    runs = found.get(key)
-    if runs is None or found_scale != scale or runs.queries != queries:
+    runs = published.of_pair(paper, *pair)
+    if runs is None or runs.scale != scale or runs.queries != queries:
         return set()
     seeds = set(runs.seeds.intersection(wanted))
     return seeds if runs.identity == identity or seeds.issuperset(wanted) else set()
-
-
-@functools.lru_cache(maxsize=16)
-def _of_metadata(paper: str, changed: int, folder: Path) -> tuple[str, dict[str, Any]]:
-    metadata = pairs.published_metadata(paper)
-    return metadata["scale"], dict(pairs_of(metadata))
 
 
 @functools.cache
 def _made(path: Path, changed: int) -> tuple[str, frozenset[int]]:
     """The identity of the runs in a file, and their seeds; nothing where it cannot be read."""
     try:
-        metadata = traces.metadata_of(path)
-        return identity_digest(metadata["identity"]), frozenset(map(int, metadata["digests"]))
+        found = metadata.of_file(path)
+        return identity_digest(found["identity"]), frozenset(map(int, found["digests"]))
     except (RepliboError, KeyError, ValueError):
         return "", frozenset()
 

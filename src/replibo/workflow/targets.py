@@ -87,7 +87,7 @@ def papers_at(config: Config, scale: str) -> list[str]:
     """The papers that have runs at a scale: all, or those with published traces."""
     if scale != paths.PUBLISHED:
         return list(config.papers)
-    return [paper for paper in config.papers if paths.published_metadata(paper).exists()]
+    return [paper for paper in config.papers if paths.is_published(paper)]
 
 
 def judged_papers(config: Config, scale: str) -> list[str]:
