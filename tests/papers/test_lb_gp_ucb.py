@@ -18,7 +18,6 @@ from replibo import verdicts
 from replibo.config import claims, load
 from replibo.config.models import PaperEntry
 from replibo.errors import RepliboError
-from replibo.papers import lookup
 from replibo.papers.lb_gp_ucb import claims as measures
 from replibo.papers.lb_gp_ucb import extra_tables, figures
 from replibo.papers.lb_gp_ucb import tables as printed_tables
@@ -42,7 +41,6 @@ from .conftest import outcomes, output, pair, records, rows, runs_of, tuples
 
 PROBLEMS = {"berkenkamp": 1, "michalewicz5": 5, "crossed_barrel": 4, "agnp": 5}
 OPTIMA = {"berkenkamp": 0.75, "michalewicz5": 4.69, "crossed_barrel": 46.7, "agnp": -0.148}
-NOISY = {"berkenkamp_noisy": "berkenkamp", "michalewicz5_noisy": "michalewicz5"}
 SCALES = {"mle": 0.4, "mcmc": 0.2, "oracle": 0.0354}
 INITIAL, HORIZON = 4, 12
 
@@ -132,9 +130,8 @@ def made_runs(
     problem, algorithm and seed, and with CPU times (mean, standard deviation) of the runs."""
     pairs, times, problems = [], {}, {}
     for problem, algorithms in regrets.items():
-        function = NOISY.get(problem, problem)
         known = {"initial_points": INITIAL, "horizon": HORIZON, **facts}
-        problems[problem] = {"optimal_value": OPTIMA[function], "dim": PROBLEMS[function], **known}
+        problems[problem] = {"optimal_value": OPTIMA[problem], "dim": PROBLEMS[problem], **known}
         for algorithm, regret in algorithms.items():
             seeds, queries = regret.shape
             columns: dict[str, Any] = {}
@@ -146,7 +143,7 @@ def made_runs(
                         column += [None] * INITIAL + [values[name]] * (queries - INITIAL)
                     columns[name] = pa.array(column, type=pa.float64())
             key = (problem, algorithm)
-            pairs.append(pair(key, OPTIMA[function] - regret, 1 - INITIAL, **columns))
+            pairs.append(pair(key, OPTIMA[problem] - regret, 1 - INITIAL, **columns))
             if timings and algorithm in timings:
                 mean, sd = timings[algorithm]
                 times["/".join(key)] = {
@@ -187,15 +184,14 @@ FINALS = {name: 0.05 + 0.03 * i for i, name in enumerate(ALGORITHMS)} | {"lb_gp_
 TIMES = {"mle": (10.0, 0.5), "mcmc": (90.0, 5.0), "a_gp_ucb": (9.0, 0.3), "lb_gp_ucb": (9.5, 0.2)}
 
 
-def full_runs(seeds: int = 10, beyond: bool = False, **changes: Any) -> Runs:
-    """Of all problems and algorithms; those beyond the paper only where they are asked for."""
-    finals = {**FINALS, "lb_gp_ucb_norm_tenth": 0.3, "mle_rbf": 0.4} if beyond else FINALS
+def full_runs(seeds: int = 10, **changes: Any) -> Runs:
+    """Of all problems and algorithms of the paper."""
     return made_runs(
         {
             problem: {
-                name: falling(final, seeds, key=i) for i, (name, final) in enumerate(finals.items())
+                name: falling(final, seeds, key=i) for i, (name, final) in enumerate(FINALS.items())
             }
-            for problem in [*PROBLEMS, *(NOISY if beyond else ())]
+            for problem in PROBLEMS
         },
         scales,
         TIMES,
@@ -948,28 +944,6 @@ def test_claim_5_mcmc_costs_several_times_as_much() -> None:
 
 
 # The config and the claims that go with it
-
-
-def configured_outputs() -> list[tuple[str, str]]:
-    entry = load.load(Path(__file__).parents[2] / "config").paper("lb_gp_ucb")
-    return [(kind, name) for kind in ("figures", "tables") for name in getattr(entry, kind)]
-
-
-@pytest.mark.parametrize(("kind", "name"), configured_outputs())
-def test_every_configured_output_is_made(kind: Any, name: str, root: Path, tmp_path: Path) -> None:
-    entry = load.load().paper("lb_gp_ucb")
-    found = full_runs(beyond=True)
-    made = Runs(entry, found.metadata, found.table)  # the config's labels and colours
-    out = getattr(entry, kind)[name]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        result = lookup.load(kind, "lb_gp_ucb", out.function, out.options, name)(
-            made, out, **out.options
-        )
-        if kind == "figures":
-            drawn(result, tmp_path)
-        else:
-            assert len(result.frame) and result.md()
 
 
 def test_the_claims_of_the_config(root: Path) -> None:
