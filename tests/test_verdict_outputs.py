@@ -178,6 +178,8 @@ def test_the_whole_of_a_claim_names_its_readings_and_what_decides(found: list[Ve
         for own in verdict.controls:
             assert f"control {own.name}: {own.verdict}" in joined
         assert " ".join(verdict.claim.statement.split()) in joined
+        for unit, meaning in verdict.units.items():
+            assert f"{unit}: {meaning}" in joined
 
 
 def test_every_word_has_a_letter_and_a_colour_of_its_own() -> None:

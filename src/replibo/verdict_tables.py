@@ -100,6 +100,8 @@ def whole(verdict: Verdict, costs: Costs) -> Iterator[str]:
         yield from wrapped("", f"All readings: {verdict.summary}.")
     if verdict.multiverse:
         yield from wrapped("", f"Effects: {verdict.multiverse}.")
+    for unit, meaning in verdict.units.items():
+        yield from wrapped("  ", f"{unit}: {meaning}")
     if verdict.shares_runs_with:
         shared = ", ".join(verdict.shares_runs_with)
         yield from wrapped("", f"Reads some of the same runs: {shared}.")

@@ -198,11 +198,22 @@ class Verdict:
         if len(units) == 1:
             (unit,) = units
             text += (
-                f", median {'d' if unit == effects.DEVIATIONS else unit} "
+                f", median {effects.short(unit)} "
                 f"{statistics.median(values):+.2f}, from {min(values):+.2f} to {max(values):+.2f}"
             )
         shared = [own.name for own in self.judged if own.same_runs and own is not self.printed]
         return text + (f"; on the printed runs: {', '.join(shared)}" if shared else "")
+
+    @property
+    def units(self) -> dict[str, str]:
+        """The units of its effects as they stand before the values, and what they mean."""
+        shown = [
+            comparison.effect
+            for own in (*self.readings, *self.controls)
+            for comparison in own.comparisons
+            if comparison.effect
+        ]
+        return {effects.short(effect.unit): effect.meaning for effect in shown}
 
     @property
     def replicated(self) -> bool:

@@ -99,7 +99,9 @@ def order_of_regret(rng: np.random.Generator, power: float) -> Undecided:
     """40 seeds with the spread of the published runs, against Theorem 12's power and margin."""
     T = np.array([16, 36, 64, 100])
     values = T**power * np.exp(0.6 * rng.standard_normal((40, 4)))
-    return common.tested("", -exponent_interval(T.tolist(), values, 2 / 3))
+    return common.tested(
+        "", -exponent_interval(T.tolist(), values, 2 / 3), "exponent below the limit"
+    )
 
 
 def not_worse(seeds: int) -> Callable[[np.random.Generator, float], Undecided]:

@@ -12,16 +12,19 @@ import pytest
 from replibo import paths, verdicts
 from replibo.config import claims, load
 from replibo.errors import RepliboError
+from replibo.results import effects
 from replibo.results.runs import read
 from replibo.workflow import site, site_curves
 
 
-def test_the_glossary_has_every_label_and_every_source(root: Path) -> None:
+def test_the_glossary_has_every_label_source_and_unit(root: Path) -> None:
     text = (root / site.GLOSSARY).read_text(encoding="utf-8")
     for label in get_args(verdicts.Overall):
         assert f"| {label} |" in text
     for source in claims.SOURCES:
         assert f"*{source}*" in text
+    for unit, meaning in effects.UNITS.items():
+        assert f"| {effects.short(unit)} | {meaning} |" in text
 
 
 def test_main_claims_are_claims_of_their_paper(root: Path) -> None:

@@ -200,15 +200,15 @@ def outcome(supported: bool, contradicted: bool) -> Outcome:
 def tested(
     text: str,
     difference: Interval,
+    unit: str,
     samples: Sequence[Sample] = (),
-    unit: str = "difference",
     sizes: Sequence[int] = (),
 ) -> Undecided:
     """The test of a difference that is claimed to be positive, by the method of its interval.
 
     Args:
+        unit: of the difference, one of `replibo.results.effects.UNITS`.
         samples: by seed, whose means add up to the difference (`replibo.results.effects.Effect`).
-        unit: of the difference, in words.
         sizes: of the samples behind it; that of the interval if it is empty.
     """
     effect = of_interval(difference, unit, samples, sizes)

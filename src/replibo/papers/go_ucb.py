@@ -550,7 +550,7 @@ def shrinking_error_bars(
                 found.append(Comparison("left out", f"{text}: no error bar to compare"))
             else:
                 ratio = intervals.spread_ratio(first, last, 0.95)
-                found.append(tested(text, ratio, unit="ln ratio of deviations"))
+                found.append(tested(text, ratio, "log ratio of spreads"))
     return decided(found, LEVEL)
 
 
@@ -580,7 +580,7 @@ def order_of_regret(
         f"{label_of(runs, algorithm)}, T = {T}: R_T grows as T to the "
         f"{mean:.2f} [{low:.2f}, {high:.2f}] ({excess.n} seeds), against {power + margin:.2f}"
     )
-    return decided([tested(text, -excess, unit="exponent below")])
+    return decided([tested(text, -excess, "exponent below the limit")])
 
 
 def less_regret(

@@ -18,6 +18,58 @@ POWER = 0.8
 
 DEVIATIONS = "standard deviations"
 
+UNITS = {
+    DEVIATIONS: (
+        "A difference of two means, in standard deviations over the seeds. It may be any number. 0 "
+        "means equal means."
+    ),
+    "share of wins above ½": (
+        "The share of the cases that agree with the claim, minus one half. A case is a seed or a pair "
+        "of runs. It lies between −0.5 (none agrees) and +0.5 (all agree). 0 means that half of them "
+        "agree."
+    ),
+    "difference of shares": (
+        "One share minus the other. It lies between −1 and +1. 0 means equal shares."
+    ),
+    "difference of medians": (
+        "One median minus the other, in the unit of the values. It may be any number. 0 means equal "
+        "medians."
+    ),
+    "difference of means": (
+        "One mean minus the other, in the unit of the values. It may be any number. 0 means equal "
+        "means."
+    ),
+    "share above the least": (
+        "A share minus the smallest one that agrees with the claim. It lies between −1 and +1. 0 means "
+        "just this smallest share."
+    ),
+    "log ratio of spreads": (
+        "The natural logarithm of the ratio of two standard deviations over the seeds. It may be any "
+        "number. 0 means equal deviations; at 0.69 one is twice the other."
+    ),
+    "exponent below the limit": (
+        "The largest exponent that agrees with the claim, minus the measured one. It may be any "
+        "number. 0 means that they are equal."
+    ),
+    "quarter of the fall − change": (
+        "A quarter of the first fall of the loss, minus the size of its last change. It may be any "
+        "number. 0 means that the change is just a quarter of the fall."
+    ),
+    "fall of the log variance": (
+        "How much the natural logarithm of the variance over the seeds falls from one N to the next. "
+        "It may be any number. 0 means no fall; at 1.39 the standard deviation halves."
+    ),
+    "difference of deviations": (
+        "One standard deviation of the regret minus the other. It may be any number. 0 means equal "
+        "deviations."
+    ),
+    "log time ratio beyond the factor": (
+        "The natural logarithm of a ratio of CPU times, minus that of the claim's factor. It is "
+        "positive as claimed and may be any number. 0 means that the ratio is just the factor."
+    ),
+}
+"""The units of effects. For each: what the effect is, its range, and what 0 means."""
+
 Sample = Mapping[int, float]
 """A number for each seed."""
 
@@ -31,7 +83,7 @@ class Effect:
         n: the sizes of the samples behind it.
         detectable: the true difference that a one-sided test at 5 % shows with probability 80 %,
             (t₀.₉₅ + t₀.₈) standard errors.
-        unit: of all these numbers.
+        unit: of all these numbers; one of `UNITS`.
         printed: the paper's own effect in this unit; None if it prints none.
         samples: independent samples by seed, whose means add up to the difference in the measure's own
             unit; empty if it is no sum of means. They are not written to files.
@@ -52,9 +104,13 @@ class Effect:
         """Whether the interval shows that the difference is below ``margin`` either way."""
         return self.unit == DEVIATIONS and -margin < self.low and self.high < margin
 
+    @property
+    def meaning(self) -> str:
+        """What the effect is, its range, and what 0 means."""
+        return UNITS[self.unit]
+
     def __str__(self) -> str:
-        unit = "d" if self.unit == DEVIATIONS else self.unit
-        text = f"{unit} {self.value:+.2f} [{self.low:+.2f}, {self.high:+.2f}]"
+        text = f"{short(self.unit)} {self.value:+.2f} [{self.low:+.2f}, {self.high:+.2f}]"
         return text + (f" (paper {self.printed:+.2f})" if self.printed is not None else "")
 
 
@@ -64,6 +120,11 @@ WITHOUT_EFFECT = {
     "memory.memory_growth": "the bytes of a surrogate follow from its size, without chance",
 }
 """The measures of claims whose comparisons have no effect, and why."""
+
+
+def short(unit: str) -> str:
+    """A unit as it stands before a value: d for standard deviations."""
+    return "d" if unit == DEVIATIONS else unit
 
 
 def of_interval(
@@ -138,7 +199,9 @@ def of_share(wins: int, losses: int, samples: Sequence[Sample] = ()) -> Effect |
     share = share_interval(wins, n, CONFIDENCE)
     value, low, high = (float(end) - 0.5 for end in (share.mean, share.low, share.high))
     detectable = _detectable(0.5 / math.sqrt(n), math.inf)
-    return Effect(value, low, high, (n,), detectable, "share − ½", samples=tuple(samples))
+    return Effect(
+        value, low, high, (n,), detectable, "share of wins above ½", samples=tuple(samples)
+    )
 
 
 def differ(printed: Sequence[Effect | None], other: Sequence[Effect | None], scaled: bool) -> bool:

@@ -362,9 +362,7 @@ def spread_shrinks(
                 f"{math.exp(trend.mean / 2):.2f} from one N to the next of {len(cells)}"
             )
             sizes = [len(cell.values) for cell in cells]
-            tests.append(
-                tested(text, -trend, unit="fall of ln s² from one N to the next", sizes=sizes)
-            )
+            tests.append(tested(text, -trend, "fall of the log variance", sizes=sizes))
         return [found for test in tests for found in decided([test])], missing
 
     return _table_by_table(steps, compare)

@@ -405,7 +405,7 @@ def varies_less(
         low, high = np.quantile(np.sqrt(more) - np.sqrt(less), np.array([0.025, 0.975]))
         difference = np.asarray(math.sqrt(theirs) - math.sqrt(own))
         interval = intervals.Interval(difference, low, high, seeds, 0.95)
-        effect = of_interval(interval, "difference of deviations over a")
+        effect = of_interval(interval, "difference of deviations")
     text = (
         f"standard deviation over a of the mean {metric} regret: {math.sqrt(own):.4g} "
         f"({_means(runs, problem, variants, metric)}), against {math.sqrt(theirs):.4g} "
@@ -509,6 +509,6 @@ def _time_ratios(
         yield tested(
             text,
             -of_log if at_most else of_log,
-            unit=f"ln({factor:g}/ratio)" if at_most else f"ln(ratio/{factor:g})",
+            "log time ratio beyond the factor",
             sizes=(own.runs, theirs.runs),
         )

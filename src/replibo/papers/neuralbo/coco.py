@@ -238,5 +238,5 @@ def highest_ecdf_at_budget(
                 text += f" ({covered})"
                 said = covered
             by_seed = dict(zip(seeds.tolist(), difference.tolist(), strict=True))
-            comparisons.append(tested(text, interval, [by_seed]))
+            comparisons.append(tested(text, interval, "difference of shares", [by_seed]))
     return decided(comparisons)

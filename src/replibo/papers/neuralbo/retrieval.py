@@ -168,5 +168,6 @@ def best_score_above(
                 f"{label}: {label_of(runs, algorithm)} {own.mean():.3f}, {other_label} "
                 f"{other.mean():.3f}, {shown_difference(interval)} ({len(own)} seeds)"
             )
-            comparisons.append(tested(text, interval, [dict(enumerate((own - other).tolist()))]))
+            by_seed = dict(enumerate((own - other).tolist()))
+            comparisons.append(tested(text, interval, "difference of means", [by_seed]))
     return decided(comparisons)

@@ -164,6 +164,7 @@ def _compared(runs: Runs, problem: str, algorithm: str, baseline: str) -> Undeci
         f"{label_of(runs, algorithm)} {np.median(own):.2f}, {label} {np.median(other):.2f}, "
         f"{shown_difference(interval, '+.2f')} ({len(seeds)} seeds)",
         interval,
+        "difference of medians",
     )
 
 

@@ -364,7 +364,7 @@ def detection_at(
 def _above(least: float, rate: float, low: float, high: float, n: int) -> Effect | None:
     """By how much a detection rate with its interval exceeds the least one."""
     mean, left, right = (np.asarray(end - least) for end in (rate, low, high))
-    return of_interval(Interval(mean, left, right, n, CONFIDENCE), "rate above the least")
+    return of_interval(Interval(mean, left, right, n, CONFIDENCE), "share above the least")
 
 
 def _over_classifiers(
@@ -420,6 +420,7 @@ def _over_classifiers(
             tested(
                 f"{label} {mean:.3f}, {shown_difference(difference)} ({difference.n} classifiers)",
                 difference,
+                "difference of shares",
                 [dict(enumerate(differences))],
             )
         )
@@ -445,4 +446,5 @@ def _compared(
         f"{label}: {label_of(runs, baseline)} {other:.3f}, {shown_difference(interval)} "
         f"({interval.n} runs)",
         interval,
+        "difference of shares",
     )
