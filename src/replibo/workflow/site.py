@@ -147,6 +147,7 @@ class _Site:
             "scale": scale,
             "labels": LABELS,
             "counts": _counts,
+            "tally": _tally,
         }
         self.environment = environment
 
@@ -335,6 +336,11 @@ def _counts(judged: Sequence[Verdict]) -> str:
     """How many claims have which label as printed, as badges with numbers."""
     labels: Counter[str] = Counter(verdict.headline for verdict in judged)
     return " ".join(f"{labels[label]}&nbsp;{_badge(label)}" for label in LABELS if labels[label])
+
+
+def _tally(verdict: Verdict) -> str:
+    """In how many of the readings that were run a claim holds."""
+    return f"{verdict.holding} of {len(verdict.judged)}"
 
 
 def _by_reading(judged: Sequence[Verdict]) -> list[dict[str, Any]]:
