@@ -10,7 +10,7 @@ from replibo import paths
 from replibo.config import load
 from replibo.errors import RepliboError
 from replibo.results.runs import read
-from replibo.workflow.prose import Numbers, render
+from replibo.workflow.prose import Numbers, findings, paragraph, render
 
 ROOT = Path(__file__).parents[2]
 README, TEMPLATES = ROOT / "README.md", sorted(ROOT.glob("docs/results/*.md.j2"))
@@ -93,3 +93,39 @@ def test_no_result_is_typed_by_hand(document: Path) -> None:
     )
     text = re.sub(left_out, "N", document.read_text(encoding="utf-8"), flags=re.S)
     assert re.findall(r"[^\n]*(?:\d\.\d|\d\s*%|±\s*\d)[^\n]*", text) == []
+
+
+def test_a_finding_is_about_the_claims_that_its_template_names(root: Path) -> None:
+    found = findings(load.load(root / "config"), "neuralbo")
+    centre = "- **NeuralBO is good on Ackley because its network peaks at the centre"
+    for claim in ("neuralbo_1_ackley_10", "neuralbo_1_ackley_100", "neuralbo_10_ackley"):
+        assert found[claim][0].startswith(centre)
+    assert found["neuralbo_9"] == []
+    text = (root / "docs/results/neuralbo.md").read_text(encoding="utf-8")
+    for each in {finding for about in found.values() for finding in about}:
+        assert f"{each}\n" in text and "\n\n" not in each and "\n- " not in each
+
+
+def test_a_finding_that_the_template_has_not_is_an_error(
+    root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "go_ucb.md").write_text("- **One.** Two.\n- **Three.** Four\n  lines.\n\n- five\n")
+    template = tmp_path / "go_ucb.md.j2"
+    template.write_text("- **One.** {{ n.about('go_ucb_2') }}\n- **Three.** Four\n")
+    monkeypatch.setattr(paths, "results_page", lambda paper: tmp_path / f"{paper}.md")
+    found = findings(load.load(root / "config"), "go_ucb")
+    assert found.pop("go_ucb_2") == ["- **One.** Two."] and not any(found.values())
+    template.write_text("- **One.**\n")
+    with pytest.raises(RepliboError, match=r"go_ucb.md: 2 findings, its template has 1"):
+        findings(load.load(root / "config"), "go_ucb")
+
+
+def test_the_paragraph_of_a_paper_in_readme() -> None:
+    text = README.read_text(encoding="utf-8")
+    for paper in ("go_ucb", "lb_gp_ucb", "neuralbo", "bbo"):
+        said = paragraph(text, paper)
+        assert 20 < len(said.split()) <= 70 and said in text
+        assert not {"#", "<"} & set(said)
+    assert "peaks at the centre of the box" in paragraph(text, "neuralbo")
+    with pytest.raises(RepliboError, match=r"README.md: there is no paragraph on cross"):
+        paragraph(text, "cross")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from replibo import paths, verdicts
+from replibo.config import claims
 from replibo.config.models import Config
 from replibo.errors import RepliboError, allowed
 from replibo.results.runs import Runs, read
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 NUMBER = r"\s*([-+−]?\d[\d.,]*(?:e[-+]?\d+)?(?: of \d+)?)(?![\d%])"
 """A number of a verdict's text, or a count like ``8 of 20``."""
+
+FINDING = re.compile(r"^- \*\*(?:.|\n)*?(?=\n- |\n\s*\n|\Z)", re.MULTILINE)
+"""A finding of a page or its template: an item that begins with a bold sentence."""
 
 
 class Numbers:
@@ -132,6 +136,16 @@ class Numbers:
                 raise RepliboError(f"{claim} as {reading}: {actual}, but the page says {label}")
         return ""
 
+    def about(self, *claims: str) -> str:
+        """Empty: the finding at this place is about the claims, though no number or label is theirs.
+
+        Raises:
+            RepliboError: there is no such claim.
+        """
+        for claim in claims:
+            self.verdict(claim)
+        return ""
+
     def deciding(self, count: int = 3) -> str:
         """The readings with the most verdicts that differ from those as printed, as Markdown.
 
@@ -168,6 +182,39 @@ class Numbers:
     def percent(self, table: str, column: str, **row: str) -> str:
         """A share of a table as a percentage: ``94``."""
         return f"{100 * float(self.cell(table, column, **row).replace('−', '-')):.3g}"
+
+
+def findings(config: Config, paper: str) -> dict[str, list[str]]:
+    """The findings of a paper's page about each of its claims, as Markdown. A finding is about the claims
+    that its template names.
+
+    Raises:
+        RepliboError: page and template have not the same findings.
+    """
+    path = paths.results_page(paper)
+    template, text = (
+        FINDING.findall(file.read_text(encoding="utf-8"))
+        for file in (path.with_name(f"{path.name}.j2"), path)
+    )
+    if len(template) != len(text):
+        raise RepliboError(f"{path}: {len(text)} findings, its template has {len(template)}")
+    found: dict[str, list[str]] = {claim: [] for claim in claims.load(config, paper)}
+    for source, finding in zip(template, text, strict=True):
+        for claim in found.keys() & set(re.findall(r"'(\w+)'", source)):
+            found[claim].append(finding)
+    return found
+
+
+def paragraph(readme: str, paper: str) -> str:
+    """What README says of a paper under "What came out".
+
+    Raises:
+        RepliboError: it has no such paragraph.
+    """
+    title = re.escape(f"](docs/results/{paper}.md)\n\n")
+    if not (match := re.search(rf"^### \[[^\]]*{title}(.*?)(?=\n\n|\n<!--)", readme, re.M | re.S)):
+        raise RepliboError(f"README.md: there is no paragraph on {paper}")
+    return match[1]
 
 
 def page(config: Config, paper: str, judged: Sequence[Verdict] = ()) -> str:

@@ -30,10 +30,11 @@ from replibo.errors import RepliboError
 from replibo.results import tables
 from replibo.run import collect, pairs, published
 from replibo.verdicts import Verdict
-from replibo.workflow import gallery, outputs, site_curves, targets
+from replibo.workflow import gallery, outputs, prose, site_curves, targets
 
 TEMPLATE = Path(__file__).parent / "site_template"
-GLOSSARY, READINGS = Path("docs", "glossary.md"), Path("READINGS.md")
+README, READINGS = Path("README.md"), Path("READINGS.md")
+GLOSSARY = Path("docs", "glossary.md")
 GUIDES = {
     "Check and bench": Path("docs", "check_and_bench.md"),
     "Run all": Path("docs", "paper_scale.md"),
@@ -56,7 +57,7 @@ LABELS = (*get_args(verdicts.Overall), "not run")
 
 def inputs(config: Config, scale: str) -> list[str]:
     """The files that the site of a scale is made of."""
-    documents = [GLOSSARY, READINGS, *GUIDES.values()]
+    documents = [README, GLOSSARY, READINGS, *GUIDES.values()]
     papers = targets.papers_at(config, targets.scale_of(config, scale))
     documents += [path for paper in papers for path in _sources(paper)]
     return [
@@ -126,7 +127,7 @@ class _Site:
         self.pages = {
             READINGS: "readings.md",
             GLOSSARY: "glossary.md",
-            Path("README.md"): "index.md",
+            README: "index.md",
         }
         self.pages |= {path: f"guide/{path.name}" for path in GUIDES.values()}
         self.pages |= {paths.results_page(paper): f"{paper}/index.md" for paper in self.papers}
@@ -164,7 +165,13 @@ class _Site:
         stem = paths.VERDICT_MAP.format(scale=self.scale)
         caption = Path(f"{stem}.txt").read_text(encoding="utf-8").strip()
         picture = self._copied(Path(f"{stem}.png"))
-        self._fill("index.md", picture=picture, caption=caption, verdicts=self.verdicts)
+        self._fill(
+            "index.md",
+            picture=picture,
+            caption=caption,
+            verdicts=self.verdicts,
+            what_came_out=self._what_came_out(),
+        )
         for paper in self.papers:
             self._write_paper(paper)
         for paper in self.without_claims:
@@ -199,7 +206,9 @@ class _Site:
             f"{paper}/index.md", "paper.md", **words, facts=facts, sources=sources, results=results
         )
         costs = outputs.missing_costs(self.config, judged)
+        findings = prose.findings(self.config, paper) if self.scale == paths.PUBLISHED else {}
         for verdict in judged:
+            about = "\n".join(findings.get(verdict.name, ()))
             data = self.folder / "docs" / paper / verdict.name
             data.parent.mkdir(parents=True, exist_ok=True)
             verdicts.write(data.with_suffix(".json"), [verdict])
@@ -209,11 +218,20 @@ class _Site:
                 "claim.md",
                 verdict=verdict,
                 entry=entry,
+                findings=self._linked(about, paths.results_page(paper)),
                 figure=_nearest(verdict, figures),
                 table=_nearest(verdict, made_tables),
                 costs=costs,
                 cpu_hours=_cpu_hours(metadata, verdict),
             )
+
+    def _what_came_out(self) -> dict[str, str]:
+        """README's paragraph on each paper; empty at other scales, whose runs it is not about."""
+        text = README.read_text(encoding="utf-8") if self.scale == paths.PUBLISHED else ""
+        return {
+            paper: self._linked(prose.paragraph(text, paper) if text else "", README)
+            for paper in self.papers
+        }
 
     def _write_figures(self, paper: str) -> tuple[list[Output], list[Output]]:
         """Write the pages with all figures and tables of a paper, and with its curves."""
