@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from replibo.config.claims import LEADING, place
+from replibo.config.claims import LEADING, SOURCES, place
 from replibo.config.models import COLORS
 from replibo.results import plotting
 from replibo.results.comparisons import Word
@@ -27,9 +27,6 @@ LOOKS: dict[Word | Overall, tuple[str, str, str]] = {
 }
 """For each verdict its letter, the colour of the cell, and that of the letter."""
 
-SOURCE_LABELS = {"print": "print", "code": "code", "open": "open", "mend": "mend"}
-"""Names of the sources of readings, in their order."""
-
 CELL, ROW, GAP = 0.19, 0.19, 0.6
 """The width and height of a cell, in inches, and the gap between two groups of cells, in cells."""
 LEFT, TOP, FOOT = 2.65, 0.3, 0.65
@@ -44,10 +41,11 @@ CAPTION_OF_ALL = (
     "reading of the paper as printed. Right: over all readings that were run, in the same order."
 )
 CAPTION = (
-    "The verdict on each claim (down) in each reading of its paper (across: the leading ones, then by "
-    "where they come from), and in controls, which are no readings and not counted. No cell: the claim "
-    "has no such reading. First column: the label over all readings. At the right: in how many of those "
-    "that were run the claim holds, with or without exceptions."
+    "The verdict on each claim (down) in each reading of its paper (across), and in controls, which are "
+    "no readings and not counted. No cell: the claim has no such reading. First column: the label over "
+    "all readings. At the right: in how many of those that were run the claim holds, with or without "
+    "exceptions. Where a reading comes from: print, the paper's text; code, the authors' code; open, a "
+    "point that the paper leaves open; mend, a departure that makes a method work."
 )
 
 
@@ -150,8 +148,8 @@ def _of_one(found: Sequence[Verdict], labels: Mapping[str, str]) -> Figure:
     ax.tick_params(axis="x", top=False, labeltop=True, labelbottom=False)
     ax.text(-0.4, -0.4, labels[found[0].paper], ha="right", va="bottom", fontweight="bold")
     spans = [
-        (label, [columns[n] for n in readings if sources[n] == source and n not in LEADING])
-        for source, label in SOURCE_LABELS.items()
+        (str(source), [columns[n] for n in readings if sources[n] == source and n not in LEADING])
+        for source in SOURCES
     ]
     spans.append(("controls", [columns[name] for name in controls]))
     line = -(NAMES + 0.05) / ROW

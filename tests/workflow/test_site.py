@@ -21,8 +21,8 @@ def test_the_glossary_has_every_label_source_and_unit(root: Path) -> None:
     text = (root / site.GLOSSARY).read_text(encoding="utf-8")
     for label in get_args(verdicts.Overall):
         assert f"| {label} |" in text
-    for source in claims.SOURCES:
-        assert f"*{source}*" in text
+    for source, words in claims.SOURCES.items():
+        assert f"*{source}* ({words})" in text.replace("\n", " ")
     for unit, meaning in effects.UNITS.items():
         assert f"| {effects.short(unit)} | {meaning} |" in text
 

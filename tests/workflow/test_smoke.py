@@ -128,6 +128,7 @@ def test_the_site_is_a_folder_of_its_own(smoke: Project, tmp_path: Path) -> None
             if len(verdict.judged) > 1:
                 counted = f"{verdict.holding} of {len(verdict.judged)}"
                 assert f"holds in {counted} readings" in shown and "(tally)" in shown
+            assert "The reading printed follows the paper's text" in shown
             assert all(meaning in shown for meaning in verdict.units.values())
             assert f"replibo check {verdict.name}" in shown
             assert verdicts.read_written(site / paper / f"{verdict.name}.json") == [verdict]

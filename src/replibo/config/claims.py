@@ -14,10 +14,10 @@ from replibo.errors import RepliboError, allowed, meant
 
 Source = Literal["print", "code", "open", "mend"]
 SOURCES: dict[Source, str] = {
-    "print": "as the paper prints it, with the fewest departures that let it run",
-    "code": "what the authors' released code does",
-    "open": "another answer to something that the paper leaves open",
-    "mend": "a departure that makes it work better, or at all",
+    "print": "the paper's text",
+    "code": "the authors' code",
+    "open": "a point that the paper leaves open",
+    "mend": "a departure that makes a method work",
 }
 """The source of a reading; maps and tables show readings in this order."""
 

@@ -25,6 +25,7 @@ import yaml
 
 import replibo
 from replibo import files, paths, verdict_tables, verdicts
+from replibo.config import claims
 from replibo.config.models import Config
 from replibo.errors import RepliboError
 from replibo.results import tables
@@ -149,6 +150,7 @@ class _Site:
             "labels": LABELS,
             "counts": _counts,
             "tally": _tally,
+            "sources": claims.SOURCES,
         }
         self.environment = environment
 
