@@ -368,13 +368,16 @@ def test_the_effects_of_all_readings_in_one_line(root: Path) -> None:
     assert [value > 0 for value in values] == [True, True, False, True]
     line = found.multiverse
     assert line.startswith(f"claimed sign in 3 of 4 readings, median d {np.median(values):+.2f}, ")
-    assert f"from {min(values):+.2f} to {max(values):+.2f}; on the printed runs: summed" in line
+    assert (
+        f"from {min(values):+.2f} to {max(values):+.2f}; from the same runs as printed: summed"
+        in line
+    )
     first, *others = found.readings
     effect = dataclasses.replace(first.comparisons[0].effect, unit="other")
     changed = dataclasses.replace(first.comparisons[0], effect=effect)
     first = dataclasses.replace(first, comparisons=(changed,))
     line = dataclasses.replace(found, readings=(first, *others)).multiverse
-    assert line == "claimed sign in 3 of 4 readings; on the printed runs: summed"
+    assert line == "claimed sign in 3 of 4 readings; from the same runs as printed: summed"
 
 
 def test_the_summary_names_the_readings_of_each_label(root: Path) -> None:

@@ -202,7 +202,7 @@ class Verdict:
                 f"{statistics.median(values):+.2f}, from {min(values):+.2f} to {max(values):+.2f}"
             )
         shared = [own.name for own in self.judged if own.same_runs and own is not self.printed]
-        return text + (f"; on the printed runs: {', '.join(shared)}" if shared else "")
+        return text + (f"; from the same runs as printed: {', '.join(shared)}" if shared else "")
 
     @property
     def units(self) -> dict[str, str]:

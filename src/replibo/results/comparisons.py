@@ -92,7 +92,8 @@ class Comparison:
                 parts.append(f"no relevant difference (below {margin:g} either way)")
             elif self.effect:
                 n = " and ".join(str(size) for size in dict.fromkeys(self.effect.n))
-                parts.append(f"undecided: n = {n} detects only {self.effect.detectable:.2g}")
+                least = f"an effect of {self.effect.detectable:.2g} or more"
+                parts.append(f"undecided: with n = {n} only {least} is likely to show")
         return "; ".join(parts)
 
 
@@ -150,7 +151,7 @@ def _decided(test: Undecided, p: float, reverse: float, level: float) -> Compari
         if not smallest < level
     )
     if reverse < level:
-        text, outcome = f"{test.ours}, p of the opposite {p_value(reverse)}", ways[1]
+        text, outcome = f"{test.ours}, the opposite claim has p {p_value(reverse)}", ways[1]
     else:
         text = f"{test.ours}, p {p_value(p)}"
         outcome = ways[0] if p < level else "open"
