@@ -42,6 +42,17 @@ def test_the_librarys_default_is_the_best_of_the_table(runs: Runs) -> None:
     assert not algorithm.parameters
 
 
+def test_the_conclusion_is_that_of_the_ranks(runs: Runs) -> None:
+    frame = cross.ranks(runs, runs.entry.tables["ranks"]).frame
+    frame = frame[frame.problems == frame.problems.max()]
+    said = cross.conclusion(frame.to_dict("records"))
+    first, last = frame.iloc[0], frame.iloc[-1]
+    assert f"{first.algorithm} ({first['relative rank']:.2f}) has the best" in said
+    assert f"{last.algorithm} ({last['relative rank']:.2f}) the worst" in said
+    assert f"Over {len(runs.problems())} problems" in said
+    assert cross.conclusion([]) == cross.conclusion(frame.to_dict("records")[:1]) == ""
+
+
 def test_values_are_means_over_the_seeds(runs: Runs) -> None:
     table = cross.values(runs, runs.entry.tables["values"]).frame.set_index("algorithm")
     best = runs.f("berkenkamp", "mle").max(axis=1)

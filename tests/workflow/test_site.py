@@ -14,6 +14,7 @@ from replibo.config import claims, load
 from replibo.errors import RepliboError
 from replibo.results import effects
 from replibo.results.runs import read
+from replibo.run import pairs
 from replibo.workflow import site, site_curves
 
 
@@ -65,3 +66,17 @@ def test_curves_are_the_published_runs(root: Path, tmp_path: Path) -> None:
     np.testing.assert_allclose(curve["mean"][-1], lowest.mean(), rtol=1e-3)
     np.testing.assert_allclose([run[-1] for run in curve["runs"]], lowest[:10], rtol=1e-3)
     assert curve["band"][0][-1] >= 0
+
+
+def test_many_methods_open_with_the_five_best_and_random_search(root: Path, tmp_path: Path) -> None:
+    config = load.load(root / "config")
+    site_curves.write(config, "cross", paths.PUBLISHED, tmp_path)
+    wanted = [pair for pair in pairs.at(config, "cross", paths.PUBLISHED) if pair[0] == "ackley_10"]
+    runs = read(config, "cross", paths.PUBLISHED, wanted, "")
+    names = runs.algorithms("ackley_10")
+    best = sorted(names, key=lambda name: -runs.f("ackley_10", name).max(axis=1).mean())
+    content = (tmp_path / "ackley_10.js").read_text(encoding="utf-8").partition("=")[2]
+    methods = json.loads(content.rstrip(";\n"))
+    shown = {name for name, method in methods.items() if method["shown"]}
+    assert len(methods) == len(names) > site_curves.READABLE
+    assert shown == {*best[:5], "random_search"} and "neural_bo" in shown

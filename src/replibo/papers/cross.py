@@ -75,6 +75,22 @@ def ranks(runs: Runs, entry: FigureEntry) -> Table:
     return Table.of(rows, caption, {"relative rank": ".2f", **dict.fromkeys(labels, ".1f")})
 
 
+def conclusion(rows: Sequence[Mapping[str, Any]]) -> str:
+    """What the rows of `ranks` say, in one sentence; empty without two algorithms that ran everywhere."""
+    problems = max((int(row["problems"]) for row in rows), default=0)
+    everywhere = [row for row in rows if int(row["problems"]) == problems]
+    if len(everywhere) < 2:
+        return ""
+    first, last = (
+        f"{row['algorithm']} ({float(row['relative rank']):.2f})"
+        for row in (everywhere[0], everywhere[-1])
+    )
+    return (
+        f"Over {problems} problems {first} has the best relative rank and {last} the worst, from 0 "
+        "(always the best) to 1 (always the last)."
+    )
+
+
 def values(runs: Runs, entry: FigureEntry) -> Table:
     """The mean of the best noise-free value of each algorithm on each problem, with the half width of its
     interval."""

@@ -7,6 +7,7 @@ no network.
 
 from __future__ import annotations
 
+import csv
 import importlib.resources
 import math
 import os
@@ -28,6 +29,7 @@ from replibo import files, paths, verdict_tables, verdicts
 from replibo.config import claims
 from replibo.config.models import Config
 from replibo.errors import RepliboError
+from replibo.papers import cross
 from replibo.results import tables
 from replibo.run import collect, pairs, published
 from replibo.verdicts import Verdict
@@ -173,6 +175,7 @@ class _Site:
             caption=caption,
             verdicts=self.verdicts,
             what_came_out=self._what_came_out(),
+            without_claims={paper: self._conclusion(paper) for paper in self.without_claims},
         )
         for paper in self.papers:
             self._write_paper(paper)
@@ -227,6 +230,14 @@ class _Site:
                 cpu_hours=_cpu_hours(metadata, verdict),
             )
 
+    def _conclusion(self, paper: str) -> str:
+        """The conclusion of the cross table; empty of a paper, which has a page of its own."""
+        if paper != "cross" or "ranks" not in self._names("tables", paper):
+            return ""
+        ranks, *_ = paths.table(self.scale, paper, "ranks")
+        with Path(ranks).with_suffix(".csv").open(encoding="utf-8", newline="") as file:
+            return cross.conclusion(list(csv.DictReader(file)))
+
     def _what_came_out(self) -> dict[str, str]:
         """README's paragraph on each paper; empty at other scales, whose runs it is not about."""
         text = README.read_text(encoding="utf-8") if self.scale == paths.PUBLISHED else ""
@@ -241,11 +252,21 @@ class _Site:
         made_tables = [self._table(paper, name) for name in self._names("tables", paper)]
         words = {"paper": paper, "entry": self.config.paper(paper)}
         self._fill(
-            f"{paper}/figures.md", "figures.md", **words, figures=figures, tables=made_tables
+            f"{paper}/figures.md",
+            "figures.md",
+            **words,
+            conclusion=self._conclusion(paper),
+            figures=figures,
+            tables=made_tables,
         )
         folder = self.folder / "docs" / "assets" / "curves" / paper
         problems = site_curves.write(self.config, paper, self.scale, folder)
-        sizes = {"rounds": site_curves.ROUNDS, "seeds": site_curves.SEEDS}
+        sizes = {
+            "rounds": site_curves.ROUNDS,
+            "seeds": site_curves.SEEDS,
+            "readable": site_curves.READABLE,
+            "best": site_curves.BEST,
+        }
         self._fill(f"{paper}/curves.md", "curves.md", **words, **sizes, problems=problems)
         return figures, made_tables
 
@@ -313,9 +334,8 @@ class _Site:
         by_ending = {Path(path).suffix: Path(path) for path in paths.table(self.scale, paper, name)}
         copies = tuple(f"../{self._copied(by_ending[ending])}" for ending in (".csv", ".tex"))
         shown = targets.output_pairs(self.config, "tables", paper, name, self.scale)
-        caption = targets.output_entry(self.config, "tables", paper, name).caption
-        text = by_ending[".md"].read_text(encoding="utf-8")
-        return Output(name, caption, copies, frozenset(shown), text=text)
+        text, _, caption = by_ending[".md"].read_text(encoding="utf-8").rpartition("\n\n")
+        return Output(name, caption.strip(), copies, frozenset(shown), text=text)
 
 
 def _sources(paper: str) -> list[Path]:

@@ -21,6 +21,9 @@ ROUNDS = 150
 """Rounds of a curve, at most; longer curves are thinned evenly."""
 SEEDS = 10
 """Runs that are drawn one by one, at most."""
+READABLE, BEST, REFERENCE = 10, 5, "random_search"
+"""Methods that a reader tells apart. If there are more, the page opens with the best ones and the
+reference."""
 CONFIDENCE = 0.95
 DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot", "dashdot": "dashdot"}
 """The lines of the config in the words of Plotly."""
@@ -39,10 +42,15 @@ def write(config: Config, paper: str, scale: str, folder: Path) -> dict[str, str
         if not there:
             continue
         runs = read(config, paper, scale, there, "")
-        first = _first_shown(config, paper, scale, problem)
+        names = runs.algorithms(problem)
+        first = _first_shown(config, paper, scale, problem) & set(names)
+        if len(first) > READABLE:
+            final = {name: runs.f(problem, name).max(axis=1).mean() for name in first}
+            best = sorted(names, key=lambda name: final.get(name, -np.inf), reverse=True)[:BEST]
+            first = {*best, *({REFERENCE} & first)}
         methods = {
             algorithm: _method(runs, problem, algorithm) | {"shown": algorithm in first}
-            for algorithm in runs.algorithms(problem)
+            for algorithm in names
         }
         labels[problem] = entry.problems[problem].label
         content = json.dumps(methods, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
