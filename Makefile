@@ -64,6 +64,7 @@ gallery: $(VENV)/installed ## the figures that README shows, from the published 
 # Tag vVERSION, then upload all of dist/ as the assets of the release: the wheel fetches the zip files from there.
 release: $(VENV)/installed ## dist/: the sdist, the wheel, and the published traces of each paper as a zip file
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check build
+	rm -rf dist
 	$(BIN)/python -m build
 	for paper in published/*; do $(BIN)/python -m zipfile -c dist/published-$${paper#*/}.zip $$paper; done
 

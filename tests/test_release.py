@@ -105,6 +105,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
         else:
             shutil.copy(ROOT / part, source / part)
     (source / "published").symlink_to(ROOT / "published")
+    (source / "tests").mkdir()
+    shutil.copy(__file__, source / "tests")
     compiler = tmp_path_factory.mktemp("compiler")
     (compiler / "ziglang").mkdir()
     (compiler / "ziglang" / "__main__.py").write_text(COMPILER)
@@ -124,7 +126,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
 
     with tarfile.open(build("sdist", source)) as archive:
         archive.extractall(made, filter="data")
-    wheel = build("wheel", made / f"replibo-{replibo.__version__}")
+    unpacked = made / f"replibo-{replibo.__version__}"
+    assert not (unpacked / "tests").exists()  # single files without their fixtures
+    wheel = build("wheel", unpacked)
     fresh = tmp_path_factory.mktemp("environment")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(fresh)], check=True)
     subprocess.run(
