@@ -6,6 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from replibo.config import claims, load
+from replibo.results import effects
+
 LONGEST, AVERAGE = 35, 20
 """Words of a sentence at most, and on average over a document."""
 
@@ -100,3 +103,21 @@ def test_no_line_of_a_page_begins_with_a_number_that_markdown_takes_for_a_list()
     for path in (root / "README.md", *root.glob("docs/results/*.md")):
         lines = re.findall(r"^\s*\d+\.\s.*", path.read_text(encoding="utf-8"), re.M)
         assert lines == [], path.name
+
+
+def test_sentences_of_rules_statements_and_captions_are_short() -> None:
+    """What we say of claims and outputs; the papers' values and places are quoted."""
+    config = load.load(Path(__file__).parents[1] / "config")
+    texts = [
+        getattr(claim, field)
+        for paper in config.papers
+        for claim in claims.load(config, paper).values()
+        for field in ("statement", "rule", "weak", "unprinted")
+    ]
+    for entry in config.entries.values():
+        texts += [output.caption for output in (*entry.figures.values(), *entry.tables.values())]
+        texts.append(entry.proposes)
+    texts += effects.UNITS.values()
+    every = [sentence for text in texts for sentence in sentences(text)]
+    assert [each for each in every if len(words(each)) > LONGEST] == []
+    assert sum(len(words(each)) for each in every) / len(every) <= AVERAGE
