@@ -218,5 +218,5 @@ def test_a_caption_says_what_is_mixed() -> None:
         "machine": [*one["machine"], "Linux, SkylakeX kernels, NumPy X86_V4, Python 3.11.7"],
     }
     assert Runs(ENTRY, more, table).mixed() == (
-        "Runs are mixed that were made with Haswell kernels and SkylakeX kernels, numpy 1 and 2."
+        "Not all runs used the same software: Haswell kernels and SkylakeX kernels, numpy 1 and 2."
     )

@@ -140,7 +140,8 @@ def test_the_site_is_a_folder_of_its_own(smoke: Project, tmp_path: Path) -> None
 def test_the_site_in_a_browser(smoke: Project, tmp_path: Path) -> None:
     smoke.snakemake("--cores", "2", "results/smoke/site/index.html")
     site = smoke.path / "results/smoke/site"
-    for page in ("index", "go_ucb/go_ucb_1_f1", "go_ucb/curves", "readings", "reference/library"):
+    pages = ("index", "go_ucb/go_ucb_1_f1", "bbo/curves", "cross/figures", "readings")
+    for page in (*pages, "glossary", "reference/library"):
         shown, console = browsed(site / f"{page}.html", tmp_path / "profile", (1440, 390))
         assert console == []
         for width, (taken, _) in zip((1440, 390), shown, strict=True):

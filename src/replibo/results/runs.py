@@ -341,4 +341,4 @@ class Runs:
             for name, found in sorted(values.items())
             if len(found) > 1
         ]
-        return f"Runs are mixed that were made with {', '.join(kinds)}." if kinds else ""
+        return f"Not all runs used the same software: {', '.join(kinds)}." if kinds else ""

@@ -421,8 +421,9 @@ def advised_horizon(
         means = np.array([np.mean([own[seed] for own in logs]) for seed in common])
         interval = student_interval(means, 0.95)
         text = (
-            f"{label}, {len(logs)} pairs: the nearer performs {math.exp(interval.mean):.2f} times as "
-            f"the other [{math.exp(interval.low):.2f}, {math.exp(interval.high):.2f}] ({len(common)})"
+            f"{label}, {len(logs)} pairs: the nearer's loss or error is {math.exp(interval.mean):.2f} "
+            f"times the other's [{math.exp(interval.low):.2f}, {math.exp(interval.high):.2f}] "
+            f"({len(common)} seeds)"
         )
         tests.append(
             t_tested(text, means, np.zeros_like(means), paired=True, seeds=[common, common])

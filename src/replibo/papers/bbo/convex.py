@@ -204,7 +204,7 @@ def order_of_the_bound(
             raise MissingRunsError(f"not run: {label_of(runs, name)} at each of {_cells(cells)}")
         text = (
             f"{label_of(runs, name)}, {_cells(cells)}: R_T grows as √(T γ_T) to the "
-            f"{_shown(exponent(T, totals))} ({len(totals)})"
+            f"{_shown(exponent(T, totals))} ({len(totals)} seeds)"
         )
         even = [_first(values, t, t) for t, n in cells if n != t]
         if even and all(own is not None for own in even):
@@ -339,11 +339,11 @@ def _first(values: dict[int, Array], t: int, n: int) -> Array | None:
 
 
 def _ratio(logs: Array) -> tuple[str, str]:
-    """``1.22`` and ``[1.19, 1.25] (5)``: the geometric mean, its 95 % interval by Student and the number
-    of the ratios with these logarithms."""
+    """``1.22`` and ``[1.19, 1.25] (5 seeds)``: the geometric mean, its 95 % interval by Student
+    and the number of the ratios with these logarithms."""
     found = intervals.student_interval(logs, 0.95)
     mean, low, high = (float(np.exp(end)) for end in (found.mean, found.low, found.high))
-    return f"{mean:.2f}", f"[{low:.2f}, {high:.2f}] ({len(logs)})"
+    return f"{mean:.2f}", f"[{low:.2f}, {high:.2f}] ({len(logs)} seeds)"
 
 
 def _with_missing(tests: Sequence[Undecided], missing: Sequence[str]) -> list[Comparison]:
