@@ -720,7 +720,7 @@ def test_advised_horizon() -> None:
     )
     (found,) = measures.advised_horizon(runs, power=2, algorithms=["gp_ei"])
     other = math.exp(np.mean(np.log([2 / 1, 2 / 4, 2 / 6, 4 / 6])))
-    assert f"performs {other:.2f} times as the other" in found.ours
+    assert f"is {other:.2f} times the other's" in found.ours
     runs = cells_of({n: {"gp_ei": wide / loss} for n, loss in losses.items()})
     assert outcomes(measures.advised_horizon(runs, algorithms=["gp_ei"])) == ["contradicted"]
     found, missing = measures.advised_horizon(
