@@ -110,7 +110,7 @@ def test_n_are_compared_on_the_seeds_that_all_have() -> None:
     own = -runs.f("softmax_40", "gp_ei")[[0, 2]] - LOSS
     np.testing.assert_allclose(values[40], own)
     found = convex.balance(runs, smallest_loss=LOSS, **BUDGETS)
-    assert len(found) == 4 and all("] (2 seeds), " in one.ours for one in found)
+    assert len(found) == 4 and all("] (2 seeds), p" in one.ours for one in found)
     with pytest.raises(MissingRunsError):
         none = made(0.5, HORIZONS, seeds={"softmax_40": [5]})
         convex.balance(none, smallest_loss=LOSS, **BUDGETS)

@@ -296,7 +296,7 @@ def test_the_numbers_of_the_claim():
     )
     assert found[3].ours == (
         "3-D: NEURAL_BO 0.588, RANDOM_SEARCH 1.000, difference -0.412 [-0.412, -0.412], "
-        "the opposite claim has p < 0.0001"
+        "p of the opposite claim < 0.0001"
     )
 
 

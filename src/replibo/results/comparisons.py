@@ -151,7 +151,7 @@ def _decided(test: Undecided, p: float, reverse: float, level: float) -> Compari
         if not smallest < level
     )
     if reverse < level:
-        text, outcome = f"{test.ours}, the opposite claim has p {p_value(reverse)}", ways[1]
+        text, outcome = f"{test.ours}, p of the opposite claim {p_value(reverse)}", ways[1]
     else:
         text = f"{test.ours}, p {p_value(p)}"
         outcome = ways[0] if p < level else "open"
