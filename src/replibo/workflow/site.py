@@ -60,7 +60,9 @@ LABELS = (*get_args(verdicts.Overall), "not run")
 
 def inputs(config: Config, scale: str) -> list[str]:
     """The files that the site of a scale is made of."""
-    documents = [README, GLOSSARY, READINGS, *GUIDES.values()]
+    documents = [GLOSSARY, READINGS, *GUIDES.values()]
+    if scale == paths.PUBLISHED:  # what came out is said of published runs alone
+        documents.append(README)
     papers = targets.papers_at(config, targets.scale_of(config, scale))
     documents += [path for paper in papers for path in _sources(paper)]
     return [
