@@ -197,7 +197,7 @@ class _Site:
         entry, judged = self.config.paper(paper), self.verdicts[paper]
         figures, made_tables = self._write_figures(paper)
         runs = published.of_paper(paper).values() if self.scale == paths.PUBLISHED else ()
-        metadata = collect.merged(own.common for own in runs)
+        metadata = collect.merged(own.common for own in runs) if runs else {}
         words = {"paper": paper, "entry": entry, "judged": judged}
         table = self.environment.get_template("claims.md.j2").render(judged=judged)
         if self.scale == paths.PUBLISHED:
