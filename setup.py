@@ -53,9 +53,9 @@ def add_digests(folder: Path) -> None:
     for path in Path("published").glob("*.sha256"):
         shutil.copyfile(path, to / path.name)
     for paper in (path for path in Path("published").glob("*") if path.is_dir()):
-        found = {path: path.read_bytes() for path in sorted(paper.glob("*/*.parquet"))}
         lines = [
-            f"{sha256(own).hexdigest()}  {path.relative_to(paper)}" for path, own in found.items()
+            f"{sha256(path.read_bytes()).hexdigest()}  {path.relative_to(paper)}"
+            for path in sorted(paper.glob("*/*.parquet"))
         ]
         (to / f"{paper.name}.sha256").write_text("\n".join(lines))
 

@@ -216,11 +216,11 @@ def test_bad_answers_are_one_line() -> None:
 
 def test_published_traces_as_a_data_frame(root: Path) -> None:
     runs = replibo.published("bbo")
-    known = of_paper("bbo")
-    assert len(runs) == sum(own.timing["queries"] for own in known.values())
+    by_key = of_paper("bbo")
+    assert len(runs) == sum(pair.timing["queries"] for pair in by_key.values())
     assert set(publish.KEPT) <= set(runs.columns)
-    own = runs[(runs.problem == "n_100") & (runs.algorithm == "gp_ei")]
-    assert len(own) == known["n_100/gp_ei"].timing["queries"]
+    of_pair = runs[(runs.problem == "n_100") & (runs.algorithm == "gp_ei")]
+    assert len(of_pair) == by_key["n_100/gp_ei"].timing["queries"]
 
 
 def test_there_is_nothing_else_in_the_package() -> None:

@@ -41,8 +41,8 @@ def with_columns(
     parts = []
     for problem in runs.problems():
         for algorithm in runs.algorithms(problem):
-            own = (pc.field("problem") == problem) & (pc.field("algorithm") == algorithm)
-            rows = runs.table.filter(own).sort_by([("seed", "ascending"), ("t", "ascending")])
+            of_pair = (pc.field("problem") == problem) & (pc.field("algorithm") == algorithm)
+            rows = runs.table.filter(of_pair).sort_by([("seed", "ascending"), ("t", "ascending")])
             seeds = len(runs.seeds(problem, algorithm))
             for name in names or rows.column_names:
                 if name not in rows.column_names or not pa.types.is_floating(rows[name].type):
@@ -58,19 +58,20 @@ def with_columns(
 def scaled_regret(factor: float) -> Change:
     """The algorithm's regret times ``factor``; against the best value of all where no optimum is known."""
 
-    def change(runs: Runs, own: str) -> Runs:
+    def change(runs: Runs, method: str) -> Runs:
         def scaled(problem: str, algorithm: str, name: str, f: Array) -> Array:
-            known = runs.metadata["problems"][problem]["optimal_value"]
+            optimum = runs.metadata["problems"][problem]["optimal_value"]
             best = max(runs.f(problem, a).max() for a in runs.algorithms(problem))
-            optimum = best if known is None else known
-            return optimum - factor * (optimum - f) if algorithm == own else f
+            if optimum is None:
+                optimum = best
+            return optimum - factor * (optimum - f) if algorithm == method else f
 
         return with_columns(runs, scaled)
 
     return change
 
 
-def turned_round(runs: Runs, own: str) -> Runs:
+def turned_round(runs: Runs, method: str) -> Runs:
     """What was asked last comes first, after the initial points."""
 
     def turned(problem: str, algorithm: str, name: str, values: Array) -> Array:
@@ -85,14 +86,14 @@ def losses(*levels: float, others: float = 2.0, spread: float = 1.0) -> Change:
     more), other algorithms' times ``others``. The deviation over the seeds, 1 %, is ``spread`` times as
     large from one problem to the next."""
 
-    def change(runs: Runs, own: str) -> Runs:
+    def change(runs: Runs, method: str) -> Runs:
         order = runs.problems()
 
         def level(problem: str, algorithm: str, name: str, values: Array) -> Array:
             i = order.index(problem)
             noise = np.random.default_rng(i).standard_normal((len(values), 1))
             loss = levels[min(i, len(levels) - 1)] * np.exp(0.01 * spread**i * noise)
-            loss = np.broadcast_to(loss * (1.0 if algorithm == own else others), values.shape)
+            loss = np.broadcast_to(loss * (1.0 if algorithm == method else others), values.shape)
             optimum = runs.metadata["problems"][problem]["optimal_value"] or 0.0
             return optimum - loss if name == "f" else loss
 
@@ -104,7 +105,7 @@ def losses(*levels: float, others: float = 2.0, spread: float = 1.0) -> Change:
 def over_time(last: float) -> Change:
     """All regret and losses times a factor that goes, round by round, from 1 to ``last``."""
 
-    def change(runs: Runs, own: str) -> Runs:
+    def change(runs: Runs, method: str) -> Runs:
         def changed(problem: str, algorithm: str, name: str, values: Array) -> Array:
             factor = np.geomspace(1.0, last, values.shape[1])
             optimum = runs.metadata["problems"][problem]["optimal_value"] or 0.0
@@ -118,16 +119,16 @@ def over_time(last: float) -> Change:
 def seconds(factor: float) -> Change:
     """The algorithm takes ``factor`` times as long."""
 
-    def change(runs: Runs, own: str) -> Runs:
+    def change(runs: Runs, method: str) -> Runs:
         powers = {"cpu_seconds": 1, "cpu_seconds_squared": 2}
         timings = {
             pair: {
                 name: value * factor ** powers.get(name, 0) if name in powers else value
-                for name, value in known.items()
+                for name, value in timing.items()
             }
-            if pair.endswith(f"/{own}")
-            else known
-            for pair, known in runs.metadata["timings"].items()
+            if pair.endswith(f"/{method}")
+            else timing
+            for pair, timing in runs.metadata["timings"].items()
         }
         metadata = {**runs.metadata, "timings": timings}
         return dataclasses.replace(runs, metadata=metadata, read_alone=None)
@@ -135,33 +136,33 @@ def seconds(factor: float) -> Change:
     return change
 
 
-def length_scales(power: float, own_factor: float) -> Change:
+def length_scales(power: float, factor: float) -> Change:
     """The selected length scales to a power, the algorithm's times a factor."""
 
-    def change(runs: Runs, own: str) -> Runs:
+    def change(runs: Runs, method: str) -> Runs:
         def changed(problem: str, algorithm: str, name: str, values: Array) -> Array:
-            return values**power * (own_factor if algorithm == own else 1.0)
+            return values**power * (factor if algorithm == method else 1.0)
 
         return with_columns(runs, changed, ("length_scale",))
 
     return change
 
 
-def constant_memory(runs: Runs, own: str) -> Runs:
+def constant_memory(runs: Runs, method: str) -> Runs:
     """No surrogate grows."""
     return with_columns(runs, lambda *all: np.full_like(all[-1], 1e6), ("surrogate_bytes",))
 
 
-def quadratic_cost(runs: Runs, own: str) -> Runs:
+def quadratic_cost(runs: Runs, method: str) -> Runs:
     """The CPU time of a round grows with the square of its number, at least."""
     timings = {
         pair: {
-            **known,
+            **timing,
             "profile": {
-                first: s * (int(first) + 1) ** 2 for first, s in known.get("profile", {}).items()
+                first: s * (int(first) + 1) ** 2 for first, s in timing.get("profile", {}).items()
             },
         }
-        for pair, known in runs.metadata["timings"].items()
+        for pair, timing in runs.metadata["timings"].items()
     }
     return dataclasses.replace(
         runs, metadata={**runs.metadata, "timings": timings}, read_alone=None
@@ -196,13 +197,13 @@ CHANGES: tuple[Change, ...] = (
 
 @functools.cache
 def claims_by_measure() -> dict[tuple[str, str], tuple[tuple[str, Claim], ...]]:
-    found: dict[tuple[str, str], tuple[tuple[str, Claim], ...]] = {}
+    by_measure: dict[tuple[str, str], tuple[tuple[str, Claim], ...]] = {}
     config = load.load()
     for paper in config.papers:
         for name, claim in claims.load(config, paper).items():
             key = paper, claim.measure
-            found[key] = (*found.get(key, ()), (name, claim))
-    return found
+            by_measure[key] = (*by_measure.get(key, ()), (name, claim))
+    return by_measure
 
 
 Case = tuple[Callable[..., list[Comparison]], Claim, Runs, dict[str, Any]]
@@ -233,13 +234,15 @@ def outcomes(paper: str, measure: str) -> Iterator[str]:
     tried = []
     for judged, claim, runs, options in cases(paper, measure):
         with contextlib.suppress(MissingRunsError):
-            yield from (own.outcome for own in judged(runs, **options))
+            yield from (comparison.outcome for comparison in judged(runs, **options))
             tried.append((judged, claim, runs, options))
     for judged, claim, runs, options in tried:
         for change in CHANGES:
             for name in dict.fromkeys((claim.algorithms[0], claim.algorithms[-1])):
                 with contextlib.suppress(MissingRunsError):
-                    yield from (own.outcome for own in judged(change(runs, name), **options))
+                    yield from (
+                        comparison.outcome for comparison in judged(change(runs, name), **options)
+                    )
 
 
 @pytest.mark.parametrize(("paper", "measure"), claims_by_measure())

@@ -44,8 +44,9 @@ CAPTION = (
     "The verdict on each claim (down) in each reading of its paper (across), and in controls, which are "
     "no readings and not counted. No cell: the claim has no such reading. First column: the label over "
     "all readings. At the right: in how many of those that were run the claim holds, with or without "
-    "exceptions. Where a reading comes from: print, the paper's text; code, the authors' code; open, a "
-    "point that the paper leaves open; mend, a departure that makes a method work."
+    "exceptions. Where a reading comes from: "
+    + "; ".join(f"{source}, {words}" for source, words in SOURCES.items())
+    + "."
 )
 
 

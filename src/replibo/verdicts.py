@@ -209,8 +209,8 @@ class Verdict:
         """The units of its effects as they stand before the values, and what they mean."""
         shown = [
             comparison.effect
-            for own in (*self.readings, *self.controls)
-            for comparison in own.comparisons
+            for judgement in (*self.readings, *self.controls)
+            for comparison in judgement.comparisons
             if comparison.effect
         ]
         return {effects.short(effect.unit): effect.meaning for effect in shown}

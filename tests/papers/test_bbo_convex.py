@@ -109,8 +109,9 @@ def test_n_are_compared_on_the_seeds_that_all_have() -> None:
     assert {len(own) for own in values.values()} == {2}  # 1 and 3
     own = -runs.f("softmax_40", "gp_ei")[[0, 2]] - LOSS
     np.testing.assert_allclose(values[40], own)
-    found = convex.balance(runs, smallest_loss=LOSS, **BUDGETS)
-    assert len(found) == 4 and all("] (2 seeds), p" in one.ours for one in found)
+    comparisons = convex.balance(runs, smallest_loss=LOSS, **BUDGETS)
+    assert len(comparisons) == 4
+    assert all("] (2 seeds), p" in comparison.ours for comparison in comparisons)
     with pytest.raises(MissingRunsError):
         none = made(0.5, HORIZONS, seeds={"softmax_40": [5]})
         convex.balance(none, smallest_loss=LOSS, **BUDGETS)

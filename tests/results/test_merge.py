@@ -126,7 +126,7 @@ def test_runs_of_different_length_are_compared_at_the_shorter_one(project: Proje
             file = paths.block("smoke", *("go_ucb", *RANDOM), str(seed))
             (trace,) = traces.split(traces.read(Path(file)))
             assert x.tolist() == trace.x[int(np.argmax(trace.y[:horizon]))]
-    queries = [own.timing["queries"] for own in of_paper("go_ucb").values()]
+    queries = [runs.timing["queries"] for runs in of_paper("go_ucb").values()]
     assert sorted(queries) == [2 * 8, 2 * 20]
 
 
@@ -176,7 +176,7 @@ def test_a_dirty_commit_never_enters(project: Project, monkeypatch: pytest.Monke
     monkeypatch.setattr(commit, "described", lambda: "def")
     project.run("1")
     assert project.publish()[0] == f"left out: {path}: was run from changed files (abc-dirty)"
-    assert [own.commit for own in of_paper("go_ucb").values()] == [("def",)]
+    assert [runs.commit for runs in of_paper("go_ucb").values()] == [("def",)]
     # the code that made them stands at a commit now
     monkeypatch.setattr(commit, "of_package", lambda: "012")
     project.publish()

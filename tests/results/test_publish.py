@@ -63,8 +63,8 @@ def test_what_is_published_is_thin_exact_and_says_what_it_is(folder: Path) -> No
     assert traces.read_metadata(content)["scale"] == "paper"
     frame = pd.read_parquet(folder / "f1" / "go_ucb.parquet")
     assert frame.f.tolist() == [1 / 3] * 40 and set(frame.algorithm) == {"go_ucb"}
-    known = metadata.of_file(folder / "f1" / "go_ucb.parquet")
-    assert (known["seeds"], known["timing"]) == ("0", {"runs": 1, "queries": 40})
+    footer = metadata.of_file(folder / "f1" / "go_ucb.parquet")
+    assert (footer["seeds"], footer["timing"]) == ("0", {"runs": 1, "queries": 40})
 
 
 def test_a_run_too_large_for_a_file_is_refused(
@@ -81,19 +81,19 @@ def parts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The files of a pair that is too large for one."""
     runs = []
     for seed in range(12):
-        one = source(2000).set_column(2, "seed", pa.array([seed] * 2000, pa.int32()))
+        run = source(2000).set_column(2, "seed", pa.array([seed] * 2000, pa.int32()))
         f = np.random.default_rng(seed).uniform(size=2000)
-        runs.append(one.set_column(7, "f", pa.array(f)))
+        runs.append(run.set_column(7, "f", pa.array(f)))
     table = pa.concat_tables(runs)
     monkeypatch.setattr(publish, "MAXIMAL_BYTES", 20_000)
     timing = {"runs": 12, "queries": len(table)}
     publish_runs(published_runs(2000, seeds=frozenset(range(12)), timing=timing), table)
-    found = paths.published_traces("go_ucb", "f1", "go_ucb")
-    assert len(found) > 10
-    assert [path.name for path in found] == [f"go_ucb.{i}.parquet" for i in range(len(found))]
-    assert all(path.stat().st_size <= 20_000 for path in found)
+    files = paths.published_traces("go_ucb", "f1", "go_ucb")
+    assert len(files) > 10
+    assert [path.name for path in files] == [f"go_ucb.{i}.parquet" for i in range(len(files))]
+    assert all(path.stat().st_size <= 20_000 for path in files)
     assert rows()["f"].to_pylist() == table["f"].to_pylist()
-    return found
+    return files
 
 
 def test_a_part_that_is_missing_or_of_another_publication_is_named(parts: list[Path]) -> None:

@@ -28,7 +28,7 @@ def config(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Confi
     job = build.experiment(found, "go_ucb", "paper", "f1", "random_search")
     job = dataclasses.replace(job, horizon=8)
     runs = loop.run_block(job, [3, 4])
-    own = published_runs(
+    published = published_runs(
         8,
         algorithm="random_search",
         facts={"horizon": 8},
@@ -39,8 +39,8 @@ def config(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Confi
     )
     table = traces.table(runs, {})
     for name in ("algorithm", "problem"):
-        table = table.add_column(0, name, pa.array([getattr(own, name)] * len(table)))
-    publish_runs(own, table)
+        table = table.add_column(0, name, pa.array([getattr(published, name)] * len(table)))
+    publish_runs(published, table)
     return found
 
 

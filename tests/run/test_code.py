@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from replibo.config import registry
-from replibo.run.code import CHECKED, PACKAGE, Package, digest
+from replibo.run.code import PACKAGE, REWRITTEN, Package, digest
 
 FILES = {
     "__init__.py": "",
@@ -186,10 +186,10 @@ def test_the_digest_of_this_package_is_the_same_each_time() -> None:
 
 
 def test_definitions_with_a_check_more_count_as_those_without() -> None:
-    """Else an entry of `CHECKED` is of no definition any more, and goes."""
+    """Else an entry of `REWRITTEN` is of no definition any more, and goes."""
     package = Package(PACKAGE)
-    found = {
+    digests = {
         package._piece((f"replibo.{module}", name)).digest
         for module, name in (("surrogates.gp_given", "GpGiven"), ("algorithms.oracle", "Oracle"))
     }
-    assert found == set(CHECKED.values())
+    assert digests <= {earlier for earlier, _ in REWRITTEN.values()}

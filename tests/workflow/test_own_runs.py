@@ -41,15 +41,15 @@ def published() -> list[tuple[str, Any, str]]:
 def runs_of(paper: str, own: frozenset[Pair]) -> Runs:
     """All that is published of a paper, but for runs that are shorter than all of ``own`` on their
     problem: those would cut them (`replibo.results.runs.read`)."""
-    known = {key: own.horizon for key, own in of_paper(paper).items()}
+    horizons = {key: runs.horizon for key, runs in of_paper(paper).items()}
     shortest: dict[str, int] = {}
     for problem, algorithm in own:
-        if horizon := known.get(f"{problem}/{algorithm}"):
+        if horizon := horizons.get(f"{problem}/{algorithm}"):
             shortest[problem] = min(horizon, shortest.get(problem, horizon))
     wanted = frozenset(
         pair
         for pair in pairs.at(load.load(), paper, "published")
-        if known["/".join(pair)] >= shortest.get(pair[0], 0)
+        if horizons["/".join(pair)] >= shortest.get(pair[0], 0)
     )
     return _read(paper, wanted)
 

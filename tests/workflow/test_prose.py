@@ -96,13 +96,13 @@ def test_no_result_is_typed_by_hand(document: Path) -> None:
 
 
 def test_a_finding_is_about_the_claims_that_its_template_names(root: Path) -> None:
-    found = findings(load.load(root / "config"), "neuralbo")
+    by_claim = findings(load.load(root / "config"), "neuralbo")
     centre = "- **NeuralBO is good on Ackley because its network peaks at the centre"
     for claim in ("neuralbo_1_ackley_10", "neuralbo_1_ackley_100", "neuralbo_10_ackley"):
-        assert found[claim][0].startswith(centre)
-    assert found["neuralbo_9"] == []
+        assert by_claim[claim][0].startswith(centre)
+    assert by_claim["neuralbo_9"] == []
     text = (root / "docs/results/neuralbo.md").read_text(encoding="utf-8")
-    for each in {finding for about in found.values() for finding in about}:
+    for each in {finding for about in by_claim.values() for finding in about}:
         assert f"{each}\n" in text and "\n\n" not in each and "\n- " not in each
 
 
@@ -113,8 +113,8 @@ def test_a_finding_that_the_template_has_not_is_an_error(
     template = tmp_path / "go_ucb.md.j2"
     template.write_text("- **One.** {{ n.about('go_ucb_2') }}\n- **Three.** Four\n")
     monkeypatch.setattr(paths, "results_page", lambda paper: tmp_path / f"{paper}.md")
-    found = findings(load.load(root / "config"), "go_ucb")
-    assert found.pop("go_ucb_2") == ["- **One.** Two."] and not any(found.values())
+    by_claim = findings(load.load(root / "config"), "go_ucb")
+    assert by_claim.pop("go_ucb_2") == ["- **One.** Two."] and not any(by_claim.values())
     template.write_text("- **One.**\n")
     with pytest.raises(RepliboError, match=r"go_ucb.md: 2 findings, its template has 1"):
         findings(load.load(root / "config"), "go_ucb")

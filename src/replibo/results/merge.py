@@ -58,34 +58,34 @@ def publish(config: Config, paper: str, scale: str, *, replace: bool) -> list[st
     scale = config.scale(scale)
     folder = paths.published_folder(paper)
     before = published.of_paper(paper)
-    other = next((own.scale for own in before.values() if own.scale != scale), scale)
+    other = next((runs.scale for runs in before.values() if runs.scale != scale), scale)
     if other != scale and not replace:
         raise RepliboError(
             f"{folder}: runs of scale {other} are published, got {scale}; allowed: --replace"
         )
-    known = before if other == scale else {}
+    of_scale = before if other == scale else {}
     contents: dict[Pair, Collection[bytes]] = {
-        (own.problem, own.algorithm): () for own in before.values() if own.scale != scale
+        (runs.problem, runs.algorithm): () for runs in before.values() if runs.scale != scale
     }
     lines: list[str] = []
     changes = []
     for problem, algorithm in config.paper(paper).pairs(scale):
         key = f"{problem}/{algorithm}"
         here = finished.runs(config.paper(paper), paper, scale, problem, algorithm)
-        change = _change(key, known.get(key), here[0], replace=replace)
+        change = _change(key, of_scale.get(key), here[0], replace=replace)
         changes.append(change)
         lines += [f"left out: {said}" for said in here[1]]
         lines += [f"{key}: {change.said}"] if here[0] or change.before else []
-    if not known and not any(change.taken for change in changes):
+    if not of_scale and not any(change.taken for change in changes):
         raise RepliboError(
             f"{folder}: nothing is finished at scale {scale}; 'snakemake --cores 2 "
             f"{paper if scale == 'paper' else scale}' runs it"
         )
     for problem in config.paper(paper).problems:
-        taken = [one for one in changes if _is_of(one.key, problem) and one.taken]
+        taken = [change for change in changes if _is_of(change.key, problem) and change.taken]
         if taken:
-            there = {key: own for key, own in known.items() if _is_of(key, problem)}
-            lines += _merge(problem, taken, there, contents, replace=replace)
+            of_problem = {key: runs for key, runs in of_scale.items() if _is_of(key, problem)}
+            lines += _merge(problem, taken, of_problem, contents, replace=replace)
     if contents:
         files.write(folder, contents)
     return lines
@@ -135,7 +135,7 @@ def _change(
 def _merge(
     problem: str,
     changes: list[Change],
-    known: dict[str, PublishedRuns],
+    before: dict[str, PublishedRuns],
     contents: dict[Pair, Collection[bytes]],
     *,
     replace: bool,
@@ -143,18 +143,18 @@ def _merge(
     """Put the files of one problem's changed pairs into ``contents``; returns what is to be said besides.
 
     Args:
-        known: what is published of the problem.
+        before: what is published of the problem.
     """
     import pyarrow as pa
 
-    replaced = {one.key for one in changes if not one.joins}
-    stays = {key: own for key, own in known.items() if key not in replaced}
-    horizons = {own.horizon for own in stays.values()}
-    horizons |= {one.taken.horizon for one in changes if one.taken}
-    tables = [one.taken.read(one.seeds, horizons) for one in changes if one.taken]
+    replaced = {change.key for change in changes if not change.joins}
+    stays = {key: runs for key, runs in before.items() if key not in replaced}
+    horizons = {runs.horizon for runs in stays.values()}
+    horizons |= {change.taken.horizon for change in changes if change.taken}
+    tables = [change.taken.read(change.seeds, horizons) for change in changes if change.taken]
     together = collect.together(tables)
     facts = traces.read_metadata(together)["problems"][problem]
-    differences = [_difference(facts, own.facts) for own in stays.values()]
+    differences = [_difference(facts, runs.facts) for runs in stays.values()]
     other = next(filter(None, differences), "")
     if other and not replace:
         return [
@@ -162,12 +162,12 @@ def _merge(
             "here; allowed: --replace"
         ]
     lines = [f"{key}: dropped, run with another {other}" for key in stays if other]
-    contents |= {(problem, own.algorithm): () for own in stays.values() if other}
-    for one, table in zip(changes, tables, strict=True):
-        before = one.before if one.joins and not other else None
-        runs = _published(one, before, traces.read_metadata(table), horizons)
-        if before:
-            rows = files.rows(before.paper, problem, before.algorithm)
+    contents |= {(problem, runs.algorithm): () for runs in stays.values() if other}
+    for change, table in zip(changes, tables, strict=True):
+        joined = change.before if change.joins and not other else None
+        runs = _published(change, joined, traces.read_metadata(table), horizons)
+        if joined:
+            rows = files.rows(joined.paper, problem, joined.algorithm)
             table = pa.concat_tables([rows, files.thin(table)], promote_options="default")
         contents[problem, runs.algorithm] = files.files_of(runs, table.unify_dictionaries())
     if left := files.dropped(together):
@@ -176,20 +176,23 @@ def _merge(
 
 
 def _published(
-    change: Change, before: PublishedRuns | None, found: dict[str, Any], horizons: Collection[int]
+    change: Change,
+    before: PublishedRuns | None,
+    metadata: dict[str, Any],
+    horizons: Collection[int],
 ) -> PublishedRuns:
     """What one pair's published runs are now.
 
     Args:
         before: those that the new ones join.
-        found: the new ones' metadata.
+        metadata: of the new ones.
         horizons: the rounds up to which x of the best queries is kept.
     """
     taken = change.taken
     assert taken is not None
     problem, _, algorithm = change.key.partition("/")
-    timing, seeds, best_at = found["timings"][change.key], frozenset(change.seeds), set(horizons)
-    origin = {name: tuple(found[name]) for name in collect.ORIGIN}
+    timing, seeds, best_at = metadata["timings"][change.key], frozenset(change.seeds), set(horizons)
+    origin = {name: tuple(metadata[name]) for name in collect.ORIGIN}
     if before:
         timing, seeds = collect.added(before.timing, timing), seeds | before.seeds
         best_at &= {*before.best_at}
@@ -197,17 +200,17 @@ def _published(
             old = getattr(before, name)
             origin[name] = (*old, *(value for value in new if value not in old))
     return PublishedRuns(
-        paper=found["paper"],
-        scale=found["scale"],
+        paper=metadata["paper"],
+        scale=metadata["scale"],
         problem=problem,
         algorithm=algorithm,
-        facts={**found["problems"][problem], "horizon": taken.horizon},
+        facts={**metadata["problems"][problem], "horizon": taken.horizon},
         timing=timing,
         seeds=seeds,
         identity=taken.digest,
         code=taken.identity["code"],
         best_at=tuple(sorted(h for h in best_at if h <= taken.horizon)),
-        changed_config=finished.is_changed(found["paper"], found["scale"], taken.identity),
+        changed_config=finished.is_changed(metadata["paper"], metadata["scale"], taken.identity),
         adopted=before.adopted if before else "",
         **origin,
     )

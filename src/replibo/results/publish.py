@@ -133,17 +133,17 @@ def write(folder: Path, changes: Mapping[Pair, Collection[bytes]]) -> None:
     Raises:
         RepliboError: the folder cannot be written; then nothing in it has changed.
     """
-    with files.written_whole(folder, folder=True) as made:
-        made.mkdir()
+    with files.written_whole(folder, folder=True) as new:
+        new.mkdir()
         for path in folder.glob("*/*.parquet"):
             if published.pair_of(path) not in changes:
-                (made / path.parent.name).mkdir(exist_ok=True)
-                shutil.copy2(path, made / path.parent.name)
+                (new / path.parent.name).mkdir(exist_ok=True)
+                shutil.copy2(path, new / path.parent.name)
         for (problem, algorithm), contents in changes.items():
             for part, content in enumerate(contents):
                 name = algorithm if len(contents) == 1 else f"{algorithm}.{part}"
-                (made / problem).mkdir(exist_ok=True)
-                (made / problem / f"{name}.parquet").write_bytes(content)
+                (new / problem).mkdir(exist_ok=True)
+                (new / problem / f"{name}.parquet").write_bytes(content)
 
 
 def rows(paper: str, problem: str, algorithm: str, horizon: int | None = None) -> pa.Table:
@@ -155,9 +155,9 @@ def rows(paper: str, problem: str, algorithm: str, horizon: int | None = None) -
     Raises:
         RepliboError: a file is missing or damaged.
     """
-    found = paths.published_traces(paper, problem, algorithm)
-    times = [path.stat().st_mtime_ns if path.is_file() else 0 for path in found]
-    return _rows(paper, problem, algorithm, tuple(zip(found, times, strict=True)), horizon)
+    parts = paths.published_traces(paper, problem, algorithm)
+    times = [path.stat().st_mtime_ns if path.is_file() else 0 for path in parts]
+    return _rows(paper, problem, algorithm, tuple(zip(parts, times, strict=True)), horizon)
 
 
 @functools.cache
@@ -180,8 +180,7 @@ def _rows(
     table = pa.concat_tables(tables).unify_dictionaries()
     seeds = frozenset(table["seed"].unique().to_pylist())
     publications = len({part.schema.metadata[traces.METADATA_KEY] for part in tables})
-    found = (publications, seeds, len(table))
-    if found != (1, runs.seeds, runs.timing["queries"]):
+    if (publications, seeds, len(table)) != (1, runs.seeds, runs.timing["queries"]):
         raise RepliboError(
             f"{parts[0][0]}: must hold, with its other parts, {runs.timing['queries']} queries of the "
             f"seeds {published.text_of(runs.seeds)}, published at once, got {len(table)} of "

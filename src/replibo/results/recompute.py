@@ -140,13 +140,13 @@ def _repeat(
 
 def _count(config: Config, paper: str) -> str:
     """The number of published pairs that today's code made, or has adopted."""
-    known = of_paper(paper).values()
-    today = [_identity(config, runs) for runs in known]
+    published = of_paper(paper).values()
+    today = [_identity(config, runs) for runs in published]
     count = sum(
-        identity is not None and identity["code"] == own.code
-        for identity, own in zip(today, known, strict=True)
+        identity is not None and identity["code"] == runs.code
+        for identity, runs in zip(today, published, strict=True)
     )
-    return f"{paper}: {count} of {len(known)} published pairs count as of today's code."
+    return f"{paper}: {count} of {len(published)} published pairs count as of today's code."
 
 
 def _identity(config: Config, runs: PublishedRuns) -> dict[str, Any] | None:

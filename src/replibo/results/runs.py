@@ -35,9 +35,9 @@ def read(config: Config, paper: str, scale: str, wanted: Sequence[Pair], target:
     if wanted:
         table = collect.together(_of_equal_length(config, paper, scale, wanted))
     else:
-        there = published.of_paper(paper).values() if scale == paths.PUBLISHED else ()
-        made_at = next((own.scale for own in there), scale)
-        table = traces.nothing({"paper": paper, "scale": made_at, "problems": {}, "timings": {}})
+        of_paper = published.of_paper(paper).values() if scale == paths.PUBLISHED else ()
+        run_at = next((runs.scale for runs in of_paper), scale)
+        table = traces.nothing({"paper": paper, "scale": run_at, "problems": {}, "timings": {}})
     # Remembered: the claims on one function's dimensions read the same runs
     alone = functools.lru_cache(8)(functools.partial(read, config, paper, scale, target=target))
     return Runs(config.paper(paper), traces.read_metadata(table), table, read_alone=alone)
@@ -49,22 +49,26 @@ def _of_equal_length(
     """The runs of each of the ``wanted``, those of one problem cut at the shortest of them, so that what
     is compared has the same budget."""
     entry = config.paper(paper)
-    read_pair = functools.partial(collect.read_pair, config, paper, scale)
+    if scale == paths.PUBLISHED:
+        read_pair = functools.partial(publish.rows, paper)
+    else:
+        read_pair = functools.partial(collect.read_pair, config, paper, scale)
     horizons: dict[str, set[int]] = {}
-    several = set()  # problems of which x is kept for several horizons
+    cut = set()  # problems of which x is kept for several horizons
     for problem, algorithm in wanted:
         if scale == paths.PUBLISHED:
-            read_pair = functools.partial(publish.rows, paper)
             runs = published.of_pair(paper, problem, algorithm)
             assert runs is not None
-            longest, kept_for = runs.horizon, {*runs.best_at}
+            horizon, kept_for = runs.horizon, {*runs.best_at}
         else:
-            longest = entry.settings(scale, problem, algorithm).horizon or 0
+            horizon = entry.settings(scale, problem, algorithm).horizon or 0
             kept_for = entry.horizons(scale, problem)
-        horizons.setdefault(problem, set()).add(longest)
-        several |= {problem} if len(kept_for) > 1 or len(horizons[problem]) > 1 else set()
+        horizons.setdefault(problem, set()).add(horizon)
+        if len(kept_for) > 1 or len(horizons[problem]) > 1:
+            cut.add(problem)
     return [
-        read_pair(*pair, min(horizons[pair[0]]) if pair[0] in several else None) for pair in wanted
+        read_pair(problem, algorithm, min(horizons[problem]) if problem in cut else None)
+        for problem, algorithm in wanted
     ]
 
 
@@ -154,16 +158,16 @@ class Runs:
     def cut_for_others(self, pairs: Iterable[Pair]) -> bool:
         """Whether each of ``pairs`` on some problem was run to a longer horizon than is read here,
         because another algorithm's is shorter."""
-        known = self.metadata.get("pairs", {})
+        published = self.metadata.get("pairs", {})
         shortest: dict[str, float] = {}
         for problem, algorithm in pairs:
-            if runs := known.get(f"{problem}/{algorithm}"):
-                own = runs["horizon"]
-            elif known:
-                own = 0  # not published
+            if runs := published.get(f"{problem}/{algorithm}"):
+                horizon = runs["horizon"]
+            elif published:
+                horizon = 0  # not published
             else:
-                own = self.entry.settings(self.scale, problem, algorithm).horizon
-            shortest[problem] = min(own, shortest.get(problem, np.inf))
+                horizon = self.entry.settings(self.scale, problem, algorithm).horizon
+            shortest[problem] = min(horizon, shortest.get(problem, np.inf))
         return any(t > self.horizon(problem) for problem, t in shortest.items())
 
     def of(self, pairs: Iterable[Pair]) -> Runs:

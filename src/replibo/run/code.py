@@ -20,7 +20,7 @@ import functools
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from replibo.config.registry import PACKAGE, syntax_tree
@@ -62,12 +62,13 @@ class _Piece:
 
 _SCALED = frozenset({"numpy.mean", "replibo.problems.base.Array"})
 _BOUNDED = _SCALED | {"replibo.surrogates.standardise.SMALLEST_SD"}
-REWRITTEN = {
+REWRITTEN: dict[str, tuple[str, frozenset[str] | None]] = {
     # Without the bound 1e-8 of the standard deviation, which no published run comes near.
-    "bdc0fe116c26b696eb277023e42c1e13b2d05098c97d50d91e18607f8e2c0df5": _Piece(
-        "4b07c54d80bb88c516b77190dcdeca5503567475d9380151604a2f5e1fbac8b9", _BOUNDED | {"numpy.std"}
+    "bdc0fe116c26b696eb277023e42c1e13b2d05098c97d50d91e18607f8e2c0df5": (
+        "4b07c54d80bb88c516b77190dcdeca5503567475d9380151604a2f5e1fbac8b9",
+        _BOUNDED | {"numpy.std"},
     ),
-    "6f6930960addd7b413db313f27ff479d52677ad79320ea1857f3ea888d807dfb": _Piece(
+    "6f6930960addd7b413db313f27ff479d52677ad79320ea1857f3ea888d807dfb": (
         "72cc51f14d00db82f21f93ffe84c4c37a411376e7175f11189aed552a12d2671",
         _BOUNDED
         | {
@@ -75,21 +76,23 @@ REWRITTEN = {
             *(f"replibo.surrogates.standardise.{n}" for n in ("YScaling", "standardise")),
         },
     ),
-    "75434d9de67d6857da604cc253e5df1d6c0b29cec145f350c5071ae1a970db8e": _Piece(
-        "337a48fa94cbdcdb9d984a9b83890a24efba93daa80833a8bf6575a96513abe4", _SCALED | {"math.sqrt"}
+    "75434d9de67d6857da604cc253e5df1d6c0b29cec145f350c5071ae1a970db8e": (
+        "337a48fa94cbdcdb9d984a9b83890a24efba93daa80833a8bf6575a96513abe4",
+        _SCALED | {"math.sqrt"},
+    ),
+    # With a check for initial points, which every published run has.
+    "0116132e857e2ce8514621e2607896db494028216259ee7e2a5c4e48f0243e62": (
+        "3d9c382a4aefd39b79f4efd8c0f110e76858d621967caa819e8d8ffac4f34a88",
+        None,
+    ),
+    "7c1ee51d8b151009f7e5103bfa1315bcb19c61b7345faa83240d9c181aca0703": (
+        "6d3dfb9dc2e6c1058799b5281def9bf0a4fe4af87cabf36d4eeb49be37ead893",
+        None,
     ),
 }
 """Definitions, by the digest of their source, that make the bits of an earlier source in every published
-run. The earlier source counts, so that its runs stay runs of today's code. A test compares the bits."""
-CHECKED = {
-    "0116132e857e2ce8514621e2607896db494028216259ee7e2a5c4e48f0243e62": (
-        "3d9c382a4aefd39b79f4efd8c0f110e76858d621967caa819e8d8ffac4f34a88"
-    ),
-    "7c1ee51d8b151009f7e5103bfa1315bcb19c61b7345faa83240d9c181aca0703": (
-        "6d3dfb9dc2e6c1058799b5281def9bf0a4fe4af87cabf36d4eeb49be37ead893"
-    ),
-}
-"""The same of definitions that only got a check for initial points, which every run has."""
+run: the digest of the earlier source, and what it refers to (None: the same). The earlier source counts,
+so that its runs stay runs of today's code. A test compares the bits."""
 
 
 class Package:
@@ -188,8 +191,8 @@ class Package:
             else:
                 code = module.effects if what == EFFECTS else module.definitions[what]
                 piece = _read(code, name, module)
-                piece = REWRITTEN.get(piece.digest, piece)
-                piece = replace(piece, digest=CHECKED.get(piece.digest, piece.digest))
+                digest, references = REWRITTEN.get(piece.digest, (piece.digest, None))
+                piece = _Piece(digest, piece.references if references is None else references)
             self._pieces[node] = piece
         return self._pieces[node]
 

@@ -143,9 +143,10 @@ def until(content: pa.Table, horizon: int, kept: int) -> pa.Table:
     there."""
     import pyarrow.compute as pc
 
-    found = traces.read_metadata(content)
-    found["problems"] = {p: {**own, "horizon": horizon} for p, own in found["problems"].items()}
-    content = content.replace_schema_metadata({traces.METADATA_KEY: json.dumps(found)})
+    metadata = traces.read_metadata(content)
+    for facts in metadata["problems"].values():
+        facts["horizon"] = horizon
+    content = content.replace_schema_metadata({traces.METADATA_KEY: json.dumps(metadata)})
     content = content.filter(pc.less_equal(content["t"], arrow.scalar(horizon)))
     return best_queries(content, kept) if "x" in content.column_names else content
 
@@ -163,11 +164,11 @@ def together(parts: Sequence[pa.Table]) -> pa.Table:
     """
     import pyarrow as pa
 
-    found = merged(map(traces.read_metadata, parts))
+    metadata = merged(map(traces.read_metadata, parts))
     table = pa.concat_tables(
         [part.replace_schema_metadata(None) for part in parts], promote_options="default"
     ).unify_dictionaries()
-    return table.replace_schema_metadata({traces.METADATA_KEY: json.dumps(found)})
+    return table.replace_schema_metadata({traces.METADATA_KEY: json.dumps(metadata)})
 
 
 def merged(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:

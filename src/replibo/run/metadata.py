@@ -74,9 +74,9 @@ def check(kind: type[BaseModel], found: Any, where: object) -> dict[str, Any]:
     return checked
 
 
-def with_checksum(found: dict[str, Any]) -> str:
+def with_checksum(content: dict[str, Any]) -> str:
     """The metadata as JSON, whose last key is the SHA-256 of the text without it."""
-    text = json.dumps(found)
+    text = json.dumps(content)
     return f'{text[:-1]}, "checksum": "{hashlib.sha256(text.encode()).hexdigest()}"}}'
 
 
@@ -96,12 +96,12 @@ def of_file(path: Path, cure: str = "") -> dict[str, Any]:
         if digest != b'%b"}' % hashlib.sha256(text).hexdigest().encode():
             raise RepliboError(f"{path}: damaged (its checksum is wrong or missing); {cure}")
     try:
-        found = json.loads(text)
-        if not isinstance(found, dict):
+        content = json.loads(text)
+        if not isinstance(content, dict):
             raise ValueError("its metadata is not a mapping")
     except ValueError as error:
         raise _foreign(path, error) from None
-    return found
+    return content
 
 
 def _text(path: Path) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
@@ -33,9 +34,8 @@ def at(
 
 def _published(entry: PaperEntry, paper: str) -> list[Pair]:
     """The published pairs, in the config's order."""
-    orders = [{name: i for i, name in enumerate(own)} for own in (entry.problems, entry.algorithms)]
-    known = [pair for pair in published.pairs(paper) if all(map(dict.__contains__, orders, pair))]
-    return sorted(known, key=lambda pair: tuple(map(dict.__getitem__, orders, pair)))
+    there = {*published.pairs(paper)}
+    return [pair for pair in itertools.product(entry.problems, entry.algorithms) if pair in there]
 
 
 def among(config: Config, paper: str, scale: str, wanted: Collection[Pair]) -> list[Pair]:

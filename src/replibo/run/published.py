@@ -76,8 +76,8 @@ class PublishedRuns:
     @property
     def text(self) -> str:
         """As the footer of each of their files holds them."""
-        found = {field.name: getattr(self, field.name) for field in fields(self)}
-        return metadata.with_checksum({**found, "seeds": text_of(self.seeds)})
+        content = {field.name: getattr(self, field.name) for field in fields(self)}
+        return metadata.with_checksum({**content, "seeds": text_of(self.seeds)})
 
     @property
     def common(self) -> dict[str, Any]:
@@ -98,10 +98,13 @@ class PublishedRuns:
 @functools.lru_cache(maxsize=4096)
 def _of_file(path: Path, changed: int) -> PublishedRuns:
     """What a file says that was changed last at this time."""
-    found = metadata.of_file(path, CURE)
+    content = metadata.of_file(path, CURE)
     try:
-        own: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in found.items()}
-        return PublishedRuns(**{**own, "seeds": parsed(found["seeds"])})
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in content.items()
+        }
+        return PublishedRuns(**{**values, "seeds": parsed(content["seeds"])})
     except (TypeError, KeyError) as error:  # of another version
         raise RepliboError(f"{path}: holds other metadata ({error}); {CURE}") from None
 
@@ -117,10 +120,10 @@ def of_pair(paper: str, problem: str, algorithm: str) -> PublishedRuns | None:
         changed = path.stat().st_mtime_ns
     except OSError:
         return None
-    found = _of_file(path, changed)
-    if (found.paper, found.problem, found.algorithm) != (paper, problem, algorithm):
-        raise RepliboError(f"{path}: holds runs of {found.paper}/{found.key}; {CURE}")
-    return found
+    runs = _of_file(path, changed)
+    if (runs.paper, runs.problem, runs.algorithm) != (paper, problem, algorithm):
+        raise RepliboError(f"{path}: holds runs of {runs.paper}/{runs.key}; {CURE}")
+    return runs
 
 
 def of_paper(paper: str) -> dict[str, PublishedRuns]:
@@ -129,25 +132,25 @@ def of_paper(paper: str) -> dict[str, PublishedRuns]:
     Raises:
         RepliboError: a file is damaged, or they are of several scales.
     """
-    found = {own.key: own for pair in pairs(paper) if (own := of_pair(paper, *pair))}
-    scales = sorted({own.scale for own in found.values()})
+    by_key = {runs.key: runs for pair in pairs(paper) if (runs := of_pair(paper, *pair))}
+    scales = sorted({runs.scale for runs in by_key.values()})
     if len(scales) > 1:
         raise RepliboError(
             f"{paths.published_folder(paper)}: must be of one scale, got {' and '.join(scales)}"
         )
-    return found
+    return by_key
 
 
 def pairs(paper: str) -> list[Pair]:
     """The pairs of a paper whose traces are published; none where nothing is."""
     folder = str(paths.published_folder(paper))
-    found: dict[Pair, None] = {}
+    there: dict[Pair, None] = {}
     for problem in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
         with contextlib.suppress(NotADirectoryError):
             names = sorted(os.listdir(f"{folder}/{problem}"))
             algorithms = (name.partition(".")[0] for name in names if name.endswith(".parquet"))
-            found |= dict.fromkeys((problem, algorithm) for algorithm in algorithms)
-    return list(found)
+            there |= dict.fromkeys((problem, algorithm) for algorithm in algorithms)
+    return list(there)
 
 
 def pair_of(path: PurePath) -> Pair:

@@ -194,8 +194,8 @@ def _published(paper: str, folder: Path) -> Timings:
     """The published timings of a paper in the project ``folder``, the working one."""
     try:
         return {
-            key: timing_of(own.timing, f"published {own.scale} runs", own.code)
-            for key, own in published_runs.of_paper(paper).items()
+            key: timing_of(runs.timing, f"published {runs.scale} runs", runs.code)
+            for key, runs in published_runs.of_paper(paper).items()
         }
     except (ValueError, KeyError, TypeError, ZeroDivisionError):
         path = paths.published_folder(paper)

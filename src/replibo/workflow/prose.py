@@ -198,11 +198,11 @@ def findings(config: Config, paper: str) -> dict[str, list[str]]:
     )
     if len(template) != len(text):
         raise RepliboError(f"{path}: {len(text)} findings, its template has {len(template)}")
-    found: dict[str, list[str]] = {claim: [] for claim in claims.load(config, paper)}
+    by_claim: dict[str, list[str]] = {claim: [] for claim in claims.load(config, paper)}
     for source, finding in zip(template, text, strict=True):
-        for claim in found.keys() & set(re.findall(r"'(\w+)'", source)):
-            found[claim].append(finding)
-    return found
+        for claim in by_claim.keys() & set(re.findall(r"'(\w+)'", source)):
+            by_claim[claim].append(finding)
+    return by_claim
 
 
 def paragraph(readme: str, paper: str) -> str:

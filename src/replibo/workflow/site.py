@@ -196,8 +196,9 @@ class _Site:
     def _write_paper(self, paper: str) -> None:
         entry, judged = self.config.paper(paper), self.verdicts[paper]
         figures, made_tables = self._write_figures(paper)
-        runs = published.of_paper(paper).values() if self.scale == paths.PUBLISHED else ()
-        metadata = collect.merged(own.common for own in runs) if runs else {}
+        metadata: dict[str, Any] = {}
+        if self.scale == paths.PUBLISHED:
+            metadata = collect.merged(runs.common for runs in published.of_paper(paper).values())
         words = {"paper": paper, "entry": entry, "judged": judged}
         table = self.environment.get_template("claims.md.j2").render(judged=judged)
         if self.scale == paths.PUBLISHED:

@@ -161,8 +161,8 @@ def _published(
 def _made(path: Path, changed: int) -> tuple[str, frozenset[int]]:
     """The identity of the runs in a file, and their seeds; nothing where it cannot be read."""
     try:
-        found = metadata.of_file(path)
-        return identity_digest(found["identity"]), frozenset(map(int, found["digests"]))
+        content = metadata.of_file(path)
+        return identity_digest(content["identity"]), frozenset(map(int, content["digests"]))
     except (RepliboError, KeyError, ValueError):
         return "", frozenset()
 

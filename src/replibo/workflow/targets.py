@@ -171,9 +171,11 @@ def readings(
 ) -> dict[str, tuple[FigureEntry, dict[Pair, Pair]]]:
     """A figure or table in each reading and control that changes it, by the reading's name (`shown`)."""
     judged = claims.load(config, paper)
-    names = dict.fromkeys(n for own in judged.values() for n in (*own.readings, *own.controls))
-    found = {n: _in_reading(config, kind, paper, name, n, judged) for n in names}
-    return {n: changed for n, changed in found.items() if changed is not None}
+    names = dict.fromkeys(
+        reading for claim in judged.values() for reading in (*claim.readings, *claim.controls)
+    )
+    outputs = {n: _in_reading(config, kind, paper, name, n, judged) for n in names}
+    return {n: output for n, output in outputs.items() if output is not None}
 
 
 def _in_reading(

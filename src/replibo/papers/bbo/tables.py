@@ -51,7 +51,9 @@ def performance_table(
     by_metric = {metric: replace(read, metric=metric) for metric in METRICS}
     rows: list[dict[str, Any]] = []
     for n in iterations_of(steps):
-        entropy, error = (own.cell(runs, algorithm, steps, n) for own in by_metric.values())
+        entropy, error = (
+            of_metric.cell(runs, algorithm, steps, n) for of_metric in by_metric.values()
+        )
         printed, printed_sd = PERFORMANCE[algorithm][steps][n]
         rows.append(
             {

@@ -250,16 +250,16 @@ def compare(
     """
     cells = []
     for problem in synthetic_problems(runs, problems):
-        own = _values(runs, problem, OWN)
+        neural_bo = _values(runs, problem, OWN)
         for baseline in baselines:
             theirs = _values(runs, problem, baseline)
-            seeds = (len(theirs), len(own))
+            seeds = (len(theirs), len(neural_bo))
             if min(seeds) < 2:
                 cells.append(Cell(problem, baseline, seeds))
                 continue
             better, worse = (
                 statistics.t_test_less(a, b, paired=False, equal_variances=pooled)
-                for a, b in ((own, theirs), (theirs, own))
+                for a, b in ((neural_bo, theirs), (theirs, neural_bo))
             )
             cells.append(
                 Cell(
@@ -270,12 +270,13 @@ def compare(
                     effect_size=worse.effect_size,
                     p=better.p_value,
                     worse=worse.p_value,
-                    inferior=within_margin(own, theirs, pooled),
+                    inferior=within_margin(neural_bo, theirs, pooled),
                     equivalence=max(
-                        within_margin(a, b, pooled) for a, b in ((own, theirs), (theirs, own))
+                        within_margin(a, b, pooled)
+                        for a, b in ((neural_bo, theirs), (theirs, neural_bo))
                     ),
                     difference_effect=of_samples(
-                        own,
+                        neural_bo,
                         theirs,
                         paired=False,
                         seeds=[runs.seeds(problem, a).tolist() for a in (OWN, baseline)],
