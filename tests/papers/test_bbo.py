@@ -261,6 +261,11 @@ def test_the_pairs_of_cells_that_claims_compare() -> None:
         for first, second in printed.equal_cost()
     ]
     assert nearer == [False, True, True, True]
+    # N = c T²: from c = 1.77 on always the larger N, below 0.88 never.
+    for constant, larger_n in ((1.77, True), (0.88, False)):
+        for first, second in printed.equal_cost():
+            near = [measures.distance_to_advice(*at, 2, constant) for at in (first, second)]
+            assert (near[0] < near[1]) == larger_n
 
 
 # What is returned
