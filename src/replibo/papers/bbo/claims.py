@@ -383,7 +383,7 @@ def advised_horizon(
     steps in total).
 
     The advice is N ≍ T (``power`` 1; section 4.2) or, if the loss is not convex, N ≍ T² (``power`` 2;
-    section F.1). The nearer cell has the smaller |log(N/(constant T^power))|. The paper gives no constant.
+    section F.1). The nearer cell has the smaller |log(N/(constant T^power))|. The paper has no constant.
     All cells have N ≥ 5 T. So for N ≍ T the nearer cell has the larger T, for each constant up to 12. For
     N ≍ T² it has the larger T in all pairs below 0.88, and the smaller T above 1.77.
 
