@@ -66,7 +66,7 @@ def test_regret_counts_phase_two_only():
     _, cumulative = paper.phase_two_regret(runs, "f1", "gp_ei", "cumulative")
     np.testing.assert_allclose(cumulative[:, -1], regret.sum(axis=1))
     np.testing.assert_allclose(
-        paper.final_average_regret(runs, "f1", "gp_ei"), final(F["f1", "gp_ei"])
+        paper.final_phase_two_regret(runs, "f1", "gp_ei"), final(F["f1", "gp_ei"])
     )
     with pytest.raises(RepliboError, match=r"options\.regret: must be average, cum.*, got 'best'"):
         paper.phase_two_regret(runs, "f1", "gp_ei", "best")
@@ -74,15 +74,12 @@ def test_regret_counts_phase_two_only():
         paper.phase_two_regret(runs, "f2", "gp_ei")
 
 
-@pytest.mark.parametrize("kind", ["average", "instantaneous"])
-def test_the_figure_has_the_means_and_98_percent_bands(kind):
-    figure = paper.regret_panels(made_runs(F), FIGURE, regret=kind)
+def test_the_figure_has_the_means_and_98_percent_bands():
+    figure = paper.regret_panels(made_runs(F), FIGURE)
     (ax,) = figure.axes
     assert ax.get_title() == "F1"
     for line, band, name in zip(ax.lines, ax.collections, ALGORITHMS, strict=True):
-        values = OPTIMUM - F["f1", name][:, INITIAL:]
-        if kind == "average":
-            values = np.cumsum(values, axis=1) / np.arange(1, 5)
+        values = np.cumsum(OPTIMUM - F["f1", name][:, INITIAL:], axis=1) / np.arange(1, 5)
         np.testing.assert_allclose(line.get_ydata(), values.mean(axis=0))
         ends = [
             [limit(band.get_paths()[0].vertices[band.get_paths()[0].vertices[:, 0] == t, 1])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError, allowed
 from replibo.problems.base import Array
 from replibo.results import plotting
-from replibo.results.comparisons import MissingRunsError, Outcome, Undecided
+from replibo.results.comparisons import Comparison, MissingRunsError, Outcome, Undecided
 from replibo.results.effects import Sample, of_interval
 from replibo.results.intervals import Interval
 from replibo.results.runs import Runs
@@ -102,6 +103,35 @@ def cpu_seconds_by_query(runs: Runs, problem: str, algorithm: str) -> tuple[Arra
 def _timings(runs: Runs, problem: str, algorithm: str) -> dict[str, Any]:
     found: dict[str, Any] = runs.metadata.get("timings", {}).get(f"{problem}/{algorithm}", {})
     return found
+
+
+def named(runs: Runs, problem: str, algorithm: str) -> dict[str, Any]:
+    """The first cells of a table's row: the labels of a problem and algorithm, and the number of
+    seeds."""
+    return {
+        "problem": problem_label(runs, problem),
+        "algorithm": label_of(runs, algorithm),
+        "seeds": len(runs.seeds(problem, algorithm)),
+    }
+
+
+def labelled_rows(runs: Runs, entry: FigureEntry) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Each problem and algorithm that a table shows and that was run, with the first cells of its row
+    (`named`)."""
+    for problem in runs.problems(entry.problems):
+        for name in runs.algorithms(problem, entry.algorithms):
+            yield problem, name, named(runs, problem, name)
+
+
+def of_common_seeds(samples: Iterable[tuple[Array, Array]]) -> tuple[Array, list[Array]]:
+    """The seeds that all samples have, and of each sample the values of these.
+
+    Args:
+        samples: of each the seeds, ``n``, and the values, ``n x …``.
+    """
+    pairs = list(samples)
+    common = functools.reduce(np.intersect1d, [seeds for seeds, _ in pairs])
+    return common, [values[np.isin(seeds, common)] for seeds, values in pairs]
 
 
 # Curves
@@ -215,11 +245,21 @@ def tested(
     return Undecided(text, float(difference.p_above), float(difference.p_below), effect)
 
 
+def with_missing(comparisons: Sequence[Comparison], missing: Iterable[str]) -> list[Comparison]:
+    """The comparisons, and an open one that names what was not run.
+
+    Raises:
+        MissingRunsError: nothing can be compared.
+    """
+    text = f"not run: {'; '.join(missing) or 'with a seed in common'}"
+    if not comparisons:
+        raise MissingRunsError(text)
+    return [*comparisons, Comparison("open", text)] if missing else [*comparisons]
+
+
 def shown_difference(interval: Interval, digits: str = "+.3f") -> str:
     """``difference +0.100 [+0.050, +0.150]``."""
-    value, low, high = (
-        format(float(end), digits) for end in (interval.mean, interval.low, interval.high)
-    )
+    value, low, high = (format(end, digits) for end in interval.ends)
     return f"difference {value} [{low}, {high}]"
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+import contextlib
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,6 +14,9 @@ from replibo.errors import RepliboError, allowed
 from replibo.papers.common import (
     Summary,
     label_of,
+    labelled_rows,
+    named,
+    of_common_seeds,
     outcome,
     problem_label,
     problem_panels,
@@ -44,18 +46,11 @@ LEVEL = 0.01
 """Level of the one-sided tests behind the claims."""
 
 REGRETS = {
-    "average": (regret.average_regret, "average regret $R_t/(t-n)$"),
-    "cumulative": (regret.cumulative_regret, "cumulative regret $R_t$"),
-    "instantaneous": (regret.instantaneous_regret, "regret $r_t$"),
+    "average": regret.average_regret,
+    "cumulative": regret.cumulative_regret,
+    "instantaneous": regret.instantaneous_regret,
 }
 Regret = Literal["average", "cumulative", "instantaneous"]
-
-
-def _regret(kind: str) -> tuple[Callable[[Array, float], Array], str]:
-    """The function and the label of a regret."""
-    if kind not in REGRETS:
-        raise RepliboError(f"options.regret: must be {allowed(REGRETS)}, got {kind!r}")
-    return REGRETS[kind]
 
 
 def phase_two_regret(
@@ -68,29 +63,36 @@ def phase_two_regret(
     require(runs, problem, algorithm)
     n = runs.initial_points(problem)
     f = runs.f(problem, algorithm)[:, n:]
-    function, _ = _regret(kind)
-    return runs.rounds(problem, algorithm)[n:], function(f, runs.optimal_value(problem))
+    if kind not in REGRETS:
+        raise RepliboError(f"options.regret: must be {allowed(REGRETS)}, got {kind!r}")
+    return runs.rounds(problem, algorithm)[n:], REGRETS[kind](f, runs.optimal_value(problem))
 
 
-def final_average_regret(runs: Runs, problem: str, algorithm: str) -> Array:
-    """R_T/(T - n), one number per seed."""
-    return phase_two_regret(runs, problem, algorithm)[1][:, -1]
+def final_phase_two_regret(
+    runs: Runs, problem: str, algorithm: str, kind: Regret = "average"
+) -> Array:
+    """The regret in Phase II at t = T, one number per seed; the average is R_T/(T - n)."""
+    return phase_two_regret(runs, problem, algorithm, kind)[1][:, -1]
 
 
 def paired_final_regret(
     runs: Runs, problem: str, algorithms: Sequence[str], kind: Regret = "average"
 ) -> list[Array]:
-    """The regret at t = T of each algorithm, on the seeds that all of them have."""
+    """The regret at t = T of each algorithm, on the seeds that all of them have.
+
+    Raises:
+        MissingRunsError: an algorithm was not run, or they have fewer than two seeds in common.
+    """
+    require(runs, problem, *algorithms)
     n, best = runs.initial_points(problem), runs.optimal_value(problem)
-    return [
-        REGRETS[kind][0](f[:, n:], best)[:, -1] for f in runs.f_of_common_seeds(problem, algorithms)
-    ]
+    f_of_each = runs.f_of_common_seeds(problem, algorithms)
+    if len(f_of_each[0]) < 2:
+        raise MissingRunsError(f"{problem} has fewer than two seeds of {' and '.join(algorithms)}")
+    return [REGRETS[kind](f[:, n:], best)[:, -1] for f in f_of_each]
 
 
-def regret_panels(
-    runs: Runs, entry: FigureEntry, *, regret: Regret = "average", linear: bool = False
-) -> Figure:
-    """Figure 1: one panel for each problem, regret in Phase II with 98 % Wald intervals.
+def regret_panels(runs: Runs, entry: FigureEntry, *, linear: bool = False) -> Figure:
+    """Figure 1: one panel for each problem, average regret in Phase II with 98 % Wald intervals.
 
     Args:
         linear: a linear axis, where no method comes near zero.
@@ -99,11 +101,11 @@ def regret_panels(
     shown = {problem: runs.algorithms(problem, entry.algorithms) for problem in problems}
 
     def summary(runs: Runs, problem: str, name: str) -> Summary:
-        t, values = phase_two_regret(runs, problem, name, regret)
+        t, values = phase_two_regret(runs, problem, name)
         interval = intervals.wald_interval(values, CONFIDENCE)
         return t, *plotting.plus_minus(interval.mean, interval.half_width, 0.0)
 
-    labels = ("round $t$", _regret(regret)[1])
+    labels = ("round $t$", "average regret $R_t/(t-n)$")
     figure, panels = problem_panels(runs, shown, summary, labels=labels)
     for ax in panels.values():
         (plotting.from_zero if linear else plotting.logarithmic_from_zero)(ax)
@@ -124,40 +126,32 @@ def final_regret(runs: Runs, entry: FigureEntry) -> Table:
         names = runs.algorithms(problem, entry.algorithms)
         tests = {}
         for name in names:
-            if "go_ucb" not in names or name == "go_ucb":
+            if name == "go_ucb" or "go_ucb" not in names:
                 continue
-            own, other = paired_final_regret(runs, problem, ["go_ucb", name])
-            if len(own) > 1:
+            with contextlib.suppress(MissingRunsError):
+                own, other = paired_final_regret(runs, problem, ["go_ucb", name])
                 tests[name] = statistics.t_test_less(own, other, paired=True)
         p_values = statistics.benjamini_hochberg([test.p_value for test in tests.values()])
         adjusted = dict(zip(tests, p_values.tolist(), strict=True))
         for name in names:
-            values = final_average_regret(runs, problem, name)
+            values = final_phase_two_regret(runs, problem, name)
             interval = intervals.wald_interval(values, CONFIDENCE)
             test = tests.get(name)
             rows.append(
                 {
-                    "problem": runs.entry.problems[problem].label,
-                    "algorithm": label_of(runs, name),
-                    "seeds": len(values),
+                    **named(runs, problem, name),
                     "average regret at T": float(interval.mean),
                     "98 % interval, low": float(interval.low),
                     "98 % interval, high": float(interval.high),
-                    "GO-UCB lower: difference": test.difference if test else None,
-                    "p (paired t, one-sided)": test.p_value if test else None,
+                    "GO-UCB lower: difference": test and test.difference,
+                    "p (paired t, one-sided)": test and test.p_value,
                     "p, Benjamini-Hochberg": adjusted.get(name),
-                    "effect size d_z": test.effect_size if test else None,
+                    "effect size d_z": test and test.effect_size,
                 }
             )
-    formats: dict[str, Format] = {
-        "average regret at T": ".4f",
-        "98 % interval, low": ".4f",
-        "98 % interval, high": ".4f",
-        "GO-UCB lower: difference": ".4f",
-        "p (paired t, one-sided)": p_value,
-        "p, Benjamini-Hochberg": p_value,
-        "effect size d_z": ".2f",
-    }
+    formats: dict[str, Format] = dict.fromkeys(rows[0], ".4f") if rows else {}
+    formats |= {"problem": str, "algorithm": str, "seeds": str, "effect size d_z": ".2f"}
+    formats |= dict.fromkeys(("p (paired t, one-sided)", "p, Benjamini-Hochberg"), p_value)
     return Table.of(rows, f"{entry.caption} {runs.note(problems, entry.algorithms)}", formats)
 
 
@@ -202,39 +196,33 @@ def p_against_no_bonus(runs: Runs, problem: str, algorithm: str) -> float | None
     ]
     if not plain or algorithm in plain:
         return None
-    own, other = paired_final_regret(runs, problem, [algorithm, plain[0]])
-    return float(ttest_rel(own, other).pvalue) if len(own) > 1 else None
+    try:
+        own, other = paired_final_regret(runs, problem, [algorithm, plain[0]])
+    except MissingRunsError:
+        return None
+    return float(ttest_rel(own, other).pvalue)
 
 
 def returned(runs: Runs, entry: FigureEntry) -> Table:
     """The regret of x̂ and the average regret of Phase II, with 98 % intervals; the latter's test against
     no bonus."""
     rows = []
-    problems = runs.problems(entry.problems)
-    for problem in problems:
-        for name in runs.algorithms(problem, entry.algorithms):
-            row: dict[str, Any] = {
-                "problem": runs.entry.problems[problem].label,
-                "algorithm": label_of(runs, name),
-                "seeds": len(runs.seeds(problem, name)),
-            }
-            for what, function in (
-                ("regret of x̂", returned_regret),
-                ("average regret", final_average_regret),
-            ):
-                interval = intervals.wald_interval(function(runs, problem, name), CONFIDENCE)
-                row |= {what: float(interval.mean), f"± ({what})": float(interval.half_width)}
-            row["stuck runs"] = stuck_runs(runs, problem, name)
-            row[P_NO_BONUS] = p_against_no_bonus(runs, problem, name)
-            rows.append(row)
-    names = [name for what in ("regret of x̂", "average regret") for name in (what, f"± ({what})")]
+    measures = {"regret of x̂": returned_regret, "average regret": final_phase_two_regret}
+    formats: dict[str, Format] = {P_NO_BONUS: p_value}
+    for problem, name, row in labelled_rows(runs, entry):
+        for what, function in measures.items():
+            interval = intervals.wald_interval(function(runs, problem, name), CONFIDENCE)
+            row |= {what: float(interval.mean), f"± ({what})": float(interval.half_width)}
+            formats |= {what: ".4f", f"± ({what})": ".4f"}
+        row["stuck runs"] = stuck_runs(runs, problem, name)
+        row[P_NO_BONUS] = p_against_no_bonus(runs, problem, name)
+        rows.append(row)
     caption = (
         f"{entry.caption} ±: half of the 98 % Wald interval. A run is stuck if the regret of each of its "
-        f"last {STUCK_ROUNDS} queries is above {STUCK_REGRET:g}."
+        f"last {STUCK_ROUNDS} queries is above {STUCK_REGRET:g}. "
+        f"{runs.note(runs.problems(entry.problems), entry.algorithms)}"
     )
-    note = runs.note(problems, entry.algorithms)
-    formats: dict[str, Format] = {**dict.fromkeys(names, ".4f"), P_NO_BONUS: p_value}
-    return Table.of(rows, f"{caption} {note}", formats)
+    return Table.of(rows, caption, formats)
 
 
 TRUE_PARAMETERS = {
@@ -285,36 +273,23 @@ def estimate_errors(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Ar
 def estimates(runs: Runs, entry: FigureEntry) -> Table:
     """Theorems 8 and 10: ‖ŵ_t - w*‖ at both ends of Phase II; how often the bonus covers the error."""
     rows = []
-    problems = runs.problems(entry.problems)
-    for problem in problems:
-        for name in runs.algorithms(problem, entry.algorithms):
-            distance, covered, covered_by_x = estimate_errors(runs, problem, name)
-            t = runs.rounds(problem, name)[runs.initial_points(problem) :]
-            scaled = distance * np.sqrt(t)
-            rows.append(
-                {
-                    "problem": runs.entry.problems[problem].label,
-                    "algorithm": label_of(runs, name),
-                    "seeds": len(distance),
-                    **{
-                        f"{what}, {end}": float(np.quantile(values[:, i], q))
-                        for what, values, q in (
-                            ("median ‖ŵ − w*‖", distance, 0.5),
-                            ("median √t ‖ŵ − w*‖", scaled, 0.5),
-                            ("90 % of √t ‖ŵ − w*‖", scaled, 0.9),
-                        )
-                        for end, i in (("t = n + 1", 0), ("t = T", -1))
-                    },
-                    "covered, %": 100 * float(covered.mean()),
-                    "covered without U/t, %": 100 * float(covered_by_x.mean()),
-                }
-            )
-    formats: dict[str, Format] = {
-        name: ".0f" if "%" in name and "√" not in name else ".2f"
-        for name in (rows[0] if rows else {})
-        if name not in ("problem", "algorithm", "seeds")
-    }
-    return Table.of(rows, f"{entry.caption} {runs.note(problems, entry.algorithms)}", formats)
+    for problem, name, row in labelled_rows(runs, entry):
+        distance, covered, covered_by_x = estimate_errors(runs, problem, name)
+        scaled = distance * np.sqrt(phase_two_regret(runs, problem, name)[0])
+        for what, values, q in (
+            ("median ‖ŵ − w*‖", distance, 0.5),
+            ("median √t ‖ŵ − w*‖", scaled, 0.5),
+            ("90 % of √t ‖ŵ − w*‖", scaled, 0.9),
+        ):
+            for end, i in (("t = n + 1", 0), ("t = T", -1)):
+                row[f"{what}, {end}"] = float(np.quantile(values[:, i], q))
+        row["covered, %"] = 100 * float(covered.mean())
+        row["covered without U/t, %"] = 100 * float(covered_by_x.mean())
+        rows.append(row)
+    numbers = list(rows[0])[3:] if rows else []
+    formats = {name: ".0f" if name in numbers[-2:] else ".2f" for name in numbers}
+    note = runs.note(runs.problems(entry.problems), entry.algorithms)
+    return Table.of(rows, f"{entry.caption} {note}", formats)
 
 
 def scaling_slope(
@@ -331,18 +306,13 @@ def scaling_slope(
         MissingRunsError: they have none in common.
     """
     T = [runs.horizon(problem) for problem in problems]
-    own = [runs.seeds(problem, algorithm) for problem in problems]
-    common = functools.reduce(np.intersect1d, own)
-    if not len(common):
-        raise MissingRunsError(f"{', '.join(problems)}: no common seeds of {algorithm}")
-    values = np.stack(
-        [
-            total_regret(runs, problem, algorithm)[np.isin(seeds, common)]
-            for problem, seeds in zip(problems, own, strict=True)
-        ],
-        axis=1,
+    seeds, values = of_common_seeds(
+        (runs.seeds(problem, algorithm), total_regret(runs, problem, algorithm))
+        for problem in problems
     )
-    return exponent_interval(T, values, minus)
+    if not len(seeds):
+        raise MissingRunsError(f"{', '.join(problems)}: no common seeds of {algorithm}")
+    return exponent_interval(T, np.stack(values, axis=1), minus)
 
 
 def exponent_interval(T: Sequence[int], values: Array, minus: float = 0.0) -> intervals.Interval:
@@ -388,14 +358,11 @@ def scaling(runs: Runs, entry: FigureEntry) -> Figure:
         ax.errorbar(T, [v.mean() for v in values], yerr=bars, capsize=2, **style)
     if not ax.lines:
         raise RepliboError("no algorithm was run on two problems that differ in T")
-    ax.set_xscale("log")
-    ax.set_yscale("log")
+    ax.set(xscale="log", yscale="log", xlabel="$T$", ylabel="cumulative regret $R_T$")
     plotting.plain_numbers(ax)
     ran = sorted({runs.horizon(problem) for problem in runs.problems(entry.problems)})
     ax.set_xticks(ran, [str(t) for t in ran])
     ax.set_xticks([], minor=True)
-    ax.set_xlabel("$T$")
-    ax.set_ylabel("cumulative regret $R_T$")
     caption = (
         f"{entry.caption} Mean over the seeds, bars: 95 % intervals; in the legend the exponent of the "
         "line fitted to the seeds that all T have, with its 95 % interval. The theorems have n = √T and "
@@ -406,19 +373,6 @@ def scaling(runs: Runs, entry: FigureEntry) -> Figure:
 
 
 # Measures of the claims
-
-
-def _interval(runs: Runs, problem: str, algorithm: str, kind: Regret) -> intervals.Interval:
-    values = phase_two_regret(runs, problem, algorithm, kind)[1][:, -1]
-    if len(values) < 2:
-        raise MissingRunsError(
-            f"{algorithm} on {problem} has a single seed, which gives no interval"
-        )
-    return intervals.wald_interval(values, CONFIDENCE)
-
-
-def _shown(interval: intervals.Interval) -> str:
-    return f"{float(interval.mean):.4f} ± {float(interval.half_width):.4f}"
 
 
 def below_each_baseline(
@@ -434,23 +388,24 @@ def below_each_baseline(
     Supported: the algorithm's interval lies below the baseline's; contradicted: above it; open: they
     overlap.
     """
-    own = _interval(runs, problem, algorithm, regret)
-    comparisons = []
-    for baseline in baselines:
-        other = _interval(runs, problem, baseline, regret)
-        word = outcome(bool(own.high < other.low), bool(own.low > other.high))
-        effect = of_samples(
-            *(
-                phase_two_regret(runs, problem, name, regret)[1][:, -1]
-                for name in (algorithm, baseline)
-            ),
-            paired=False,
-        )
-        comparisons.append(Comparison(word, f"{label_of(runs, baseline)} {_shown(other)}", effect))
-    first = comparisons[0]
+    values, wald, shown = {}, {}, {}
+    for name in (algorithm, *baselines):
+        values[name] = final_phase_two_regret(runs, problem, name, regret)
+        if len(values[name]) < 2:
+            raise MissingRunsError(
+                f"{name} on {problem} has a single seed, which gives no interval"
+            )
+        wald[name] = intervals.wald_interval(values[name], CONFIDENCE)
+        bar = f"{float(wald[name].mean):.4f} ± {float(wald[name].half_width):.4f}"
+        shown[name] = f"{label_of(runs, name)} {bar}"
+    own = wald[algorithm]
     return [
-        replace(first, ours=f"{label_of(runs, algorithm)} {_shown(own)}; {first.ours}"),
-        *comparisons[1:],
+        Comparison(
+            outcome(bool(own.high < wald[name].low), bool(own.low > wald[name].high)),
+            shown[name] if i else f"{shown[algorithm]}; {shown[name]}",
+            of_samples(values[algorithm], values[name], paired=False),
+        )
+        for i, name in enumerate(baselines)
     ]
 
 
@@ -476,19 +431,14 @@ def larger_lead(
     """
     tests = []
     for baseline in baselines:
-        leads = []
+        leads = {}
         for name in (problem, other_problem):
-            require(runs, name, algorithm, baseline)
             own, other = paired_final_regret(runs, name, [algorithm, baseline], regret)
-            if len(own) < 2:
-                raise MissingRunsError(f"{name} has fewer than two seeds of all of them")
-            leads.append((other - own) / (ranges[name] if ranges else 1.0))
-        more, less = leads
+            leads[name] = (other - own) / (ranges[name] if ranges else 1.0)
         text = f"lead over {label_of(runs, baseline)}: " + ", ".join(
-            f"{lead.mean():.4f} on {problem_label(runs, name)}"
-            for name, lead in zip((problem, other_problem), leads, strict=True)
+            f"{lead.mean():.4f} on {problem_label(runs, name)}" for name, lead in leads.items()
         )
-        tests.append(t_tested(text, less, more, paired=False))
+        tests.append(t_tested(text, leads[other_problem], leads[problem], paired=False))
     return decided(tests, LEVEL)
 
 
@@ -513,10 +463,7 @@ def performs_similarly(
     """
     tests = []
     for problem, width in ranges.items():
-        require(runs, problem, algorithm, baseline)
         own, other = paired_final_regret(runs, problem, [algorithm, baseline], regret)
-        if len(own) < 2:
-            raise MissingRunsError(f"{problem} has fewer than two seeds of both")
         ends = (margin * width, -margin * width)
         above, below = (statistics.t_tests(own, other + end, paired=True) for end in ends)
         text = (
@@ -572,9 +519,7 @@ def order_of_regret(
     for problem in problems:
         require(runs, problem, algorithm)
     excess = scaling_slope(runs, problems, algorithm, power + margin)
-    mean, low, high = (
-        float(end) + power + margin for end in (excess.mean, excess.low, excess.high)
-    )
+    mean, low, high = (end + power + margin for end in excess.ends)
     T = ", ".join(str(runs.horizon(problem)) for problem in problems)
     text = (
         f"{label_of(runs, algorithm)}, T = {T}: R_T grows as T to the "
@@ -603,10 +548,12 @@ def less_regret(
     for first, second in zip(problems, other_problems, strict=True):
         require(runs, first, algorithm)
         require(runs, second, other)
-        own, theirs = total_regret(runs, first, algorithm), total_regret(runs, second, other)
-        if paired := first == second:
-            ours, others = runs.seeds(first, algorithm), runs.seeds(first, other)
-            own, theirs = own[np.isin(ours, others)], theirs[np.isin(others, ours)]
+        samples = [
+            (runs.seeds(problem, name), total_regret(runs, problem, name))
+            for problem, name in ((first, algorithm), (second, other))
+        ]
+        paired = first == second
+        own, theirs = of_common_seeds(samples)[1] if paired else (values for _, values in samples)
         if min(len(own), len(theirs)) < 2:
             raise MissingRunsError(f"{first} and {second} have fewer than two seeds")
         text = (

@@ -136,7 +136,7 @@ def of_interval(
         samples: of `Effect`.
         sizes: of the samples behind it; that of the interval if it is empty.
     """
-    ends = (float(interval.mean), float(interval.low), float(interval.high))
+    ends = interval.ends
     if not all(map(math.isfinite, ends)):
         return None
     error = (ends[2] - ends[1]) / 2 / _quantile(CONFIDENCE, interval.n - 1)

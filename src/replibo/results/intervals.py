@@ -47,6 +47,11 @@ class Interval:
         """Half the interval's length."""
         return np.asarray((self.high - self.low) / 2)
 
+    @property
+    def ends(self) -> tuple[float, float, float]:
+        """Mean, low and high of a single interval."""
+        return float(self.mean), float(self.low), float(self.high)
+
     @classmethod
     def around(cls, mean: ArrayLike, half: ArrayLike, n: int, confidence: float) -> Interval:
         """``mean ± half``."""

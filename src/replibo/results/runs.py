@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -292,9 +293,16 @@ class Runs:
         return str(self.metadata["problems"][problem]["stand_in"])
 
     def reductions(
-        self, problems: Sequence[str], algorithms: Sequence[str] | None = None
+        self,
+        problems: Sequence[str],
+        algorithms: Sequence[str] | None = None,
+        rounds: float = math.inf,
     ) -> list[str]:
-        """In what the runs are less than at paper scale: scale, seeds, horizon, data, config."""
+        """In what the runs are less than at paper scale: scale, seeds, horizon, data, config.
+
+        Args:
+            rounds: T of what is shown; it is no reduction if the runs end after it.
+        """
         reasons = [] if self.scale.partition("@")[0] == "paper" else [f"{self.scale} scale"]
         for problem in problems:
             shown = self.algorithms(problem, algorithms)
@@ -307,7 +315,7 @@ class Runs:
             )
             if fewer := [(n, full) for n, full in counts if n < full]:
                 reasons.append("{} of {} seeds".format(*min(fewer, key=lambda c: c[0] / c[1])))
-            if self.horizon(problem) < horizon:
+            if self.horizon(problem) < min(horizon, rounds):
                 reasons.append(f"T = {self.horizon(problem)} of {horizon}")
             if self.stand_in(problem):
                 reasons.append("stand-in data")
@@ -315,15 +323,19 @@ class Runs:
             reasons.append("a changed config")
         return list(dict.fromkeys(reasons))
 
-    def note(self, problems: Sequence[str], algorithms: Sequence[str] | None = None) -> str:
-        """A caption's note on the runs: seeds, and in what they are less than configured at paper
-        scale."""
+    def note(
+        self,
+        problems: Sequence[str],
+        algorithms: Sequence[str] | None = None,
+        rounds: float = math.inf,
+    ) -> str:
+        """A caption's note on the runs: seeds, and in what they are `reductions`."""
         counts = sorted(
             {len(self.seeds(p, a)) for p in problems for a in self.algorithms(p, algorithms)} or {0}
         )
         seeds = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
         words = [f"{seeds} seed{'' if seeds == '1' else 's'}." if counts[-1] else "Not run."]
-        if reasons := self.reductions(problems, algorithms):
+        if reasons := self.reductions(problems, algorithms, rounds):
             words.append(f"Smaller than configured at paper scale: {', '.join(reasons)}.")
         elif counts[-1]:
             words.append("As configured at paper scale.")

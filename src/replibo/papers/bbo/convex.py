@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -211,9 +211,8 @@ def order_of_the_bound(
             logs = np.log(totals / np.array([own.sum(axis=1) for own in even if own is not None]).T)
             ratio, interval = _ratio(logs.mean(axis=1))
             text += f"; R_T is {ratio} times that with N = T {interval}"
-        own = slopes(T, totals)
-        pair = (own, np.ones_like(own)) if claimed == "at most" else (np.ones_like(own), own)
-        tests.append(t_tested(text, *pair, paired=True))
+        pair = slopes(T, totals), np.ones(len(totals))
+        tests.append(t_tested(text, *(pair if claimed == "at most" else pair[::-1]), paired=True))
     return decided(tests)
 
 
@@ -252,14 +251,11 @@ def balance(
                 else:
                     logs.append(np.log(even.mean(axis=1) / other.mean(axis=1)))
             if logs:
-                means = np.mean(logs, axis=0)
-                ratio, interval = _ratio(means)
-                text = (
-                    f"{label}, {len(logs)} budgets: R_T/T with N = T is {ratio} times that with {word} "
-                    f"{interval}"
-                )
-                tests.append(t_tested(text, means, np.zeros_like(means), paired=True))
-    return _with_missing(tests, missing)
+                what = f"{label}, {len(logs)} budgets: R_T/T with N = T"
+                tests.append(_ratio_tested(what, np.mean(logs, axis=0), f"with {word}"))
+    if not tests:
+        raise MissingRunsError(f"not run: {'; '.join(missing)}")
+    return decided(tests) + [Comparison("open", f"not run: {budget}") for budget in missing]
 
 
 def smaller_regret(
@@ -272,7 +268,7 @@ def smaller_regret(
     incumbents: bool = False,
 ) -> list[Comparison]:
     """The regret R_T of an algorithm is smaller than that of each rival: Student's test, over the seeds,
-    of the mean over the cells of ln(its own / the rival's).
+    of the mean over the cells of ln(R_T of the algorithm / of the rival).
 
     Args:
         cells: (T, N).
@@ -295,12 +291,8 @@ def smaller_regret(
         if not seeds:
             raise MissingRunsError(f"not run: {algorithm} and {rival} at each of {_cells(cells)}")
         means = np.array([np.mean([own[seed] for own in logs]) for seed in seeds])
-        ratio, interval = _ratio(means)
-        text = (
-            f"{label_of(runs, algorithm)}, {_cells(cells)}: R_T is {ratio} times that of "
-            f"{label_of(runs, rival)} {interval}"
-        )
-        tests.append(t_tested(text, means, np.zeros_like(means), paired=True))
+        what = f"{label_of(runs, algorithm)}, {_cells(cells)}: R_T"
+        tests.append(_ratio_tested(what, means, f"of {label_of(runs, rival)}"))
     return decided(tests)
 
 
@@ -346,11 +338,12 @@ def _ratio(logs: Array) -> tuple[str, str]:
     return f"{mean:.2f}", f"[{low:.2f}, {high:.2f}] ({len(logs)} seeds)"
 
 
-def _with_missing(tests: Sequence[Undecided], missing: Sequence[str]) -> list[Comparison]:
-    """What was decided, and an open comparison for each that is missing."""
-    if not tests:
-        raise MissingRunsError(f"not run: {'; '.join(missing)}")
-    return decided(tests) + [Comparison("open", f"not run: {own}") for own in missing]
+def _ratio_tested(what: str, logs: Array, other: str) -> Undecided:
+    """Student's test that ``what`` is smaller than the same ``other``; ``logs`` are the logarithms of
+    their ratios, one for each seed."""
+    ratio, interval = _ratio(logs)
+    text = f"{what} is {ratio} times that {other} {interval}"
+    return t_tested(text, logs, np.zeros_like(logs), paired=True)
 
 
 def _shown(interval: intervals.Interval) -> str:
@@ -362,27 +355,18 @@ def _shown(interval: intervals.Interval) -> str:
 
 
 def _against_bound(ax: Axes, values: dict[int, Array], fixed: Sequence[int]) -> None:
-    own = [n for n in fixed if n in values]
     T, totals = totals_at_equal(values)
-    lines = [("N = T", "black", T, totals)] if len(T) > 1 else []
-    for n, color in zip(own, FIXED, strict=False):
-        longer = np.array([t for t in T if t <= values[n].shape[1]])
+    lines = {"N = T": ("black", T, totals)}
+    for n, color in zip([n for n in fixed if n in values], FIXED, strict=False):
+        longer = T[values[n].shape[1] >= T]
         sums = np.cumsum(values[n], axis=1)[:, longer.astype(int) - 1]
-        if len(longer) > 1:
-            lines.append((f"N = {n}", color, longer, sums))
-    for label, color, at, sums in lines:
-        slope, middle = exponent(at, sums), intervals.student_interval(sums, 0.95)
-        ax.errorbar(
-            root(at),
-            middle.mean,
-            yerr=np.nan_to_num(middle.half_width),
-            color=COLORS[color],
-            marker=plotting.MARKER_OF_COLOR[color],
-            capsize=1.5,
-            label=f"$R_T$, {label}",
-        )
+        lines[f"N = {n}"] = color, longer, sums
+    lines = {label: line for label, line in lines.items() if len(line[1]) > 1}
+    for label, (color, at, sums) in lines.items():
+        middle = intervals.student_interval(sums, 0.95)
+        _bars(ax, root(at), middle.mean, middle.half_width, color, label=f"$R_T$, {label}")
         ax.annotate(
-            f"{label}: {_shown(slope)}",
+            f"{label}: {_shown(exponent(at, sums))}",
             (0.03, 0.99 - 0.1 * len(ax.texts)),
             xycoords="axes fraction",
             va="top",
@@ -391,12 +375,20 @@ def _against_bound(ax: Axes, values: dict[int, Array], fixed: Sequence[int]) -> 
     if lines:
         ends = root(T[[0, -1]])
         ax.plot(ends, totals[:, 0].mean() * ends / ends[0], ":", color="0.4", lw=1)
-    ax.set_xscale("log")
-    ax.set_yscale("log")
+    _logarithmic(ax, r"$\sqrt{T\,\gamma_T}$", "cumulative regret $R_T$")
+
+
+def _bars(ax: Axes, x: Any, means: Any, half: Any, color: str, **look: Any) -> None:
+    """A line with bars of ± ``half``; none where it is NaN."""
+    look |= {"color": COLORS[color], "marker": plotting.MARKER_OF_COLOR[color], "capsize": 1.5}
+    ax.errorbar(x, means, yerr=np.nan_to_num(half), **look)
+
+
+def _logarithmic(ax: Axes, *labels: str) -> None:
+    """Logarithmic axes with these labels."""
+    ax.set(xscale="log", yscale="log", xlabel=labels[0], ylabel=labels[1])
     plotting.plain_numbers(ax)
     plotting.plain_numbers(ax, "x")
-    ax.set_xlabel(r"$\sqrt{T\,\gamma_T}$")
-    ax.set_ylabel("cumulative regret $R_T$")
 
 
 def cells_of(values: dict[int, Array], budget: int) -> list[tuple[int, int]]:
@@ -415,33 +407,13 @@ def _at_equal_cost(ax: Axes, values: dict[int, Array], budgets: Sequence[int]) -
             continue
         ratio = [n / t for t, n in cells]
         for style, reduce in (("-", np.mean), ("--", np.min)):
-            found = [reduce(values[n][:, :t], axis=1) for t, n in cells]
-            means = np.array([own.mean() for own in found])
-            half = [float(intervals.student_interval(own, 0.95).half_width) for own in found]
-            ax.errorbar(
-                ratio,
-                means,
-                yerr=np.nan_to_num(half),
-                color=COLORS[color],
-                linestyle=style,
-                marker=plotting.MARKER_OF_COLOR[color],
-                capsize=1.5,
-                label=f"T·N = {budget:,}" if style == "-" else None,
-            )
+            regrets = np.array([reduce(values[n][:, :t], axis=1) for t, n in cells])
+            means = regrets.mean(axis=1)
+            half = intervals.student_interval(regrets.T, 0.95).half_width
+            label = f"T·N = {budget:,}" if style == "-" else None
+            _bars(ax, ratio, means, half, color, linestyle=style, label=label)
             best = int(np.argmin(means))
-            ax.plot(
-                ratio[best],
-                means[best],
-                "o",
-                mfc="none",
-                ms=9,
-                color=COLORS[color],
-                linestyle="none",
-            )
+            ring: dict[str, Any] = {"mfc": "none", "ms": 9, "color": COLORS[color], "ls": "none"}
+            ax.plot(ratio[best], means[best], "o", **ring)
     ax.axvline(1, color=COLORS["black"], lw=0.8, label="N = T")
-    ax.set_xscale("log")
-    ax.set_yscale("log")
-    plotting.plain_numbers(ax)
-    plotting.plain_numbers(ax, "x")
-    ax.set_xlabel("$N/T$")
-    ax.set_ylabel("regret")
+    _logarithmic(ax, "$N/T$", "regret")

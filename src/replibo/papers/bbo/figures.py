@@ -3,23 +3,14 @@ performance against cost."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from replibo.config.models import COLORS, FigureEntry
-from replibo.papers.bbo.printed import ACQUISITIONS, PERFORMANCE, STEPS, UNIFORM_GUESS
-from replibo.papers.bbo.traces import (
-    LEVELS,
-    METRICS,
-    Cell,
-    Metric,
-    Reading,
-    problems_run,
-    reading_of,
-)
+from replibo.papers.bbo.printed import ACQUISITIONS, CELLS, PERFORMANCE, STEPS, UNIFORM_GUESS
+from replibo.papers.bbo.traces import LEVELS, METRICS, REPORTED, Metric, Reading, problems_run
 from replibo.papers.common import label_of
 from replibo.problems.base import Array
 from replibo.results import plotting
@@ -37,20 +28,12 @@ Means = Mapping[tuple[int, int], float]
 """For each (T, N) the mean."""
 
 
-def performance(runs: Runs, entry: FigureEntry, *, reading: str = "reported") -> Figure:
+def performance(runs: Runs, entry: FigureEntry) -> Figure:
     """The six tables as one figure: performance against N, a row for each T that was run, a line for each
     algorithm. Ours as test cross-entropy and as test error, the paper's on the axes of the latter.
-
-    Args:
-        reading: as of the claims.
     """
-    read = reading_of(reading)
     names = entry.algorithms or list(ACQUISITIONS)
-    ours = {
-        (name, metric): _ours(runs, name, replace(read, metric=metric))
-        for name in names
-        for metric in METRICS
-    }
+    ours = {(name, metric): _ours(runs, name, metric) for name in names for metric in METRICS}
     ran = [t for t in STEPS if any(t == steps for losses in ours.values() for steps, _ in losses)]
     figure, axes = plotting.panels(len(ran) or 1, len(METRICS))
     for row, steps in zip(axes, ran or STEPS[:1], strict=True):
@@ -93,49 +76,35 @@ def _agreement(ours: Mapping[tuple[str, Metric], Samples]) -> str:
     ]
     if len(cells) < 3:
         return ""
-    found = agreement(*np.array(cells).T)
+    rank_correlation, error, error_of_constant = agreement(*np.array(cells).T)
     return (
         f"Test error against the printed numbers, {len(cells)} cells: rank correlation "
-        f"{found.rank_correlation:.2f}; root mean square difference {found.error:.2f}, and "
-        f"{found.error_of_constant:.2f} of their mean as a constant. "
+        f"{rank_correlation:.2f}; root mean square difference {error:.2f}, and "
+        f"{error_of_constant:.2f} of their mean as a constant. "
     )
 
 
-class Agreement(NamedTuple):
-    """Spearman's ρ, and the root mean square differences from the printed numbers: of ours, and of
-    their mean."""
-
-    rank_correlation: float
-    error: float
-    error_of_constant: float
-
-
-def agreement(ours: Array, printed: Array) -> Agreement:
-    """How ``ours`` agree with the ``printed`` numbers, ``n`` each."""
+def agreement(ours: Array, printed: Array) -> tuple[float, float, float]:
+    """Spearman's ρ of ``ours`` and the ``printed`` numbers, ``n`` each, and the root mean square
+    differences from the printed numbers: of ours, and of their mean."""
     from scipy.stats import spearmanr
 
-    return Agreement(
-        float(spearmanr(ours, printed).statistic),
-        float(np.sqrt(np.mean((ours - printed) ** 2))),
-        float(printed.std()),
-    )
+    error = np.sqrt(np.mean((ours - printed) ** 2))
+    return float(spearmanr(ours, printed).statistic), float(error), float(printed.std())
 
 
-def frontier(runs: Runs, entry: FigureEntry, *, reading: str = "reported") -> Figure:
+def frontier(runs: Runs, entry: FigureEntry) -> Figure:
     """Performance against cost, the total number T·N of SGD steps: a row for each acquisition function.
 
     Every cell (T, N), with the best that each budget buys; left ours, right the paper's.
-
-    Args:
-        reading: as of the claims.
     """
-    read = reading_of(reading)
+    metric = REPORTED.metric
     names = [name for name in entry.algorithms or ACQUISITIONS if name in PERFORMANCE]
     figure, axes = plotting.panels(len(names), 2)
     for row, name in zip(axes, names, strict=True):
-        ours = _means(_ours(runs, name, read))
+        ours = _means(_ours(runs, name, metric))
         for ax, points, whose, label in (
-            (row[0], ours, "ours", METRICS[read.metric]),
+            (row[0], ours, "ours", METRICS[metric]),
             (row[1], _printed(name), "paper", "performance"),
         ):
             ax.set_title(f"{label_of(runs, name)}, {whose}")
@@ -158,10 +127,11 @@ def frontier(runs: Runs, entry: FigureEntry, *, reading: str = "reported") -> Fi
 # The numbers
 
 
-def _ours(runs: Runs, algorithm: str, reading: Reading) -> Samples:
+def _ours(runs: Runs, algorithm: str, metric: Metric) -> Samples:
     """The cells that were run."""
-    cells: Iterable[Cell] = (c for t in STEPS for c in reading.cells(runs, algorithm, t))
-    return {(c.steps, c.iterations): c.values for c in cells}
+    reading = Reading(metric)
+    cells = ((t, n, reading.cell(runs, algorithm, t, n)) for t, n in CELLS)
+    return {(t, n): cell.values for t, n, cell in cells if cell is not None}
 
 
 def _means(samples: Samples) -> Means:
@@ -180,20 +150,8 @@ def _printed(algorithm: str) -> Means:
 # What is drawn
 
 
-def _color(runs: Runs, algorithm: str) -> str:
-    entry = runs.entry.algorithms.get(algorithm)
-    return COLORS[entry.color] if entry else COLORS["black"]
-
-
 def _marker(steps: int) -> dict[str, Any]:
     return {"marker": MARKERS[steps], "ms": 4.5, "linestyle": "none"}
-
-
-def _look(runs: Runs, algorithm: str) -> dict[str, Any]:
-    """The look of an algorithm; black if the config has no entry of this name."""
-    entry = runs.entry.algorithms.get(algorithm)
-    look: dict[str, Any] = plotting.line_style(entry) if entry else {"color": COLORS["black"]}
-    return look | {"label": label_of(runs, algorithm)}
 
 
 def _line(
@@ -201,7 +159,7 @@ def _line(
 ) -> None:
     """The means of one T as a line, and a point for each seed, beside those of the other methods."""
     losses = {n: values for (t, n), values in samples.items() if t == steps}
-    look = _look(runs, algorithm)
+    look = plotting.line_style(runs.entry.algorithms[algorithm])
     for n, values in losses.items():
         places = np.full(len(values), n * shift)
         ax.scatter(places, values, s=7, color=look["color"], alpha=0.45, lw=0, zorder=1.5)
@@ -212,7 +170,7 @@ def _printed_line(ax: Axes, runs: Runs, algorithm: str, steps: int, *, shift: fl
     """The printed mean ± standard deviation of one T."""
     table = PERFORMANCE[algorithm][steps]
     means, deviations = np.array(list(table.values())).T
-    look = _look(runs, algorithm)
+    look = plotting.line_style(runs.entry.algorithms[algorithm])
     look |= {"linestyle": "--", "markerfacecolor": "white", "label": f"{look['label']}, printed"}
     look |= {"markeredgecolor": look["color"], "markeredgewidth": 0.8}
     ax.errorbar(
@@ -238,15 +196,16 @@ def _short(n: int) -> str:
 
 def _against_cost(ax: Axes, points: Means, runs: Runs, algorithm: str) -> None:
     """Every cell by its T·N, with its N, and the best for each budget."""
+    color = COLORS[runs.entry.algorithms[algorithm].color]
     for steps in STEPS:
         ax.plot([], [], **_marker(steps), color="0.3", label=f"T = {steps}")
     for (t, n), mean in points.items():
-        ax.plot(t * n, mean, **_marker(t), color=_color(runs, algorithm))
+        ax.plot(t * n, mean, **_marker(t), color=color)
     _label_best(ax, points)
     costs = sorted({t * n for t, n in points})
     cheapest = [min(points[c] for c in points if c[0] * c[1] == cost) for cost in costs]
     best: Sequence[float] = np.minimum.accumulate(cheapest) if cheapest else []  # type: ignore[assignment]
-    ax.step(costs, best, where="post", color=_color(runs, algorithm), lw=1, alpha=0.6)
+    ax.step(costs, best, where="post", color=color, lw=1, alpha=0.6)
     ax.set_xscale("log")
     ax.set_xlim(1e3, 7e5)
     ax.margins(y=0.15)  # room for the labels

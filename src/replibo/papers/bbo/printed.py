@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from replibo.errors import RepliboError, allowed
+
 ACQUISITIONS = {"gp_ei": "EI", "gp_ucb": "UCB"}
 """The paper's two acquisition functions, by this project's names of the algorithms."""
 
@@ -48,8 +50,14 @@ ABOVE_UNIFORM_GUESS = sum(
 
 
 def iterations_of(steps: int) -> tuple[int, ...]:
-    """The N of the tables with ``steps`` = T, ascending; the same for both acquisition functions."""
-    return tuple(PERFORMANCE["gp_ei"].get(steps, ()))
+    """The N of the tables with ``steps`` = T, ascending; the same for both acquisition functions.
+
+    Raises:
+        RepliboError: there is no table of this T.
+    """
+    if steps not in STEPS:
+        raise RepliboError(f"options.steps: must be {allowed(STEPS)}, got {steps!r}")
+    return tuple(PERFORMANCE["gp_ei"][steps])
 
 
 CELLS = tuple((steps, iterations) for steps in STEPS for iterations in iterations_of(steps))

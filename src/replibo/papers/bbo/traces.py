@@ -8,6 +8,7 @@ as every decision only looks back. The test set is read here and nowhere in a ru
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
@@ -74,6 +75,16 @@ class Cell:
         """The deviation over the seeds, with n - 1; NaN of a single seed."""
         return float(standard_deviation(self.values))
 
+    @property
+    def at_its_n(self) -> str:
+        """``0.31 ± 0.04 (5 seeds) at N = 100``."""
+        return f"{self} at N = {self.iterations}"
+
+    def __str__(self) -> str:
+        """``0.31 ± 0.04 (5 seeds)``, mean and standard deviation."""
+        sd = "" if math.isnan(self.sd) else f" ± {self.sd:.2g}"
+        return f"{self.mean:.3g}{sd} ({len(self.seeds)} seed{'s' * (len(self.seeds) != 1)})"
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -135,14 +146,12 @@ def problem_of(iterations: int, variant: str = "") -> str:
     return f"n_{iterations}{variant}"
 
 
-def reading_of(name: str | Reading) -> Reading:
+def reading_of(name: str) -> Reading:
     """A reading by its name in `READINGS`.
 
     Raises:
         RepliboError: there is none of that name.
     """
-    if isinstance(name, Reading):
-        return name
     if name not in READINGS:
         raise RepliboError(f"options.reading: must be {allowed(READINGS)}, got {name!r}")
     return READINGS[name]
