@@ -136,7 +136,7 @@ def test_less_never_takes_the_place_of_more(project: Project) -> None:
     before = project.files()
     for path in Path("results").rglob("*.parquet"):
         path.unlink()
-    assert project.publish() == ["f1/random_search: as published: nothing is finished here"]
+    assert project.publish() == ["1 as published: nothing of them is finished here"]
     project.configure(horizon=7, seeds="0-2")
     project.run("0-1")
     (line,) = project.publish()

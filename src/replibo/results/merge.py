@@ -42,7 +42,8 @@ class Change:
 
 
 def publish(config: Config, paper: str, scale: str, *, replace: bool) -> list[str]:
-    """Merge the finished runs of a paper into ``published/``; returns what was done, a line a pair.
+    """Merge the finished runs of a paper into ``published/``; returns what was done, a line for each pair
+    that has finished runs, and how many others are published.
 
     Args:
         replace: also where fewer or shorter runs take the place of others, or another scale's.
@@ -68,14 +69,15 @@ def publish(config: Config, paper: str, scale: str, *, replace: bool) -> list[st
         (runs.problem, runs.algorithm): () for runs in before.values() if runs.scale != scale
     }
     lines: list[str] = []
-    changes = []
+    changes, others = [], 0
     for problem, algorithm in config.paper(paper).pairs(scale):
         key = f"{problem}/{algorithm}"
         here = finished.runs(config.paper(paper), paper, scale, problem, algorithm)
         change = _change(key, of_scale.get(key), here[0], replace=replace)
         changes.append(change)
         lines += [f"left out: {said}" for said in here[1]]
-        lines += [f"{key}: {change.said}"] if here[0] or change.before else []
+        lines += [f"{key}: {change.said}"] if here[0] else []
+        others += not here[0] and change.before is not None
     if not of_scale and not any(change.taken for change in changes):
         raise RepliboError(
             f"{folder}: nothing is finished at scale {scale}; 'snakemake --cores 2 "
@@ -88,7 +90,8 @@ def publish(config: Config, paper: str, scale: str, *, replace: bool) -> list[st
             lines += _merge(problem, taken, of_problem, contents, replace=replace)
     if contents:
         files.write(folder, contents)
-    return lines
+    counted = [f"{others} as published: nothing of them is finished here"] if others else []
+    return counted + lines
 
 
 def _change(
