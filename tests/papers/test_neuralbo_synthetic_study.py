@@ -459,7 +459,7 @@ def test_table_2_is_scipys_tests_with_the_correction_within_a_function(pooled: b
             pooled_sd = ((other.var(ddof=1) + own.var(ddof=1)) / 2) ** 0.5
             assert row["p, ours"] == pytest.approx(family[d, name])
             assert row["adjusted p, ours"] == pytest.approx(q)
-            assert row["ours"] == ("T" if q <= 0.05 else "F")
+            assert row["ours"] == ("true" if q <= 0.05 else "false")
             assert row["baseline - NeuralBO"] == pytest.approx(other.mean() - own.mean())
             assert row["p, equivalence"] == pytest.approx(side)
             assert row["d, ours"] == pytest.approx((other.mean() - own.mean()) / pooled_sd)
@@ -473,13 +473,13 @@ def test_table_2_is_scipys_tests_with_the_correction_within_a_function(pooled: b
             assert printed.pvalue == pytest.approx(p)
             smaller = None if not rejected else "no" if row["d, high"] >= row["d, paper"] else "yes"
             assert row["smaller than printed"] == smaller
-            assert (row["p, paper"], row["paper"]) == (p, "T" if rejected else "F")
+            assert (row["p, paper"], row["paper"]) == (p, "true" if rejected else "false")
             assert row["agree"] == ("yes" if row["ours"] == row["paper"] else "no")
-    assert {row["ours"] for row in rows(table)} == {"T", "F"}  # both were tested
+    assert {row["ours"] for row in rows(table)} == {"true", "false"}  # both were tested
     assert "Ackley 6, Levy 12 tests (24 each in the paper)" in table.caption
     assert ("Student's t-test" if pooled else "Welch's t-test") in table.caption
     agreeing = len(rows(table, agree="yes"))
-    assert f"{agreeing} of 18 cells have the paper's T or F" in table.caption
+    assert f"{agreeing} of 18 cells have the paper's word" in table.caption
 
 
 def test_the_family_decides() -> None:
@@ -509,7 +509,7 @@ def test_the_family_decides() -> None:
 def test_a_large_family_is_said_to_be_the_papers() -> None:
     table = study.table_2(study_runs(), output())
     assert "Ackley 24, Levy 24, Michalewicz 24 tests (as in the paper)" in table.caption
-    assert "65 of 72 cells have the paper's T or F" in table.caption
+    assert "65 of 72 cells have the paper's word" in table.caption
 
 
 def test_cells_without_a_test_are_empty_and_no_part_of_the_family() -> None:
@@ -521,10 +521,10 @@ def test_cells_without_a_test_are_empty_and_no_part_of_the_family() -> None:
     for name, seeds in (("GP-TS", 1), ("RF", 0)):
         (row,) = rows(table, baseline=name)
         assert (row["seeds, baseline"], row["p, ours"], row["ours"]) == (seeds, None, None)
-        assert row["paper"] in "TF" and row["agree"] is None
+        assert row["paper"] in ("true", "false") and row["agree"] is None
         assert row["baseline - NeuralBO"] is None and row["d, ours"] is None
     (row,) = rows(table, baseline="DNGO")
-    assert row["ours"] == "T" and row["p, ours"] == row["adjusted p, ours"]
+    assert row["ours"] == "true" and row["p, ours"] == row["adjusted p, ours"]
     # no NeuralBO at all
     cells = study.compare(made_runs({"levy_10": {"gp_ts": around(1.0)}}), ["levy_10"])
     assert [cell.rejected for cell in cells] == [None] * 6 and cells[1].seeds == (0, 0)
@@ -538,9 +538,9 @@ def test_samples_without_spread() -> None:
     (row,) = rows(table, baseline="GP-TS")
     # the permutation test's: one of the ways to choose five of ten
     assert row["p, ours"] == pytest.approx(1 / math.comb(10, 5))
-    assert (row["ours"], row["d, ours"]) == ("T", np.inf)
+    assert (row["ours"], row["d, ours"]) == ("true", np.inf)
     (row,) = rows(table, baseline="DNGO")
-    assert (row["p, ours"], row["ours"], row["d, ours"]) == (1.0, "F", None)
+    assert (row["p, ours"], row["ours"], row["d, ours"]) == (1.0, "false", None)
 
 
 def test_the_baselines_of_table_2_are_the_configs_where_it_names_them() -> None:
@@ -695,15 +695,15 @@ def outcomes(comparisons: list[Comparison]) -> dict[str, str]:
 
 
 def test_the_pattern_of_table_2() -> None:
-    """Printed for Levy, 20-D: F for NeuralGreedy, T for the others."""
+    """Printed for Levy, 20-D: false for NeuralGreedy, true for the others."""
     levy = ["levy_20"]
     runs = study_runs(40, levy, neural_greedy=0.0)
     found = outcomes(measures.pattern_of_table_2(runs, problems=levy))
     assert list(found) == ["supported"]
     assert found["supported"].startswith(
-        "6 of 6 cells supported: Levy, 20-D: NeuralGreedy F (equivalent, p "
+        "6 of 6 cells supported: Levy, 20-D: NeuralGreedy, printed: false (equivalent, p "
     )
-    # that a test does not reject supports no F: few seeds never do
+    # that a test does not reject supports no false: few seeds never do
     values = {name: around(100.0, 3, key=k) for k, name in enumerate(SEVEN)}
     values |= {
         "neural_bo": ending_in(np.array([0.0, 1.0, 2.0])),
@@ -711,28 +711,30 @@ def test_the_pattern_of_table_2() -> None:
     }
     runs = made_runs({"levy_20": values})
     found = outcomes(measures.pattern_of_table_2(runs, problems=levy))
-    assert found["open"].startswith("1 of 6 cells open: Levy, 20-D: NeuralGreedy F (p 0.")
+    assert found["open"].startswith(
+        "1 of 6 cells open: Levy, 20-D: NeuralGreedy, printed: false (p 0."
+    )
     # nor does a worse NeuralBO: in the paper none of the two is shown to be better
     found = outcomes(
         measures.pattern_of_table_2(study_runs(10, levy, neural_greedy=-1.0), problems=levy)
     )
-    assert "NeuralGreedy F (NeuralBO is worse, p < 0.0001)" in found["contradicted"]
+    assert "NeuralGreedy, printed: false (NeuralBO is worse, p < 0.0001)" in found["contradicted"]
     # NeuralGreedy worse after all, GP-TS better, and DNGO the same
     runs = study_runs(40, levy, gp_ts=-1.0, dngo=0.0)
     found = outcomes(measures.pattern_of_table_2(runs, problems=levy))
     assert list(found) == ["supported", "contradicted"]
     assert found["supported"].startswith(
-        "3 of 6 cells supported: Levy, 20-D: GP-UCB T (p < 0.0001)"
+        "3 of 6 cells supported: Levy, 20-D: GP-UCB, printed: true (p < 0.0001)"
     )
-    # a printed T is contradicted where the two are shown to be the same, too
+    # a printed true is contradicted where the two are shown to be the same, too
     assert found["contradicted"].startswith(
-        "3 of 6 cells contradicted: Levy, 20-D: NeuralGreedy F (p < 0.0001); "
-        "Levy, 20-D: GP-TS T (NeuralBO is worse, p < 0.0001); Levy, 20-D: DNGO T (equivalent, p "
+        "3 of 6 cells contradicted: Levy, 20-D: NeuralGreedy, printed: false (p < 0.0001); "
+        "Levy, 20-D: GP-TS, printed: true (NeuralBO is worse, p < 0.0001); Levy, 20-D: DNGO, printed: true (equivalent, p "
     )
     # of few seeds it is open
     runs = study_runs(4, levy, dngo=0.0)
     found = outcomes(measures.pattern_of_table_2(runs, problems=levy))
-    assert "DNGO T (p " in found["open"]
+    assert "DNGO, printed: true (p " in found["open"]
     # a single seed shows nothing
     runs = study_runs(1, levy)
     assert list(outcomes(measures.pattern_of_table_2(runs, problems=levy))) == ["open"]
@@ -790,7 +792,7 @@ def synthetic_values(runs: Runs, name: str) -> np.ndarray:
 
 
 def test_the_claims_say_what_table_2_prints(root: Path) -> None:
-    """One claim for each function and dimension, which counts the letters and names each F."""
+    """One claim for each function and dimension, which counts the words and names each false."""
     found = claims.load(load.load(), "neuralbo")
     entry = load.load().paper("neuralbo")
     for problem, cells in T_TESTS.items():
@@ -802,10 +804,12 @@ def test_the_claims_say_what_table_2_prints(root: Path) -> None:
         assert own.short == f"Beats rivals (Table 2), {title}" and f"({title})" in own.where
         assert own.statement.startswith(f"On {function.title()} at D = {dim} each baseline")
         named = [entry.algorithms[name].label for name, (_, letter) in cells.items() if not letter]
-        letters = f"{6 - len(named)} T" + (f", {len(named)} F" if named else "")
-        assert own.paper_value == letters
-        only = f"; only of {' and '.join(named)} this is not shown (F)." if named else "."
-        assert own.statement.endswith(f"NeuralBO (T in Table 2){only}")
+        words = (
+            f"{6 - len(named)} baselines, false for {len(named)}" if named else "all 6 baselines"
+        )
+        assert own.paper_value == f"true for {words}"
+        only = f'; only of {" and ".join(named)} this is not shown ("false").' if named else "."
+        assert own.statement.endswith(f'NeuralBO ("true" in Table 2){only}')
 
 
 def test_the_cells_of_a_claim_are_those_of_the_table() -> None:
@@ -816,9 +820,9 @@ def test_the_cells_of_a_claim_are_those_of_the_table() -> None:
     comparisons = measures.pattern_of_table_2(runs, problems=["levy_10", "levy_20"])
     text = " ".join(c.ours for c in comparisons)
     for row in [*rows(table, D=10), *rows(table, D=20)]:
-        if row["ours"] == "T" or row["agree"] == "yes":
+        if row["ours"] == "true" or row["agree"] == "yes":
             q = tables.p_value(row["adjusted p, ours"])
-            assert f"{row['baseline']} {row['paper']} (p {q})" in text
+            assert f"{row['baseline']}, printed: {row['paper']} (p {q})" in text
     alone = study.compare(study_runs(10, ["levy_10"], **means), ["levy_10"])
     assert all(  # judged by itself a cell has another p
         tables.p_value(cell.adjusted) not in text for cell in alone if cell.adjusted > 1e-4
@@ -854,7 +858,7 @@ def test_five_seeds_cannot_decide_what_the_claim_says() -> None:
     values = {name: around(float(k), 5, key=0) for k, name in enumerate(SEVEN)}
     values["neural_greedy"] = values["neural_bo"]  # equal, value by value
     cells = measures.pattern_of_table_2(made_runs({"levy_20": values}), problems=levy)
-    (cell,) = [own for own in cells if "NeuralGreedy F" in own.ours]
+    (cell,) = [own for own in cells if "NeuralGreedy, printed: false" in own.ours]
     assert (cell.outcome, cell.unreachable) == ("open", ("supported",))
     # ten can
     found = measures.normally_distributed(study_runs(10, levy), problems=levy, algorithms=SEVEN)
@@ -885,8 +889,10 @@ def test_missing_runs_are_no_verdict() -> None:
         measures.pattern_of_table_2(runs, problems=["levy_20"])
     # a baseline that was not run is an open cell
     found = outcomes(measures.pattern_of_table_2(runs, problems=["levy_10"]))
-    assert found["supported"].startswith("1 of 6 cells supported: Levy, 10-D: GP-TS T")
-    assert found["open"].startswith("5 of 6 cells open: Levy, 10-D: NeuralGreedy T (no test)")
+    assert found["supported"].startswith("1 of 6 cells supported: Levy, 10-D: GP-TS, printed: true")
+    assert found["open"].startswith(
+        "5 of 6 cells open: Levy, 10-D: NeuralGreedy, printed: true (no test)"
+    )
     with pytest.raises(MissingRunsError, match="no runs of gp_ts on levy_20"):
         measures.normally_distributed(runs, problems=["levy_20"], algorithms=["gp_ts"])
 

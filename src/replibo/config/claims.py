@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
@@ -44,6 +44,8 @@ class Variation(Model):
     """For a problem of the claim, the one whose runs are read instead."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Options of the measure that have another value."""
+    words: str = ""
+    """What these options mean, for pages."""
 
     def stands_in(self, pair: Pair) -> Pair:
         """The problem and the algorithm whose runs are read for those of ``pair``."""
@@ -55,6 +57,45 @@ class Variation(Model):
         """What it replaces: ``gp_ts → gp_ts_uniform, metric = test_error``; empty where nothing."""
         names = [f"{old} → {new}" for old, new in (self.problems | self.algorithms).items()]
         return ", ".join([*names, *(f"{key} = {value}" for key, value in self.options.items())])
+
+    def in_words(self, entry: PaperEntry) -> list[str]:
+        """What it replaces, by the labels of its paper: ``GP-EI and GP-UCB: from 10 points``, ``Random
+        search in place of GO-UCB``. The same replacement of several is one text."""
+        together: dict[tuple[bool, str], list[str]] = {}
+        for names, labels in ((self.problems, entry.problems), (self.algorithms, entry.algorithms)):
+            for old, new in names.items():
+                kept, before, after = _changed(labels[old].label, labels[new].label)
+                if kept and before:
+                    after = f"{after} in place of {before}" if after else f"without {before}"
+                if after:
+                    subjects = together.setdefault((bool(kept), after), [])
+                    if (kept or before) not in subjects:
+                        subjects.append(kept or before)
+        texts = [
+            f"{_listed(subjects)}: {after}" if kept else f"{after} in place of {_listed(subjects)}"
+            for (kept, after), subjects in together.items()
+        ]
+        words = self.words or ", ".join(f"{key} = {value}" for key, value in self.options.items())
+        return texts + ([words] if words else [])
+
+
+def _changed(old: str, new: str) -> tuple[str, str, str]:
+    """What two labels have in common at the start, and the rest of each, without what they have in common
+    at the end. Parts of a label end at commas."""
+    before, after = old.split(", "), new.split(", ")
+    kept = []
+    while before and after and before[0] == after[0]:
+        kept.append(before.pop(0))
+        after.pop(0)
+    while before and after and before[-1] == after[-1]:
+        before.pop()
+        after.pop()
+    return ", ".join(kept), ", ".join(before), ", ".join(after)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """``a, b and c``."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 class Reading(Variation):

@@ -41,7 +41,7 @@ def pattern_of_table_2(
     baselines: Sequence[str] = BASELINES,
     pooled: bool = False,
 ) -> list[Comparison]:
-    """The cells of Table 2 on ``problems`` have the paper's T or F, by its own test and correction.
+    """The cells of Table 2 on ``problems`` are true or false as in the paper, by its test and correction.
 
     The correction's family is all that was run of a function, so that the cells are those of the table,
     whichever of them a claim is about.
@@ -113,12 +113,12 @@ def _cells_of(
 
 
 def _outcome(cell: Cell) -> Outcome:
-    """The verdict of our test on the paper's T or F."""
+    """The verdict of our test on the paper's true or false."""
     if cell.rejected is None:
         return "open"
     if cell.printed:
         return outcome(cell.rejected, cell.contrary or cell.equivalent)
-    # An F says that no difference is shown; in the paper none leans to the baseline (p < 0.5).
+    # A false says that no difference is shown; in the paper none leans to the baseline (p < 0.5).
     if cell.rejected or cell.contrary:
         return "contradicted"
     # That a test does not reject shows nothing: few seeds do not reject either.
@@ -126,8 +126,8 @@ def _outcome(cell: Cell) -> Outcome:
 
 
 def _shown(runs: Runs, cell: Cell) -> str:
-    """``RF T (p 0.0012)``; the paper's letter, and the adjusted p that decides about the cell."""
-    text = f"{label_of(runs, cell.baseline)} {'T' if cell.printed else 'F'}"
+    """``RF, printed: true (p 0.0012)``; the paper's word, and the adjusted p that decides the cell."""
+    text = f"{label_of(runs, cell.baseline)}, printed: {'true' if cell.printed else 'false'}"
     if cell.rejected is None:
         return f"{text} (no test)"
     if not cell.rejected and cell.contrary:

@@ -1,9 +1,9 @@
 """NeuralBO's statistics (Phan-Trong, Tran-The and Gupta 2023, section 7.1): Tables 1 and 2, ours cell by
 cell beside the paper's.
 
-T and F are the paper's words: T, the null hypothesis (the
-baseline's mean final value is at most NeuralBO's) is rejected after Benjamini and Hochberg's
-correction; F, it is not.
+The paper prints T (true) if the null hypothesis is rejected after Benjamini and Hochberg's correction,
+else F (false). The hypothesis is that the baseline's mean final value is at most NeuralBO's. Here these
+are words, as T is the number of rounds.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _p(value: float) -> str:
 
 
 def _word(rejected: bool | None) -> str | None:
-    return None if rejected is None else "T" if rejected else "F"
+    return None if rejected is None else "true" if rejected else "false"
 
 
 def _yes(value: bool | None) -> str | None:
@@ -147,7 +147,7 @@ class Cell:
 
     @property
     def rejected(self) -> bool | None:
-        """T or F of ours; None where there is no test."""
+        """True or false of ours; None where there is no test."""
         return None if np.isnan(self.adjusted) else bool(self.adjusted <= LEVEL)
 
     @property
@@ -174,12 +174,12 @@ class Cell:
     def effect(self) -> Effect | None:
         """Cohen's d beside that of the paper's p-value; None if there is no effect size."""
         return self.difference_effect and replace(
-            self.difference_effect, printed=self.printed_effect
+            self.difference_effect, printed=self.printed_effect, equality=self.printed is False
         )
 
     @property
     def printed(self) -> bool | None:
-        """T or F of the paper; None where it has no such cell."""
+        """True or false of the paper; None where it has no such cell."""
         cell = self._of_the_paper
         return None if cell is None else cell[1]
 
@@ -212,7 +212,7 @@ class Cell:
     @property
     def smaller(self) -> bool | None:
         """Whether the printed effect lies above the interval of ours; None if the paper prints no
-        T."""
+        true."""
         if not self.printed or self.printed_effect is None or math.isnan(self.effect_size):
             return None
         return self.interval[1] < self.printed_effect
@@ -223,7 +223,7 @@ class Cell:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether ours is the paper's T or F; None where one of them is missing."""
+        """Whether ours is the paper's true or false; None where one of them is missing."""
         if self.rejected is None or self.printed is None:
             return None
         return self.rejected == self.printed
@@ -240,8 +240,8 @@ def compare(
 
     The family of the correction is a function: its dimensions times the baselines, 24 tests in the
     paper, which does not name its families; where less was run, what was run. The printed p-values
-    with this family give every printed T and F. So does any family within a function, and no
-    correction at all; all 72 together, by dimension or by baseline, give one F too many.
+    with this family give every printed true and false. So does any family within a function, and no
+    correction at all; all 72 together, by dimension or by baseline, give one false too many.
 
     Args:
         problems: of which the cells are wanted; one that was not run has no cells. All problems of a
@@ -344,9 +344,9 @@ def _caption(runs: Runs, entry: FigureEntry, cells: Sequence[Cell], pooled: bool
     problems = list(dict.fromkeys(cell.problem for cell in cells))
     return (
         f"{entry.caption} {test}, one-sided, of the values after T iterations, alternative: the "
-        f"baseline's mean is larger (worse) than that of {label_of(runs, OWN)}. T: rejected after "
-        f"Benjamini and Hochberg's correction at {LEVEL:g} within each function, F: not. Families of "
-        f"what was run: {_families(cells)}. {sum(known)} of {len(known)} cells have the paper's T or F. "
+        f"baseline's mean is larger (worse) than that of {label_of(runs, OWN)}. True: rejected after "
+        f"Benjamini and Hochberg's correction at {LEVEL:g} within each function, false: not. Families of "
+        f"what was run: {_families(cells)}. {sum(known)} of {len(known)} cells have the paper's word. "
         f"{runs.note(problems, names)}"
     )
 
@@ -384,11 +384,11 @@ def table_2(runs: Runs, entry: FigureEntry, *, pooled: bool = False) -> Table:
     ]
     judged = [cell.smaller for cell in cells if cell.smaller is not None]
     caption = (
-        f"{_caption(runs, entry, cells, pooled)} An F of ours shows nothing by "
+        f"{_caption(runs, entry, cells, pooled)} A false of ours shows nothing by "
         "itself. p, equivalence: of two one-sided tests that the means differ by less than "
         f"{MARGIN:g} pooled standard deviation, adjusted. d: the difference in pooled deviations "
         "(Cohen's d), positive if NeuralBO is better, with its 95 % interval; d, paper: that of the "
-        f"printed p, by Student's t-test of {PRINTED_SEEDS} seeds each. Of {len(judged)} printed T, "
+        f"printed p, by Student's t-test of {PRINTED_SEEDS} seeds each. Of {len(judged)} printed true, "
         f"{sum(judged)} have a printed d above our interval: smaller than printed."
     )
     of_three = ("baseline - NeuralBO", "p, ours", "adjusted p, ours", "p, equivalence", "p, paper")
