@@ -241,7 +241,7 @@ def test_the_map_of_a_paper_shows_each_verdict_by_letter_and_colour(
         expected[0.0, y] = look(verdict.overall)
         for one in (*verdict.readings, *verdict.controls):
             x = round(columns[one.name.replace("_", " ")] - 0.5, 6)
-            expected[x, y] = look(one.word, one.reduced)
+            expected[x, y] = look(verdict.label(one), one.reduced)
     assert cells(ax) == expected
     controls = {name for v in own for name in v.claim.controls}
     last = max(at for name, at in columns.items() if name.replace(" ", "_") not in controls)
@@ -272,7 +272,7 @@ def test_the_map_of_all_papers_has_a_row_for_each_group_and_is_read_at_800_pixel
     shown = cells(ax)
     for own, y in zip(groups.values(), ax.get_yticks(), strict=True):
         row = [shown[place] for place in sorted(shown) if place[1] == y - 0.5]
-        printed = [look(v.headline, v.printed.reduced) for v in own]
+        printed = [look(v.label(v.printed), v.printed.reduced) for v in own]
         assert row == printed + [look(v.overall) for v in own]
     assert inside(figure)
     for text in figure.findobj(Text):

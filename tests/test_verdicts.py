@@ -214,6 +214,7 @@ def test_a_claim_that_could_hardly_fail_is_no_success(root: Path) -> None:
     found = verdicts.judge_claim("c", "go_ucb", own, load.load().paper("go_ucb"), whole)
     assert found.overall == found.headline == "holds by construction" and not found.replicated
     assert "weak: the rule lets everything pass" in found.summary
+    assert found.label(found.printed) == "holds by construction" and found.printed.word == "holds"
 
 
 def test_a_reading_that_names_an_algorithm_no_more_does_not_need_its_runs(root: Path) -> None:
@@ -306,6 +307,8 @@ def test_a_reading_substitutes_and_measures_again(root: Path) -> None:
     assert by_name["stock"].ours[0].split("; ")[1].startswith("GP-EI, no repeats 0.0000")
     assert by_name["code"].missing == (("f1", "go_ucb_hessian"),)
     assert by_name["loud"].changes == "f1 → f1_high_noise"
+    assert [one.name for one in found.repeating] == ["summed"]
+    assert "; on the printed runs by another rule: summed" in found.summary
     # R_T is 15 times the average of 15 rounds, and decides as it does
     average, total = (float(by_name[n].ours[1].split()[1]) for n in ("printed", "summed"))
     assert total == pytest.approx(15 * average, rel=1e-3)
@@ -345,7 +348,7 @@ HOLDS, SOME, MIXED, FAILS, OPEN, ABSENT = get_args(Word)
         ((OPEN, MIXED), MIXED, (0, 2), ["code"]),
         ((ABSENT, HOLDS, FAILS), MIXED, (1, 2), []),
         ((OPEN, OPEN), OPEN, (0, 2), []),
-        ((ABSENT, ABSENT), OPEN, (0, 0), []),
+        ((ABSENT, ABSENT), ABSENT, (0, 0), []),
     ],
 )
 def test_what_the_readings_say_together(
@@ -353,31 +356,43 @@ def test_what_the_readings_say_together(
 ) -> None:
     found = overall(*words)
     assert found.overall == expected
-    assert found.headline == (OPEN if words[0] == ABSENT else words[0])
+    assert found.headline == words[0]
     assert (found.holding, len(found.judged)) == count
     assert [one.name for one in found.deciding] == decides
 
 
 def test_the_effects_of_all_readings_in_one_line(root: Path) -> None:
-    """A reading of the printed runs is named; a reading whose effects have another unit hides the size."""
+    """Sizes beyond 20 deviations are cut; a reading whose effects have another unit hides the size. Claims of
+    equality have no sign."""
     own = read_in(**READINGS)
     f1 = {**regrets(**BETTER), "gp_ei_stock": constant(0.0)}
     bad = regrets(go_ucb=0.5, gp_ei=0.2, gp_pi=0.1, gp_ucb=0.1)
     found = verdict_of(own, f1=f1, f1_high_noise=bad)
     values = [one.effect[0] for one in found.judged if one.effect]
     assert [value > 0 for value in values] == [True, True, False, True]
-    line = found.multiverse
-    assert line.startswith(f"claimed sign in 3 of 4 readings, median d {np.median(values):+.2f}, ")
-    assert (
-        f"from {min(values):+.2f} to {max(values):+.2f}; from the same runs as printed: summed"
-        in line
+    assert min(values) < -20 and np.median(values) > 20
+    size = (
+        "each reading's median d: from less than -20 to more than +20, in the middle more than +20"
     )
+    assert found.multiverse == f"claimed sign in 3 of 4 readings; {size}"
     first, *others = found.readings
     effect = dataclasses.replace(first.comparisons[0].effect, unit="other")
     changed = dataclasses.replace(first.comparisons[0], effect=effect)
     first = dataclasses.replace(first, comparisons=(changed,))
     line = dataclasses.replace(found, readings=(first, *others)).multiverse
-    assert line == "claimed sign in 3 of 4 readings; from the same runs as printed: summed"
+    assert line == "claimed sign in 3 of 4 readings"
+    equal = [
+        dataclasses.replace(
+            one,
+            comparisons=tuple(
+                dataclasses.replace(c, effect=dataclasses.replace(c.effect, equality=True))
+                for c in one.comparisons
+                if c.effect
+            ),
+        )
+        for one in found.readings
+    ]
+    assert dataclasses.replace(found, readings=tuple(equal)).multiverse == size
 
 
 def test_the_summary_names_the_readings_of_each_label(root: Path) -> None:

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 from replibo.config.claims import LEADING, SOURCES, place
 from replibo.config.models import COLORS
 from replibo.results import plotting
-from replibo.results.comparisons import Word
 from replibo.verdicts import Overall, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LOOKS: dict[Word | Overall, tuple[str, str, str]] = {
+LOOKS: dict[Overall, tuple[str, str, str]] = {
     "holds": ("H", COLORS["blue"], "white"),
     "holds with exceptions": ("E", COLORS["sky_blue"], "black"),
     "mixed": ("M", "#F5D77F", "black"),
@@ -44,7 +43,7 @@ CAPTION = (
     "The verdict on each claim (down) in each reading of its paper (across), and in controls, which are "
     "no readings and not counted. No cell: the claim has no such reading. First column: the label over "
     "all readings. At the right: in how many of those that were run the claim holds, with or without "
-    "exceptions. Where a reading comes from: "
+    "exceptions; some judge the printed runs again, by another rule. Where a reading comes from: "
     + "; ".join(f"{source}, {words}" for source, words in SOURCES.items())
     + "."
 )
@@ -82,7 +81,7 @@ def _axes(size: tuple[float, float], top: float, rows: int, cells: float) -> Axe
     return ax
 
 
-def _cell(ax: Axes, x: float, y: float, word: Word | Overall, reduced: str = "") -> None:
+def _cell(ax: Axes, x: float, y: float, word: Overall, reduced: str = "") -> None:
     """A lettered cell; an apostrophe marks reduced runs."""
     from matplotlib.patches import Rectangle
 
@@ -140,7 +139,7 @@ def _of_one(found: Sequence[Verdict], labels: Mapping[str, str]) -> Figure:
     for y, v in enumerate(found):
         _cell(ax, 0, y, v.overall)
         for reading in (*v.readings, *v.controls):
-            _cell(ax, columns[reading.name], y, reading.word, reading.reduced)
+            _cell(ax, columns[reading.name], y, v.label(reading), reading.reduced)
         if v.judged:
             ax.text(cells + 0.4, y + 0.52, f"{v.holding}/{len(v.judged)}", va="center_baseline")
     ax.set_yticks([y + 0.5 for y in range(len(found))], [v.claim.short for v in found])

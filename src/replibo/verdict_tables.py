@@ -29,6 +29,7 @@ SHORT: Mapping[Overall, str] = {
     "fails": "fails",
     "undecided": "undecided",
     "holds by construction": "weak",
+    "not run": "not run",
 }
 """The labels beside a claim's name and what it is about, on one line."""
 

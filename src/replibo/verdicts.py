@@ -9,12 +9,12 @@ algorithms or options, and the measure is made again. A *control* does the same,
 paper, and is never counted. A reading is undecided, whatever its comparisons say, if its runs end before
 the paper's T or use stand-in data: it says so, and which label these runs alone would give.
 
-The headline of a claim is its label as printed. Over the K readings that were run, S hold or hold with
-exceptions, C fail and M are mixed. The first line that applies is the claim's label over all readings
-(`Verdict.overall`):
+The headline of a claim is its label as printed, *not run* if that reading was not run. Over the K
+readings that were run, S hold or hold with exceptions, C fail and M are mixed. The first line that
+applies is the claim's label over all readings (`Verdict.overall`):
 
 ====================== ==============================================================================
-undecided              K = 0
+not run                K = 0
 holds                  all hold
 holds with exceptions  S ≥ ¾ K, or C = M = 0 and S ≥ ½ K
 fails                  C ≥ ¾ K, or S = M = 0 and C ≥ ½ K
@@ -43,12 +43,18 @@ from replibo.config.models import Config, Pair, PaperEntry
 from replibo.errors import RepliboError
 from replibo.papers import lookup
 from replibo.results import effects
-from replibo.results.comparisons import Comparison, Label, MissingRunsError, Word, counts, judge
+from replibo.results.comparisons import Comparison, MissingRunsError, Word, counts, judge
 from replibo.results.runs import Runs, read
 from replibo.run import pairs
 
 Overall = Literal[
-    "holds", "holds with exceptions", "mixed", "fails", "undecided", "holds by construction"
+    "holds",
+    "holds with exceptions",
+    "mixed",
+    "fails",
+    "undecided",
+    "holds by construction",
+    "not run",
 ]
 """The label of a claim."""
 
@@ -114,9 +120,16 @@ class Judgement:
     def effect(self) -> tuple[float, str] | None:
         """The median effect of its comparisons, and its unit; None if they have none or several."""
         shown = [comparison.effect for comparison in self.comparisons if comparison.effect]
+        shown = [effect for effect in shown if not effect.equality] or shown
         if len({effect.unit for effect in shown}) != 1:
             return None
         return statistics.median(effect.value for effect in shown), shown[0].unit
+
+    @property
+    def equality(self) -> bool:
+        """Whether all its effects are claimed to be near 0, so that they have no claimed sign."""
+        shown = [comparison.effect for comparison in self.comparisons if comparison.effect]
+        return bool(shown) and all(effect.equality for effect in shown)
 
 
 @dataclass(frozen=True)
@@ -151,9 +164,12 @@ class Verdict:
 
     @property
     def headline(self) -> Overall:
-        """The label as printed; undecided if that reading was not run."""
-        word = self.printed.word if self.readings else "not run"
-        return self._unless_weak("undecided" if word == "not run" else word)
+        """The label as printed."""
+        return self.label(self.printed) if self.readings else "not run"
+
+    def label(self, judgement: Judgement) -> Overall:
+        """The label in a reading or control, as pages and maps show it."""
+        return self._unless_weak(judgement.word)
 
     @property
     def overall(self) -> Overall:
@@ -162,7 +178,7 @@ class Verdict:
         K, C, M = len(words), words.count("fails"), words.count("mixed")
         S = self.holding
         if K == 0:
-            return "undecided"
+            return "not run"
         if words.count("holds") == K:
             return self._unless_weak("holds")
         if 4 * S >= 3 * K or (C == M == 0 and 2 * S >= K):
@@ -171,7 +187,7 @@ class Verdict:
             return "fails"
         return "mixed" if M or (S and C) else "undecided"
 
-    def _unless_weak(self, label: Label) -> Overall:
+    def _unless_weak(self, label: Word) -> Overall:
         return "holds by construction" if self.claim.weak and label in HOLDING else label
 
     @property
@@ -190,19 +206,32 @@ class Verdict:
     @property
     def multiverse(self) -> str:
         """The effects of all readings in one line; empty if none has one."""
-        medians = [reading.effect for reading in self.judged if reading.effect is not None]
+        with_effect = [reading for reading in self.judged if reading.effect is not None]
+        medians = [reading.effect for reading in with_effect if reading.effect is not None]
         if not medians:
             return ""
         values, units = [value for value, _ in medians], {unit for _, unit in medians}
-        text = f"claimed sign in {sum(value > 0 for value in values)} of {len(values)} readings"
+        parts = []
+        if not all(reading.equality for reading in with_effect):
+            parts.append(
+                f"claimed sign in {sum(value > 0 for value in values)} of {len(values)} readings"
+            )
         if len(units) == 1:
             (unit,) = units
-            text += (
-                f", median {effects.short(unit)} "
-                f"{statistics.median(values):+.2f}, from {min(values):+.2f} to {max(values):+.2f}"
+            least, middle, most = (
+                effects.shown(value, unit)
+                for value in (min(values), statistics.median(values), max(values))
             )
-        shared = [own.name for own in self.judged if own.same_runs and own is not self.printed]
-        return text + (f"; from the same runs as printed: {', '.join(shared)}" if shared else "")
+            said = f"from {least} to {most}, in the middle {middle}" if len(values) > 1 else middle
+            parts.append(f"each reading's median {effects.short(unit)}: {said}")
+        return "; ".join(parts)
+
+    @property
+    def repeating(self) -> tuple[Judgement, ...]:
+        """The readings that judge the printed runs again, by another rule: no independent evidence."""
+        if not self.judged or self.judged[0].name != PRINTED:
+            return ()
+        return tuple(own for own in self.judged if own.same_runs)
 
     @property
     def units(self) -> dict[str, str]:
@@ -228,6 +257,9 @@ class Verdict:
         count = f"holds in {self.holding} of {n} readings run" + (
             f", {total - n} not run" * (n < total)
         )
+        if self.repeating:
+            again = ", ".join(own.name for own in self.repeating)
+            count += f"; on the printed runs by another rule: {again}"
         if self.claim.weak:
             count += f"; weak: {self.claim.weak}"
         by_word: dict[str, list[str]] = {}

@@ -472,7 +472,9 @@ def performs_similarly(
         )
         # outside: each of the two directions
         p, reverse = max(above[0], below[1]), 2 * min(above[1], below[0])
-        tests.append(Undecided(text, p, min(reverse, 1.0), of_samples(own, other, paired=True)))
+        effect = of_samples(own, other, paired=True)
+        equal = effect and replace(effect, equality=True)
+        tests.append(Undecided(text, p, min(reverse, 1.0), equal))
     return decided(tests, LEVEL)
 
 

@@ -20,55 +20,55 @@ DEVIATIONS = "standard deviations"
 
 UNITS = {
     DEVIATIONS: (
-        "A difference of two means, in standard deviations over the seeds. It may be any number. 0 "
-        "means equal means."
+        "A difference of two means, in standard deviations over the seeds. 0 means equal means. If "
+        "the seeds hardly differ, it is huge, and we say only that it is more than 20."
     ),
     "share of wins above ½": (
-        "The share of the cases that agree with the claim, minus one half. A case is a seed or a pair "
-        "of runs. It lies between −0.5 (none agrees) and +0.5 (all agree). 0 means that half of them "
-        "agree."
+        "The share of the cases that agree with the claim, minus one half. A case is a seed or a "
+        "pair of runs. It lies between −0.5 (none agrees) and +0.5 (all agree). 0 means that half "
+        "of them agree."
     ),
     "difference of shares": (
         "One share minus the other. It lies between −1 and +1. 0 means equal shares."
     ),
     "difference of medians": (
-        "One median minus the other, in the unit of the values. It may be any number. 0 means equal "
-        "medians."
+        "One median minus the other, in the unit of the values. 0 means equal medians."
     ),
     "difference of means": (
-        "One mean minus the other, in the unit of the values. It may be any number. 0 means equal "
-        "means."
+        "One mean minus the other, in the unit of the values. 0 means equal means."
     ),
     "share above the least": (
-        "A share minus the smallest one that agrees with the claim. It lies between −1 and +1. 0 means "
-        "just this smallest share."
+        "A share minus the smallest one that agrees with the claim. It lies between −1 and +1. 0 "
+        "means just this smallest share."
     ),
     "log ratio of spreads": (
-        "The natural logarithm of the ratio of two standard deviations over the seeds. It may be any "
-        "number. 0 means equal deviations; at 0.69 one is twice the other."
+        "The natural logarithm of the ratio of two standard deviations over the seeds. 0 means "
+        "equal deviations; at 0.69 one is twice the other."
     ),
     "exponent below the limit": (
-        "The largest exponent that agrees with the claim, minus the measured one. It may be any "
-        "number. 0 means that they are equal."
+        "The largest exponent that agrees with the claim, minus the measured one. 0 means that they "
+        "are equal."
     ),
     "quarter of the fall − change": (
-        "A quarter of the first fall of the loss, minus the size of its last change. It may be any "
-        "number. 0 means that the change is just a quarter of the fall."
+        "A quarter of the first fall of the loss, minus the size of its last change. 0 means that "
+        "the change is just a quarter of the fall."
     ),
     "fall of the log variance": (
-        "How much the natural logarithm of the variance over the seeds falls from one N to the next. "
-        "It may be any number. 0 means no fall; at 1.39 the standard deviation halves."
+        "How much the natural logarithm of the variance over the seeds falls from one N to the "
+        "next. 0 means no fall; at 1.39 the standard deviation halves."
     ),
     "difference of deviations": (
-        "One standard deviation of the regret minus the other. It may be any number. 0 means equal "
-        "deviations."
+        "One standard deviation of the regret minus the other. 0 means equal deviations."
     ),
     "log time ratio beyond the factor": (
         "The natural logarithm of a ratio of CPU times, minus that of the claim's factor. It is "
-        "positive as claimed and may be any number. 0 means that the ratio is just the factor."
+        "positive as claimed. 0 means that the ratio is just the factor."
     ),
 }
-"""The units of effects. For each: what the effect is, its range, and what 0 means."""
+"""The units of effects. For each: what the effect is, its range if it has one, and what 0 means."""
+
+LARGEST = 20.0
+"""Standard deviations beyond which only this number is said: the seeds hardly differ."""
 
 Sample = Mapping[int, float]
 """A number for each seed."""
@@ -85,6 +85,7 @@ class Effect:
             (t₀.₉₅ + t₀.₈) standard errors.
         unit: of all these numbers; one of `UNITS`.
         printed: the paper's own effect in this unit; None if it prints none.
+        equality: whether the claim is that the difference is near 0. It has then no claimed sign.
         samples: independent samples by seed, whose means add up to the difference in the measure's own
             unit; empty if it is no sum of means. They are not written to files.
     """
@@ -96,6 +97,7 @@ class Effect:
     detectable: float
     unit: str = DEVIATIONS
     printed: float | None = None
+    equality: bool = False
     samples: Annotated[tuple[Sample, ...], Field(exclude=True)] = field(
         default=(), compare=False, repr=False
     )
@@ -110,7 +112,8 @@ class Effect:
         return UNITS[self.unit]
 
     def __str__(self) -> str:
-        text = f"{short(self.unit)} {self.value:+.2f} [{self.low:+.2f}, {self.high:+.2f}]"
+        value, low, high = (shown(end, self.unit) for end in (self.value, self.low, self.high))
+        text = f"{short(self.unit)} {value} [{low}, {high}]"
         return text + (f" (paper {self.printed:+.2f})" if self.printed is not None else "")
 
 
@@ -125,6 +128,13 @@ WITHOUT_EFFECT = {
 def short(unit: str) -> str:
     """A unit as it stands before a value: d for standard deviations."""
     return "d" if unit == DEVIATIONS else unit
+
+
+def shown(value: float, unit: str) -> str:
+    """A number in a unit: ``+0.52``, or ``more than +20`` standard deviations."""
+    if unit == DEVIATIONS and abs(value) > LARGEST:
+        return f"{'more' if value > 0 else 'less'} than {math.copysign(LARGEST, value):+g}"
+    return f"{value + 0:+.2f}".replace("-0.00", "+0.00")
 
 
 def of_interval(
