@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
 from pathlib import Path
 from typing import get_args
@@ -52,10 +53,52 @@ def test_a_link_that_leads_nowhere_is_named(root: Path, tmp_path: Path) -> None:
         pages._linked("[c](no.md)", document)
 
 
+def test_options_and_names_are_said_in_words(root: Path) -> None:
+    config = load.load(root / "config")
+    by_name = {}
+    for paper in config.papers:
+        entry = config.paper(paper)
+        for name, claim in claims.load(config, paper).items():
+            for label in (*claim.readings, *claim.controls):
+                own = claim.variation(label)
+                assert bool(own.words) == bool(own.options), f"{name}.{label}: words"
+                by_name[name, label] = own.in_words(entry)
+                assert not any("_" in text.replace("R_T", "") for text in by_name[name, label])
+    assert by_name["go_ucb_1_f1", "stock"] == ["GP-EI, GP-PI and GP-UCB: no repeats"]
+    assert by_name["go_ucb_1_f1", "two_bumps_no_bonus"] == [
+        "Two bumps in place of f1 (realizable)",
+        "GO, no bonus in place of GO-UCB",
+    ]
+    assert by_name["go_ucb_1_f1", "low_noise"] == ["f1 (realizable): σ = 0.01 in place of σ = 0.05"]
+    assert by_name["bbo_11", "constants_of_zero"] == ["UCB, fixed kernel: without β of Theorem 4"]
+
+
+def test_a_claim_shows_the_figures_and_tables_that_belong_to_it(root: Path) -> None:
+    config = load.load(root / "config")
+    shown: dict[str, list[str]] = {}
+    for paper in config.papers:
+        entry = config.paper(paper)
+        for name, claim in claims.load(config, paper).items():
+            verdict = verdicts.Verdict(name, paper, claim, "published", (), ())
+            made = [
+                site.Output(output, "", (), tuple(own.claims))
+                for kind in (entry.figures, entry.tables)
+                for output, own in kind.items()
+            ]
+            shown[name] = [output.name for output in site._showing(verdict, made)]
+        for own in (*entry.figures.values(), *entry.tables.values()):
+            for pattern in own.claims:
+                assert fnmatch.filter(shown, pattern), pattern
+    assert shown["neuralbo_8"] == shown["neuralbo_9"] == []
+    assert shown["neuralbo_1_levy_20"] == ["figure_1", "table_2"]
+    assert shown["bbo_4_ucb_t40"] == ["performance", "ucb_40"]
+
+
 def test_curves_are_the_published_runs(root: Path, tmp_path: Path) -> None:
     config = load.load(root / "config")
-    labels = site_curves.write(config, "go_ucb", paths.PUBLISHED, tmp_path)
+    labels, opened = site_curves.write(config, "go_ucb", paths.PUBLISHED, tmp_path)
     assert {path.stem for path in tmp_path.iterdir()} == set(labels)
+    assert opened == "two_bumps"  # on f1 and f2 most methods end without regret
     start, _, content = (tmp_path / "f1.js").read_text(encoding="utf-8").partition("=")
     assert start == 'curves["f1"]'
     method = json.loads(content.rstrip(";\n"))["gp_ei"]

@@ -205,6 +205,8 @@ class FigureEntry(Model):
     """Algorithms to show besides those."""
     options: dict[str, Any] = {}
     """Keyword arguments of the function."""
+    claims: list[str] = []
+    """The claims whose pages show it, besides those whose `where` names it; ``*`` stands for any text."""
 
     @model_validator(mode="after")
     def _with_added(self) -> FigureEntry:

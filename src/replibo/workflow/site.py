@@ -8,6 +8,7 @@ no network.
 from __future__ import annotations
 
 import csv
+import fnmatch
 import importlib.resources
 import math
 import os
@@ -27,7 +28,7 @@ import yaml
 import replibo
 from replibo import files, paths, verdict_tables, verdicts
 from replibo.config import claims
-from replibo.config.models import Config
+from replibo.config.models import Config, PaperEntry
 from replibo.errors import RepliboError
 from replibo.papers import cross
 from replibo.results import tables
@@ -54,7 +55,7 @@ API = ("library", "algorithms", "problems", "surrogates")
 
 LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 """A relative link of a Markdown document: its path and its anchor."""
-LABELS = (*get_args(verdicts.Overall), "not run")
+LABELS = get_args(verdicts.Overall)
 """The labels, in the order in which pages show them."""
 
 
@@ -105,14 +106,14 @@ class Output:
 
     Attributes:
         files: PNG and PDF of a figure, CSV and LaTeX of a table, as links from the paper's pages.
-        pairs: the problems and algorithms that it shows.
+        claims: patterns of the claims that it shows.
         text: a table as Markdown.
     """
 
     name: str
     caption: str
     files: tuple[str, ...]
-    pairs: frozenset[tuple[str, str]]
+    claims: tuple[str, ...]
     text: str = ""
 
 
@@ -154,6 +155,7 @@ class _Site:
             "labels": LABELS,
             "counts": _counts,
             "tally": _tally,
+            "repeats": _repeats,
             "sources": claims.SOURCES,
         }
         self.environment = environment
@@ -187,7 +189,10 @@ class _Site:
             self._page(self.pages[path], self._linked(path.read_text(encoding="utf-8"), path))
         self._fill(
             "readings.md",
-            readings={paper: _by_reading(judged) for paper, judged in self.verdicts.items()},
+            readings={
+                paper: _by_reading(judged, self.config.paper(paper))
+                for paper, judged in self.verdicts.items()
+            },
             document=self._linked(_demoted(READINGS.read_text(encoding="utf-8")), READINGS),
         )
         for name in API:
@@ -227,8 +232,8 @@ class _Site:
                 verdict=verdict,
                 entry=entry,
                 findings=self._linked(about, paths.results_page(paper)),
-                figure=_nearest(verdict, figures),
-                table=_nearest(verdict, made_tables),
+                figures=_showing(verdict, figures),
+                tables=_showing(verdict, made_tables),
                 costs=costs,
                 cpu_hours=_cpu_hours(metadata, verdict),
             )
@@ -263,12 +268,13 @@ class _Site:
             tables=made_tables,
         )
         folder = self.folder / "docs" / "assets" / "curves" / paper
-        problems = site_curves.write(self.config, paper, self.scale, folder)
+        problems, opened = site_curves.write(self.config, paper, self.scale, folder)
         sizes = {
             "rounds": site_curves.ROUNDS,
             "seeds": site_curves.SEEDS,
             "readable": site_curves.READABLE,
             "best": site_curves.BEST,
+            "opened": opened,
         }
         self._fill(f"{paper}/curves.md", "curves.md", **words, **sizes, problems=problems)
         return figures, made_tables
@@ -329,16 +335,16 @@ class _Site:
     def _figure(self, paper: str, name: str) -> Output:
         pdf, png, caption = map(Path, paths.figure(self.scale, paper, name))
         copies = tuple(f"../{self._copied(path)}" for path in (png, pdf))
-        shown = targets.output_pairs(self.config, "figures", paper, name, self.scale)
+        shown = targets.output_entry(self.config, "figures", paper, name).claims
         text = caption.read_text(encoding="utf-8").strip()
-        return Output(name, text, copies, frozenset(shown))
+        return Output(name, text, copies, tuple(shown))
 
     def _table(self, paper: str, name: str) -> Output:
         by_ending = {Path(path).suffix: Path(path) for path in paths.table(self.scale, paper, name)}
         copies = tuple(f"../{self._copied(by_ending[ending])}" for ending in (".csv", ".tex"))
-        shown = targets.output_pairs(self.config, "tables", paper, name, self.scale)
+        shown = targets.output_entry(self.config, "tables", paper, name).claims
         text, _, caption = by_ending[".md"].read_text(encoding="utf-8").rpartition("\n\n")
-        return Output(name, caption.strip(), copies, frozenset(shown), text=text)
+        return Output(name, caption.strip(), copies, tuple(shown), text=text)
 
 
 def _sources(paper: str) -> list[Path]:
@@ -386,7 +392,17 @@ def _tally(verdict: Verdict) -> str:
     return f"{verdict.holding} of {len(verdict.judged)}"
 
 
-def _by_reading(judged: Sequence[Verdict]) -> list[dict[str, Any]]:
+def _repeats(verdict: Verdict) -> str:
+    """Which readings judge the printed runs again, as a sentence after the tally; empty if none does."""
+    names = [f"`{own.name}`" for own in verdict.repeating]
+    if not names:
+        return ""
+    judges = "judge" if len(names) > 1 else "judges"
+    said = f"{', '.join(names)} {judges} the same runs as `printed` by another rule"
+    return f"{said}: no independent evidence."
+
+
+def _by_reading(judged: Sequence[Verdict], entry: PaperEntry) -> list[dict[str, Any]]:
     """Each reading and control of a paper: what it replaces, and its claims by their labels in it."""
     readings: dict[str, dict[str, Any]] = {}
     for verdict in judged:
@@ -398,25 +414,24 @@ def _by_reading(judged: Sequence[Verdict]) -> list[dict[str, Any]]:
                 "claims": {},
             }
             reading = readings.setdefault(row.name, empty)
-            if row.changes not in reading["changes"]:
-                reading["changes"].append(row.changes)
-            reading["claims"].setdefault(row.word, []).append(verdict)
+            change = "; ".join(verdict.claim.variation(row.name).in_words(entry))
+            if change not in reading["changes"]:
+                reading["changes"].append(change)
+            reading["claims"].setdefault(verdict.label(row), []).append(verdict)
     return list(readings.values())
 
 
-def _nearest(verdict: Verdict, candidates: Sequence[Output]) -> Output | None:
-    """The figure or table that shows the claim's runs: the one that the claim's place names, else the one
-    that shows most of them and least else."""
-    words = re.findall(r"(Figure|Table) (\d+)", verdict.claim.where)
-    named = [f"{kind.lower()}_{number}" for kind, number in words]
-    wanted = {(p, a) for p in verdict.claim.problems for a in verdict.claim.algorithms}
-
-    def merit(output: Output) -> tuple[bool, int, int]:
-        shared = len(wanted & output.pairs)
-        return output.name in named and shared > 0, shared, -len(output.pairs)
-
-    best = max(candidates, key=merit, default=None)
-    return best if best is not None and merit(best)[1] else None
+def _showing(verdict: Verdict, outputs: Sequence[Output]) -> list[Output]:
+    """The figures or tables that belong to the claim: those that its place names, and those whose entry
+    in the config names the claim."""
+    place = re.findall(r"(Figure|Table) (\d+)", verdict.claim.where)
+    named = [f"{kind.lower()}_{number}" for kind, number in place]
+    return [
+        output
+        for output in outputs
+        if output.name in named
+        or any(fnmatch.fnmatchcase(verdict.name, pattern) for pattern in output.claims)
+    ]
 
 
 def _facts(metadata: Mapping[str, Any]) -> list[str]:

@@ -29,13 +29,15 @@ DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot", "dashdot": "dashd
 """The lines of the config in the words of Plotly."""
 
 
-def write(config: Config, paper: str, scale: str, folder: Path) -> dict[str, str]:
+def write(config: Config, paper: str, scale: str, folder: Path) -> tuple[dict[str, str], str]:
     """Write ``PROBLEM.js`` to ``folder`` for each problem of a paper.
 
     Returns:
-        The label of each problem that has runs.
+        The label of each problem that has runs; and the problem on which the page opens: the first one
+        with the most methods whose regret is not 0 at the end, as a logarithmic axis has no 0.
     """
     entry, labels = config.paper(paper), {}
+    drawn: dict[str, int] = {}
     for problem in entry.problems:
         wanted = [pair for pair in pairs.at(config, paper, scale) if pair[0] == problem]
         there = pairs.there(config, paper, scale, wanted)
@@ -53,10 +55,12 @@ def write(config: Config, paper: str, scale: str, folder: Path) -> dict[str, str
             for algorithm in names
         }
         labels[problem] = entry.problems[problem].label
+        ends = [next(iter(methods[name]["values"].values()))["mean"][-1] for name in first]
+        drawn[problem] = sum(end != 0 for end in ends)
         content = json.dumps(methods, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
         with files.written_whole(folder / f"{problem}.js") as temporary:
             temporary.write_text(f'curves["{problem}"]={content};\n', encoding="utf-8")
-    return labels
+    return labels, max(drawn, key=drawn.__getitem__, default="")
 
 
 def _first_shown(config: Config, paper: str, scale: str, problem: str) -> set[str]:

@@ -329,7 +329,7 @@ def output_digest(config: Config, kind: OutputKind, paper: str, name: str) -> st
     entry, standing = shown(config, kind, paper, name)
     lookup.check(kind, paper, entry.function, entry.options, f"config: {paper}.{kind}.{name}")
     looks = {
-        "output": entry.model_dump(),
+        "output": entry.model_dump(exclude={"claims"}),
         "standing": sorted(standing.items()),
         "paper": _shown(config, paper),
         "code": _code(lookup.full_name(paper, entry.function), saves=SAVES[kind]),

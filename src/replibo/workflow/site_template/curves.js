@@ -40,6 +40,13 @@ const curves = {};
       { mean: divided(sum.mean), band: sum.band.map(divided), runs: sum.runs.map(divided) };
   }
 
+  // A regret is read on a logarithmic axis. Values may be negative.
+  function axisOfQuantity() {
+    const [log] = axis.options;
+    log.disabled = quantity.value === "best value so far";
+    axis.value = log.disabled ? "linear" : "log";
+  }
+
   function draw() {
     const all = curves[problem.value];
     const chosen = [...methods.querySelectorAll("input:checked")].map(mark => mark.value);
@@ -59,6 +66,7 @@ const curves = {};
     const names = [...new Set(all.flatMap(([, method]) => Object.keys(method.values)))];
     quantity.replaceChildren(...names.map(option));
     if (names.includes(before)) quantity.value = before;
+    axisOfQuantity();
     methods.replaceChildren(...all.map(box));
     draw();
   }
@@ -71,6 +79,7 @@ const curves = {};
   }
 
   problem.addEventListener("change", load);
+  quantity.addEventListener("change", axisOfQuantity);
   [quantity, view, axis, methods].forEach(part => part.addEventListener("change", draw));
   load();
 })();
