@@ -70,6 +70,13 @@ def test_options_and_names_are_said_in_words(root: Path) -> None:
         "GO, no bonus in place of GO-UCB",
     ]
     assert by_name["go_ucb_1_f1", "low_noise"] == ["f1 (realizable): σ = 0.01 in place of σ = 0.05"]
+    together: list[claims.Variation] = []
+    for claim in claims.load(config, "go_ucb").values():
+        if "low_noise" in claim.readings:
+            site._add(together, claim.readings["low_noise"])
+    assert [own.in_words(config.paper("go_ucb")) for own in together] == [
+        ["f1 (realizable) and f2 (non-realizable): σ = 0.01 in place of σ = 0.05"]
+    ]
     assert by_name["bbo_11", "constants_of_zero"] == ["UCB, fixed kernel: without β of Theorem 4"]
 
 

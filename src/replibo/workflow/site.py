@@ -28,12 +28,13 @@ import yaml
 import replibo
 from replibo import files, paths, verdict_tables, verdicts
 from replibo.config import claims
+from replibo.config.claims import Variation
 from replibo.config.models import Config, PaperEntry
 from replibo.errors import RepliboError
 from replibo.papers import cross
 from replibo.results import tables
 from replibo.run import collect, pairs, published
-from replibo.verdicts import Verdict
+from replibo.verdicts import Judgement, Verdict
 from replibo.workflow import gallery, outputs, prose, site_curves, targets
 
 TEMPLATE = Path(__file__).parent / "site_template"
@@ -156,6 +157,7 @@ class _Site:
             "counts": _counts,
             "tally": _tally,
             "repeats": _repeats,
+            "reason": _reason,
             "sources": claims.SOURCES,
         }
         self.environment = environment
@@ -402,6 +404,12 @@ def _repeats(verdict: Verdict) -> str:
     return f"{said}: no independent evidence."
 
 
+def _reason(row: Judgement, entry: PaperEntry) -> str:
+    """Why there is no verdict, by the labels of the paper."""
+    missing = [(entry.problems[p].label, entry.algorithms[a].label) for p, a in row.missing]
+    return f"no runs of {verdicts.in_words(missing)}" if missing else row.reason
+
+
 def _by_reading(judged: Sequence[Verdict], entry: PaperEntry) -> list[dict[str, Any]]:
     """Each reading and control of a paper: what it replaces, and its claims by their labels in it."""
     readings: dict[str, dict[str, Any]] = {}
@@ -410,15 +418,30 @@ def _by_reading(judged: Sequence[Verdict], entry: PaperEntry) -> list[dict[str, 
             empty: dict[str, Any] = {
                 "name": row.name,
                 "source": row.source,
-                "changes": [],
+                "variations": [],
                 "claims": {},
             }
             reading = readings.setdefault(row.name, empty)
-            change = "; ".join(verdict.claim.variation(row.name).in_words(entry))
-            if change not in reading["changes"]:
-                reading["changes"].append(change)
+            _add(reading["variations"], verdict.claim.variation(row.name))
             reading["claims"].setdefault(verdict.label(row), []).append(verdict)
+    for reading in readings.values():
+        texts = ("; ".join(own.in_words(entry)) for own in reading.pop("variations"))
+        reading["changes"] = list(dict.fromkeys(texts))
     return list(readings.values())
+
+
+def _add(variations: list[Variation], own: Variation) -> None:
+    """Add a variation to others of its name: to the first one with which it agrees, else as one more."""
+    for i, other in enumerate(variations):
+        both = (other.problems, own.problems), (other.algorithms, own.algorithms)
+        agree = all(a[name] == b[name] for a, b in both for name in a.keys() & b.keys())
+        if agree and other.words == own.words:
+            problems, algorithms = (a | b for a, b in both)
+            variations[i] = other.model_copy(
+                update={"problems": problems, "algorithms": algorithms}
+            )
+            return
+    variations.append(own)
 
 
 def _showing(verdict: Verdict, outputs: Sequence[Output]) -> list[Output]:
