@@ -395,6 +395,15 @@ def test_the_effects_of_all_readings_in_one_line(root: Path) -> None:
     assert dataclasses.replace(found, readings=tuple(equal)).multiverse == size
 
 
+def test_an_effect_of_seeds_that_hardly_differ_is_cut() -> None:
+    effect = effects.Effect(31.0, 12.0, 50.0, (5,), 1.0)
+    assert str(effect) == "d more than +20 [+12.00, more than +20]"
+    assert str(dataclasses.replace(effect, low=21.0)) == "d more than +20"
+    assert str(dataclasses.replace(effect, unit="difference of means")).startswith(
+        "difference of means +31.00 [+12.00, +50.00]"
+    )
+
+
 def test_the_summary_names_the_readings_of_each_label(root: Path) -> None:
     assert overall(HOLDS, FAILS, HOLDS, ABSENT).summary == (
         "mixed (holds in 2 of 3 readings run, 1 not run): holds as printed, stock; fails as code"

@@ -113,7 +113,8 @@ class Effect:
 
     def __str__(self) -> str:
         value, low, high = (shown(end, self.unit) for end in (self.value, self.low, self.high))
-        text = f"{short(self.unit)} {value} [{low}, {high}]"
+        beyond = self.unit == DEVIATIONS and (self.low > LARGEST or self.high < -LARGEST)
+        text = f"{short(self.unit)} {value}" + ("" if beyond else f" [{low}, {high}]")
         return text + (f" (paper {self.printed:+.2f})" if self.printed is not None else "")
 
 

@@ -158,6 +158,7 @@ class _Site:
             "tally": _tally,
             "repeats": _repeats,
             "reason": _reason,
+            "sign": _sign,
             "sources": claims.SOURCES,
         }
         self.environment = environment
@@ -221,6 +222,7 @@ class _Site:
             f"{paper}/index.md", "paper.md", **words, facts=facts, sources=sources, results=results
         )
         costs = outputs.missing_costs(self.config, judged)
+        titles = {verdict.name: verdict.claim.short for verdict in judged}
         findings = prose.findings(self.config, paper) if self.scale == paths.PUBLISHED else {}
         for verdict in judged:
             about = "\n".join(findings.get(verdict.name, ()))
@@ -232,6 +234,7 @@ class _Site:
                 f"{paper}/{verdict.name}.md",
                 "claim.md",
                 verdict=verdict,
+                titles=titles,
                 entry=entry,
                 findings=self._linked(about, paths.results_page(paper)),
                 figures=_showing(verdict, figures),
@@ -402,6 +405,19 @@ def _repeats(verdict: Verdict) -> str:
     judges = "judge" if len(names) > 1 else "judges"
     said = f"{', '.join(names)} {judges} the same runs as `printed` by another rule"
     return f"{said}: no independent evidence."
+
+
+def _sign(verdict: Verdict) -> str:
+    """Where an effect lies if the claim is true, as a sentence."""
+    rows = (*verdict.readings, *verdict.controls)
+    effects = [own.effect for row in rows for own in row.comparisons if own.effect]
+    if all(effect.equality for effect in effects):
+        return "The claim is that two values are equal, so an effect near 0 speaks for it."
+    if any(effect.equality for effect in effects):
+        return (
+            "It is positive as claimed, or near 0 if a comparison claims that two values are equal."
+        )
+    return "It is positive as claimed."
 
 
 def _reason(row: Judgement, entry: PaperEntry) -> str:
