@@ -182,8 +182,10 @@ def claims(
     for path in files:
         if path.suffix == ".json":
             verdicts.write(path, found)
-    costs = missing_costs(config, found)
-    if rest := [path for path in files if path.suffix[1:] in paths.TABLE_FORMATS]:
+    rest = [path for path in files if path.suffix[1:] in paths.TABLE_FORMATS]
+    shown = rest or in_full or set(names) & paper_of.keys()
+    costs = missing_costs(config, found) if shown else {}
+    if rest:
         tables.save(verdict_tables.table(found, costs), rest)
     if in_full:
         rows = verdict_tables.rows(found, costs)
