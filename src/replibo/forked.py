@@ -178,12 +178,17 @@ def _serve(descriptor: str, *names: str) -> None:
     import selectors
 
     from replibo import cli
+    from replibo.config import load
+    from replibo.errors import RepliboError
     from replibo.threads import VARIABLES
 
     os.environ.update(dict.fromkeys(VARIABLES, "1"))  # read by the libraries when they are loaded
     for name in names:
         with suppress(ImportError):  # the job that needs it says so
             importlib.import_module(name)
+    # A file of the config is parsed again only when its content has changed.
+    with suppress(RepliboError, OSError):
+        load.load(overlays=load.overlays_of_workflow())
     libc = ctypes.CDLL(None)
     gc.freeze()  # the collector would copy the pages that are shared
     listener = socket.socket(fileno=int(descriptor))
