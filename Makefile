@@ -14,11 +14,13 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 # Installed again whenever the pinned set or a C file changes. The stamp is made last, so that an interrupted
-# installation is not taken for a whole one.
+# installation is not taken for a whole one. pip would compile 16,000 modules, one after the other; only what
+# the workflow imports is compiled.
 $(VENV)/installed: envs/requirements.txt pyproject.toml setup.py $(wildcard src/replibo/*/*.c)
 	@test -n "$(PYTHON)" || { echo "replibo needs Python 3.11 to 3.13 with venv (Debian: python3-venv); make PYTHON=/path/to/python ... names one"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r envs/requirements.txt -e '.[coco,robot,workflow,docs]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -r envs/requirements.txt -e '.[coco,robot,workflow,docs]'
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -c 'from importlib import import_module; from replibo.forked import PLOTTING, RUNNING; [*map(import_module, [*PLOTTING, *RUNNING, "snakemake.cli"])]'
 	touch $@
 
 install: $(VENV)/installed ## .venv with the pinned packages, and nothing else
