@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from replibo import cli
 from replibo.run import traces
 
 from .conftest import ROOT, Project
@@ -86,8 +87,15 @@ def test_a_new_algorithm_is_laid_over_the_published_runs(project: Project, mine:
     ],
 )
 def test_what_bench_says_to_bad_input(
-    project: Project, mine: Path, arguments: list[str], said: str
+    project: Project,
+    mine: Path,
+    arguments: list[str],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.chdir(project.path)
+    monkeypatch.delenv("REPLIBO_CONFIG", raising=False)
     broken = mine.with_name("broken.py")
     broken.write_text("import no_such_module\n")
     drawing = mine.with_name("drawing.py")
@@ -96,9 +104,9 @@ def test_what_bench_says_to_bad_input(
     )
     drawing.write_text(text)
     files = {"mine": mine, "broken": broken, "drawing": drawing}
-    done = project.replibo("bench", *(word.format(**files) for word in arguments), check=False)
-    assert done.returncode == 2 and said in done.stderr
-    assert done.stderr.count("\n") == 1 and not done.stdout
+    assert cli.main(["bench", *(word.format(**files) for word in arguments)]) == 2
+    out, error = capsys.readouterr()
+    assert said in error and error.count("\n") == 1 and not out
 
 
 def test_the_readme_names_the_command() -> None:

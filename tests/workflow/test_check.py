@@ -54,25 +54,27 @@ def test_the_cells_of_the_notebook_run_in_their_order(project: Project) -> None:
     assert (project.path / "results/paper@bench_nearby/bench.html").stat().st_size > 10_000
 
 
-def test_a_reading_is_judged_though_others_were_not_run(project: Project) -> None:
-    """The runs that the test above made; without them nothing can be judged, and what makes them is said."""
+def test_a_reading_is_judged_though_others_were_not_run(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The runs that are there suffice; without any nothing can be judged, and what makes them is said."""
+    monkeypatch.chdir(project.path)
+    monkeypatch.delenv("REPLIBO_CONFIG", raising=False)
     seeds = "go_ucb: {scales: {quick: {defaults: {seeds: 0-1}}}}\n"
     (project.path / "two.yaml").write_text(seeds)
-    refused = project.replibo("claims", "go_ucb_1_f1", "--scale", "quick", check=False)
-    assert refused.returncode == 2
-    assert (
-        "'snakemake --cores 2 results/quick/go_ucb/claims/go_ucb_1_f1/all.json'" in refused.stderr
-    )
+    judge = ["claims", "go_ucb_1_f1", "--scale", "quick"]
+    assert cli.main(judge) == 2
+    refused = capsys.readouterr().err
+    assert "'snakemake --cores 2 results/quick/go_ucb/claims/go_ucb_1_f1/all.json'" in refused
     names = ("go_ucb", "gp_ei", "gp_pi", "gp_ucb")
     files = [f"results/quick/go_ucb/f1/{name}/seeds_0-1.parquet" for name in names]
     project.snakemake("--cores", "2", *files, "--configfile", "two.yaml")
-    done = project.replibo(
-        *("claims", "go_ucb_1_f1", "--scale", "quick", "--config", "two.yaml", "--csv")
-    )
-    verdicts = {line.split(",")[0]: line for line in done.stdout.splitlines()}
+    assert cli.main([*judge, "--config", "two.yaml", "--csv"]) == 0
+    said = capsys.readouterr().out
+    verdicts = {line.split(",")[0]: line for line in said.splitlines()}
     assert len(verdicts) > 1
-    assert "no runs of gp_ei_stock on f1" in done.stdout
-    assert "reduced: quick scale, 2 of 100 seeds" in done.stdout
+    assert "no runs of gp_ei_stock on f1" in said
+    assert "reduced: quick scale, 2 of 100 seeds" in said
 
 
 @pytest.mark.parametrize(
