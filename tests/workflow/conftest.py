@@ -63,11 +63,9 @@ class Project:
         return _checked(done, check)
 
     def snakemake(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """Run Snakemake in the copy; what only says what it would do, with all messages, and in a process
-        forked off a warm one."""
-        if "-n" not in arguments:
-            return self.run(sys.executable, "-m", "snakemake", *arguments, check=check)
-        arguments = (*arguments, "--printshellcmds")
+        """Run Snakemake in the copy, in a process forked off a warm one; a dry run with all messages."""
+        if "-n" in arguments:
+            arguments = (*arguments, "--printshellcmds")
         return _checked(warm().run(arguments, self.path, self.environment()), check)
 
     def replibo(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
@@ -137,5 +135,5 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 def smoke(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A copy of the project in which the whole workflow has been run at smoke scale."""
     made = make_project(tmp_path_factory.mktemp("smoke"))
-    made.snakemake("--cores", "2", "smoke")
+    made.run(sys.executable, "-m", "snakemake", "--cores", "2", "smoke")
     return made

@@ -1,5 +1,5 @@
-"""Dry runs of Snakemake, each in a new process that is forked off one that has imported it: its imports
-are most of a dry run's time.
+"""Runs of Snakemake, each in a new process that is forked off one that has imported it: its imports are
+most of a dry run's time.
 
 ``python warm.py`` takes requests from its standard input, a line of JSON each, and answers each with the
 exit code. Of the project, of which a test may have a copy that it edits, nothing is imported beforehand.
