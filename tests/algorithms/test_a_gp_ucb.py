@@ -15,12 +15,8 @@ from replibo.algorithms.a_gp_ucb import AGpUcb
 from replibo.algorithms.base import Algorithm, History, Space
 from replibo.algorithms.oracle import Oracle
 from replibo.algorithms.parts.length_scale_range import Growth
-from replibo.config import load
+from replibo.config import claims, load
 from replibo.errors import RepliboError
-from replibo.papers.lb_gp_ucb.optimal_length_scale import (
-    RELEASED_OPTIMAL_LENGTH_SCALES,
-    estimate_optimal_length_scale,
-)
 from replibo.problems.base import Problem
 from replibo.problems.berkenkamp import Berkenkamp
 from replibo.problems.materials import AgNP, CrossedBarrel
@@ -29,6 +25,8 @@ from replibo.streams import RunStreams
 from replibo.surrogates.exact_gp import standardise
 from replibo.surrogates.kernels import KERNELS, KernelName, pairwise_distances
 from replibo.surrogates.length_scale_fit import fit_length_scale, log_marginal_likelihood
+
+from .optimal_length_scale import RELEASED_OPTIMAL_LENGTH_SCALES, estimate_optimal_length_scale
 
 STREAMS = RunStreams("lb_gp_ucb", "agnp", "a_gp_ucb", 0)
 
@@ -219,6 +217,17 @@ def test_optimal_length_scale_is_a_maximum_likelihood_of_the_best_points() -> No
 def test_the_configs_oracle_is_given_the_released_length_scales() -> None:
     oracle = load.load().paper("lb_gp_ucb").algorithms["oracle"]
     assert oracle.parameters["length_scale"] == RELEASED_OPTIMAL_LENGTH_SCALES
+
+
+def test_the_readings_of_the_optimal_length_scale_are_the_recipe_s_own() -> None:
+    """Twenty estimates by the released code's sampler: median, smallest and largest, in the claims about θ̂*."""
+    found = [estimate_optimal_length_scale(Michalewicz5(), seed=seed) for seed in range(20)]
+    expected = {"median": np.median(found), "smallest": min(found), "largest": max(found)}
+    known = claims.load(load.load(), "lb_gp_ucb")
+    for name in ("lb_gp_ucb_2", "lb_gp_ucb_2_sides", "lb_gp_ucb_4_around"):
+        for which, value in expected.items():
+            options = known[name].readings[f"theta_{which}"].options
+            assert options == {"optimal_length_scale": pytest.approx(value, rel=0.005)}
 
 
 def test_optimal_length_scale_off_a_pool() -> None:

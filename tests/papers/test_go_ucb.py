@@ -240,17 +240,17 @@ def test_no_spread_left_is_less_than_some():
     first, last = np.random.default_rng(3).normal(size=(2, 12)) * [[2.0], [1.0]]
     ratio, r = first.var(ddof=1) / last.var(ddof=1), np.corrcoef(first, last)[0, 1]
     t = (ratio - 1) * np.sqrt(10 / (4 * ratio * (1 - r**2)))
-    found = spread_ratio(first, last, 0.95)
+    found = spread_ratio(first, last)
     assert found.p_above == pytest.approx(scipy.stats.t.sf(t, 10))
     assert found.mean == pytest.approx(np.log(ratio) / 2)
     # its ends are the ratios that the test just does not reject at 2.5 %
     for end in (found.low, found.high):
-        p = spread_ratio(first, last * np.exp(float(end)), 0.95).p_above
+        p = spread_ratio(first, last * np.exp(float(end))).p_above
         assert min(p, 1 - p) == pytest.approx(0.025)
-    assert spread_ratio(first, np.ones(12), 0.95).p_above == 0
-    assert spread_ratio(np.ones(12), first, 0.95).p_above == 1
+    assert spread_ratio(first, np.ones(12)).p_above == 0
+    assert spread_ratio(np.ones(12), first).p_above == 1
     for samples in ((first, first), (first[:2], last[:2])):
-        assert np.isnan(spread_ratio(*samples, 0.95).p_above)
+        assert np.isnan(spread_ratio(*samples).p_above)
 
 
 def test_the_returned_point_is_that_of_largest_y():

@@ -19,18 +19,18 @@ from replibo.config import claims, load
 from replibo.config.models import PaperEntry
 from replibo.errors import RepliboError
 from replibo.papers.lb_gp_ucb import claims as measures
-from replibo.papers.lb_gp_ucb import extra_tables, figures
+from replibo.papers.lb_gp_ucb import figures
 from replibo.papers.lb_gp_ucb import tables as printed_tables
-from replibo.papers.lb_gp_ucb.optimal_length_scale import estimate_optimal_length_scale
 from replibo.papers.lb_gp_ucb.traces import (
     METRICS,
+    TESTS,
     best_regret,
-    compare,
     cpu_time,
     cumulative_regret,
     final_losses,
+    final_regret_of,
+    paired_losses,
 )
-from replibo.problems.michalewicz import Michalewicz5
 from replibo.results import plotting, tables
 from replibo.results.comparisons import MissingRunsError
 from replibo.results.runs import Runs
@@ -235,29 +235,29 @@ def test_pairs_are_of_the_seeds_that_both_have() -> None:
     found = made_runs({"agnp": {"mle": a, "mcmc": b}})
     own, other = final_losses(found, "agnp", ("mle", "mcmc"), "best")
     np.testing.assert_allclose(own - other, a.min(1)[:3] - b.min(1))
-    p, reverse = compare(found, "agnp", "mle", "mcmc", "cumulative")
+    p, reverse = TESTS["t"](*paired_losses(found, "agnp", "mle", "mcmc", "cumulative"))
     expected = stats.ttest_rel(a[:3, INITIAL:].sum(1), b[:, INITIAL:].sum(1), alternative="less")
     assert p == pytest.approx(expected.pvalue) and reverse == pytest.approx(1 - expected.pvalue)
     with pytest.raises(MissingRunsError, match="oracle was not run on agnp"):
-        compare(found, "agnp", "mle", "oracle", "best")
+        paired_losses(found, "agnp", "mle", "oracle", "best")
     with pytest.raises(RepliboError, match=r"options\.metric: must be best or cum"):
-        final_losses(found, "agnp", ("mle",), "worst")  # type: ignore[arg-type]
+        final_regret_of(found, "agnp", "mle", "worst")  # type: ignore[arg-type]
 
 
 def test_equal_runs_show_nothing_in_spite_of_round_off() -> None:
     same = np.full((6, INITIAL + HORIZON), 1e-16)
     found = made_runs({"crossed_barrel": {"mle": same, "mcmc": 3 * same}})
-    assert compare(found, "crossed_barrel", "mle", "mcmc", "best") == (1.0, 1.0)
+    assert TESTS["t"](*paired_losses(found, "crossed_barrel", "mle", "mcmc", "best")) == (1.0, 1.0)
 
 
 # Figures
 
 FIGURES: dict[str, tuple[Callable[..., Figure], dict[str, Any]]] = {
     "figure_1": (figures.figure_1, {}),
-    "figure_2": (figures.figure_2, {}),
+    "figure_2": (figures.figure_2, {"problem": "michalewicz5"}),
     "figure_3": (figures.figure_3, {}),
     "figure_3_log": (figures.figure_3, {"log_best": True}),
-    "figure_4": (figures.figure_4, {}),
+    "figure_4": (figures.figure_4, {"problem": "michalewicz5"}),
 }
 
 
@@ -340,7 +340,7 @@ def test_figure_1_refuses_points_outside() -> None:
 def test_figure_2_shows_shares_of_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = ["mle", "a_gp_ucb"]
     found = full_runs()
-    figure = figures.figure_2(found, output(algorithms=wanted))
+    figure = figures.figure_2(found, output(algorithms=wanted), problem="michalewicz5")
     (ax,) = figure.axes
     # outlines (after the areas): ten bins a decade; MLE's are all 0.4
     outlines = [patch for patch in ax.patches if not patch.get_fill()]
@@ -356,7 +356,7 @@ def test_figure_2_shows_shares_of_rounds(monkeypatch: pytest.MonkeyPatch) -> Non
     assert line.get_xdata()[0] == 0.0354 and "0.0354" in str(line.get_label())
     assert ax.get_xscale() == "log" and "outermost" not in plotting.caption_of(figure)  # type: ignore[attr-defined]
     monkeypatch.setattr(figures, "LIMITS", (0.001, 0.1))
-    narrow = figures.figure_2(found, output(algorithms=wanted))
+    narrow = figures.figure_2(found, output(algorithms=wanted), problem="michalewicz5")
     assert "outermost bins, being outside of 0.001 to 0.1: MLE 100.0%" in " ".join(
         plotting.caption_of(narrow).split()
     )
@@ -399,7 +399,7 @@ def test_figure_3_has_two_rows_of_four_and_one_legend() -> None:
 
 def test_figure_4_shows_the_regret_over_a() -> None:
     found = full_runs()
-    figure = figures.figure_4(found, output())
+    figure = figures.figure_4(found, output(), problem="michalewicz5")
     best, cumulative, boxes = figure.axes
     assert [tick.get_text() for tick in best.get_xticklabels()] == ["0.25", "0.5", "0.75"]
     for ax, metric in ((best, best_regret), (cumulative, cumulative_regret)):
@@ -419,9 +419,9 @@ TABLES: dict[str, Callable[..., Table]] = {
     "table_1": printed_tables.table_1,
     "table_2": printed_tables.table_2,
     "final_regret": printed_tables.final_regret,
-    "theta0": extra_tables.theta0,
-    "theta0_correlation": extra_tables.theta0_correlation,
-    "mle_starts": extra_tables.mle_starts,
+    "theta0": printed_tables.theta0,
+    "theta0_correlation": printed_tables.theta0_correlation,
+    "mle_starts": printed_tables.mle_starts,
 }
 
 
@@ -530,20 +530,6 @@ def test_final_regret_and_its_tests() -> None:
     assert row["p (cumulative)"] is None and row["standard error (best)"] is None
 
 
-def test_a_shorter_horizon_is_the_first_rounds_of_a_run() -> None:
-    found = full_runs()
-    table = printed_tables.final_regret(found, output(), rounds=5)
-    (own,) = rows(table, problem="Agnp", algorithm="MLE")
-    assert own["T"] == 5
-    for metric, function in (("best", best_regret), ("cumulative", cumulative_regret)):
-        expected = function(found, "agnp", "mle")[1][:, 4].mean()
-        assert own[f"{metric} regret"] == pytest.approx(expected)
-    with pytest.raises(MissingRunsError, match="are shorter than"):
-        printed_tables.final_regret(found, output(), rounds=10 * HORIZON)
-    with pytest.raises(RepliboError, match=r"options\.rounds: must be a whole number >= 1, got 0"):
-        printed_tables.final_regret(found, output(), rounds=0)
-
-
 def test_regret_over_the_oracles() -> None:
     """By hand: constant regrets 3 and 2 a round, on the seeds that both have."""
     regret = np.full((4, INITIAL + HORIZON), 3.0)
@@ -581,7 +567,7 @@ def test_theta0_and_its_correlation() -> None:
             {"length_scale": 0.1} if name == "mle" else {"theta0": theta[seed], "length_scale": 0.1}
         ),
     )
-    table = extra_tables.theta0(found, output())
+    table = printed_tables.theta0(found, output())
     assert tuple(table.frame.columns[3:]) == (
         "A-GP-UCB, cumulative",
         "A-GP-UCB, best",
@@ -590,7 +576,7 @@ def test_theta0_and_its_correlation() -> None:
     )
     assert column(table, "seed") == list(range(10)) and column(table, "θ0") == theta.tolist()
     np.testing.assert_allclose(column(table, "A-GP-UCB, best"), 6 + np.log(theta))
-    table = extra_tables.theta0_correlation(found, output())
+    table = printed_tables.theta0_correlation(found, output())
     (row,) = rows(table, algorithm="A-GP-UCB", metric="best")
     assert row["Spearman"] == pytest.approx(1) and row["Pearson (log θ0)"] == pytest.approx(1)
     assert row["p (Pearson)"] < 1e-6 and row["read as white noise (share of seeds)"] is None
@@ -606,7 +592,7 @@ def test_methods_with_another_theta0_have_a_row_of_their_own() -> None:
         {"agnp": {"a_gp_ucb": falling(0.1, 2), "lb_gp_ucb": falling(0.2, 2)}},
         lambda problem, name, seed: {"theta0": 0.5 if seed or name == "lb_gp_ucb" else 0.1},
     )
-    table = extra_tables.theta0(found, output())
+    table = printed_tables.theta0(found, output())
     assert [(row[1], row[2], row[3] is None) for row in tuples(table)] == [
         (0, 0.1, False),
         (0, 0.5, True),
@@ -615,7 +601,7 @@ def test_methods_with_another_theta0_have_a_row_of_their_own() -> None:
 
 
 def test_starts_of_the_maximum_likelihood_fit() -> None:
-    table = extra_tables.mle_starts(full_runs(), output(problems=["agnp"]))
+    table = printed_tables.mle_starts(full_runs(), output(problems=["agnp"]))
     single, multi = rows(table)
     assert single["algorithm"] == "MLE" and single["rounds"] == 10 * HORIZON
     assert single["read as white noise"] == multi["read as white noise"] == pytest.approx(0.1)
@@ -722,8 +708,11 @@ def test_claim_2_compares_distances_in_log(lb: float, mle: float, expected: str)
 
     runs_of = {name: falling(0.1, key=i) for i, name in enumerate(centre)}
     found = made_runs({"michalewicz5": runs_of}, chosen)
-    options = {"problem": "michalewicz5", "algorithm": "lb_gp_ucb", "others": ["mle", "a_gp_ucb"]}
-    comparisons = measures.length_scale_closer(found, **options)
+    options: dict[str, Any] = {
+        "problem": "michalewicz5",
+        "closer": [("lb_gp_ucb", "mle"), ("lb_gp_ucb", "a_gp_ucb")],
+    }
+    comparisons = measures.length_scales(found, **options)
     assert outcomes(comparisons)[0] == expected
     if lb == mle:  # equal distances on either side, but for round-off in the logarithm
         assert outcomes(comparisons) == ["open", "open"]
@@ -731,21 +720,21 @@ def test_claim_2_compares_distances_in_log(lb: float, mle: float, expected: str)
         assert "closer in 10 of 10 seeds, p 0.0010" in comparisons[0].ours  # 1/1024
         assert outcomes(comparisons) == ["supported", "supported"]
         # with another θ̂* it is the other way round
-        other = measures.length_scale_closer(found, **options, optimal_length_scale=0.4)
+        other = measures.length_scales(found, **options, optimal_length_scale=0.4)
         assert outcomes(other)[0] == "contradicted"
 
 
 def test_claim_2_without_length_scales_is_not_run() -> None:
     found = made_runs({"michalewicz5": {"mle": falling(0.1), "lb_gp_ucb": falling(0.1)}})
-    options = {"problem": "michalewicz5", "algorithm": "lb_gp_ucb", "others": ["mle"]}
+    options: dict[str, Any] = {"problem": "michalewicz5", "closer": [("lb_gp_ucb", "mle")]}
     with pytest.raises(MissingRunsError, match="hold no length_scale"):
-        measures.length_scale_closer(found, **options)
+        measures.length_scales(found, **options)
     entry = ENTRY.model_copy(
         update={"algorithms": {k: v for k, v in ENTRY.algorithms.items() if k != "oracle"}}
     )
     without = made_runs({"michalewicz5": {"mle": falling(0.1)}}, scales, entry=entry)
     with pytest.raises(MissingRunsError, match="the config has no oracle"):
-        measures.length_scale_closer(without, **options)
+        measures.length_scales(without, **options)
 
 
 def chosen_scales(**centre: float) -> Runs:
@@ -760,48 +749,41 @@ def chosen_scales(**centre: float) -> Runs:
 def test_claim_2_on_which_side_of_the_optimal_length_scale() -> None:
     found = chosen_scales(mle=0.08, a_gp_ucb=0.005)
     options: dict[str, Any] = {"problem": "michalewicz5"}
-    comparisons = measures.length_scale_sides(found, above=["mle"], below=["a_gp_ucb"], **options)
+    comparisons = measures.length_scales(found, above=["mle"], below=["a_gp_ucb"], **options)
     assert outcomes(comparisons) == ["supported", "supported"]
     assert "MLE 0.0804, above θ̂* 0.0354 in 10 of 10 seeds, p 0.0010" in comparisons[0].ours
-    comparisons = measures.length_scale_sides(found, above=["a_gp_ucb"], below=["mle"], **options)
+    comparisons = measures.length_scales(found, above=["a_gp_ucb"], below=["mle"], **options)
     assert outcomes(comparisons) == ["contradicted", "contradicted"]
     near = chosen_scales(mle=0.0354 / 1.001**4.5)  # half of the seeds on either side
-    assert outcomes(measures.length_scale_sides(near, above=["mle"], **options)) == ["open"]
+    assert outcomes(measures.length_scales(near, above=["mle"], **options)) == ["open"]
     # above both, where θ̂* is smaller
-    (comparison,) = measures.length_scale_sides(
+    (comparison,) = measures.length_scales(
         found, below=["a_gp_ucb"], optimal_length_scale=0.001, **options
     )
     assert comparison.outcome == "contradicted" and "below θ̂* 0.001 in 0 of 10" in comparison.ours
 
 
-def test_the_readings_of_the_optimal_length_scale_are_the_recipe_s_own() -> None:
-    """Twenty estimates by the released code's sampler: median, smallest and largest, in the claims about θ̂*."""
-    found = [estimate_optimal_length_scale(Michalewicz5(), seed=seed) for seed in range(20)]
-    expected = {"median": np.median(found), "smallest": min(found), "largest": max(found)}
-    known = claims.load(load.load(), "lb_gp_ucb")
-    for name in ("lb_gp_ucb_2", "lb_gp_ucb_2_sides", "lb_gp_ucb_4_around"):
-        for which, value in expected.items():
-            options = known[name].readings[f"theta_{which}"].options
-            assert options == {"optimal_length_scale": pytest.approx(value, rel=0.005)}
-
-
 def test_claim_4_is_closer_for_each_a_and_the_other_below() -> None:
-    options: dict[str, Any] = {"problem": "michalewicz5", **FAMILIES}
+    options: dict[str, Any] = {
+        "problem": "michalewicz5",
+        "closer": list(zip(*FAMILIES.values(), strict=True)),
+        "below": FAMILIES["other_variants"],
+    }
     lb = dict.fromkeys(FAMILIES["variants"], 0.04)
     low = dict(zip(FAMILIES["other_variants"], (0.01, 0.005, 0.001), strict=True))
-    comparisons = measures.closer_and_below(chosen_scales(**lb, **low), **options)
+    comparisons = measures.length_scales(chosen_scales(**lb, **low), **options)
     assert outcomes(comparisons) == ["supported"] * 6
     assert "p 0.0010" in comparisons[0].ours  # 1/1024, for all six are shown
     high = dict.fromkeys(FAMILIES["other_variants"], 1.0)  # further away still, and above
-    comparisons = measures.closer_and_below(chosen_scales(**lb, **high), **options)
+    comparisons = measures.length_scales(chosen_scales(**lb, **high), **options)
     assert outcomes(comparisons) == ["supported"] * 3 + ["contradicted"] * 3
     # with a θ̂* below all of them A-GP-UCB's are the closer ones, and above it
-    comparisons = measures.closer_and_below(
+    comparisons = measures.length_scales(
         chosen_scales(**lb, **low), optimal_length_scale=1e-4, **options
     )
     assert outcomes(comparisons) == ["contradicted"] * 6
     with pytest.raises(MissingRunsError, match="a_gp_ucb_a025 was not run"):
-        measures.closer_and_below(chosen_scales(**lb), **options)
+        measures.length_scales(chosen_scales(**lb), **options)
 
 
 @pytest.mark.parametrize("metric", ["best", "cumulative"])
@@ -843,7 +825,8 @@ def test_claim_3_with_a_factor(metric: Any) -> None:
         own, theirs = (METRICS[metric](found, "agnp", n)[1][:, -1] for n in ("lb_gp_ucb", "mle"))
         ends = ("less", "greater")
         ps = [float(stats.ttest_rel(own, factor * theirs, alternative=end).pvalue) for end in ends]
-        assert compare(found, "agnp", "lb_gp_ucb", "mle", metric, factor) == pytest.approx(ps)
+        losses = paired_losses(found, "agnp", "lb_gp_ucb", "mle", metric, factor)
+        assert TESTS["t"](*losses) == pytest.approx(ps)
 
 
 def test_claim_3_by_the_signs_of_the_differences() -> None:
@@ -920,7 +903,7 @@ def test_claim_5_compares_the_ratio_of_times(lb: tuple[float, float], expected: 
     times = {**TIMES, "mle": (10.0, 0.1), "lb_gp_ucb": lb}
     found = made_runs({"agnp": {name: falling(0.1) for name in times}}, timings=times)
     options = {"problems": ["agnp"], "algorithm": "lb_gp_ucb", "others": ["mle"]}
-    (comparison,) = measures.time_at_most(found, factor=1.1, **options)
+    (comparison,) = measures.time_ratio(found, factor=1.1, **options, at_most=True)
     assert comparison.outcome == expected
     # delta method by hand
     half = 1.959964 * np.hypot(lb[1] / lb[0], 0.1 / 10) / 10**0.5
@@ -932,15 +915,26 @@ def test_claim_5_compares_the_ratio_of_times(lb: tuple[float, float], expected: 
 def test_claim_5_mcmc_costs_several_times_as_much() -> None:
     found = made_runs({"agnp": {name: falling(0.1) for name in TIMES}}, timings=TIMES)
     options = {"problems": ["agnp"], "algorithm": "mcmc", "others": ["mle", "a_gp_ucb"]}
-    assert outcomes(measures.time_at_least(found, factor=3, **options)) == ["supported"] * 2
-    assert outcomes(measures.time_at_least(found, factor=9, **options)) == ["open", "supported"]
-    assert outcomes(measures.time_at_least(found, factor=20, **options)) == ["contradicted"] * 2
+    assert (
+        outcomes(measures.time_ratio(found, factor=3, **options, at_most=False))
+        == ["supported"] * 2
+    )
+    assert outcomes(measures.time_ratio(found, factor=9, **options, at_most=False)) == [
+        "open",
+        "supported",
+    ]
+    assert (
+        outcomes(measures.time_ratio(found, factor=20, **options, at_most=False))
+        == ["contradicted"] * 2
+    )
     for seeds, expected in ((1, "open"), (5, "open"), (6, "supported")):
         few = made_runs({"agnp": {name: falling(0.1, seeds) for name in TIMES}}, timings=TIMES)
-        assert outcomes(measures.time_at_least(few, factor=3, **options)) == [expected] * 2
+        assert (
+            outcomes(measures.time_ratio(few, factor=3, **options, at_most=False)) == [expected] * 2
+        )
     without = made_runs({"agnp": {name: falling(0.1) for name in TIMES}})
     with pytest.raises(MissingRunsError, match="no CPU times of mcmc on agnp"):
-        measures.time_at_least(without, factor=3, **options)
+        measures.time_ratio(without, factor=3, **options, at_most=False)
 
 
 # The config and the claims that go with it

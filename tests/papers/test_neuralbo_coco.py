@@ -11,7 +11,7 @@ from scipy import stats
 from replibo.config.models import COLORS, FigureEntry
 from replibo.errors import RepliboError
 from replibo.papers.neuralbo import coco as paper
-from replibo.papers.neuralbo.coco import TARGETS, coverage, evaluations_to_target, shares_reached
+from replibo.papers.neuralbo.coco import TARGETS, coverage, shares_reached
 from replibo.problems.coco import member
 from replibo.results import plotting, tables
 from replibo.results.comparisons import MissingRunsError, judge
@@ -61,17 +61,11 @@ def test_the_targets_are_the_papers():
     assert (TARGETS[0], TARGETS[10], TARGETS[-1]) == (100.0, 1.0, 1e-8)
 
 
-def test_evaluations_to_target_by_hand():
+def test_shares_reached_by_hand():
     f = -np.array([[1e3, 100.0, 50.0, 1.0, 1e-9, 7.0], [1e9] * 6, [0.0, 1e3, 5.0, 0.0, 0.0, 0.0]])
-    found = evaluations_to_target(f, 0.0)
-    assert found.shape == (3, 51)
     # 10^2 at the second evaluation, 10^1.8 = 63.1 at the third, from 10^1.6 to 1 at the fourth
-    assert found[0].tolist() == [2, 3] + [4] * 9 + [5] * 40
-    assert np.all(np.isinf(found[1]))
-    assert np.all(found[2] == 1)
-    # the same at another optimum (1 is a target's edge: not the same bits after the shift)
-    off = np.delete(evaluations_to_target(f + 3.5, 3.5), 10, axis=1)
-    np.testing.assert_array_equal(off, np.delete(found, 10, axis=1))
+    expected = np.array([[0, 1, 2, 11, 51, 51], [0] * 6, [51] * 6]) / 51
+    np.testing.assert_allclose(shares_reached(f, 0.0), expected)
 
 
 GAPS = arrays(
@@ -79,16 +73,6 @@ GAPS = arrays(
     array_shapes(min_dims=2, max_dims=2, max_side=12),
     elements=st.one_of(st.floats(-9, 4).map(lambda e: 10**e), st.sampled_from([*TARGETS, 0.0])),
 )
-
-
-@settings(deadline=None, max_examples=60)
-@given(GAPS)
-def test_evaluations_to_target_by_its_definition(gap):
-    found = evaluations_to_target(-gap, 0.0)
-    for row, hits in zip(gap, found, strict=True):
-        for target, hit in zip(TARGETS, hits, strict=True):
-            within = [n for n, value in enumerate(row, start=1) if value <= target]
-            assert hit == (within[0] if within else np.inf)
 
 
 @settings(deadline=None, max_examples=60)

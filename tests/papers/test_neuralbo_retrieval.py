@@ -220,7 +220,7 @@ def test_the_table(tmp_path):
 @settings(deadline=None, max_examples=50)
 @given(arrays(float, st.integers(2, 12), elements=st.floats(-10, 10)))
 def test_the_interval_is_students(values):
-    interval = student_interval(values, 0.95)
+    interval = student_interval(values)
     se = values.std(ddof=1) / np.sqrt(len(values))
     half = scipy.stats.t.ppf(0.975, len(values) - 1) * se
     np.testing.assert_allclose(

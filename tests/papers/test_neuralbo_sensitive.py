@@ -108,12 +108,12 @@ def test_query_rates_by_counting(detected):
 
 def test_the_jackknife_of_a_mean_is_students_interval():
     values = np.random.default_rng(0).normal(3.0, 2.0, size=(9, 4))
-    found = jackknife_interval(values, lambda v: v.mean(axis=0), 0.95)
+    found = jackknife_interval(values, lambda v: v.mean(axis=0))
     low, high = stats.t.interval(0.95, 8, values.mean(axis=0), stats.sem(values))
     np.testing.assert_allclose([found.low, found.high], [low, high])
-    alone = jackknife_interval(values[:1], lambda v: v.mean(axis=0), 0.95)
+    alone = jackknife_interval(values[:1], lambda v: v.mean(axis=0))
     assert np.all(alone.mean == values[0]) and np.all(np.isnan(alone.low))
-    same = jackknife_interval(np.ones((5, 2)), lambda v: v.mean(axis=0), 0.95)
+    same = jackknife_interval(np.ones((5, 2)), lambda v: v.mean(axis=0))
     np.testing.assert_array_equal([same.low, same.mean, same.high], 1.0)
 
 
@@ -128,7 +128,7 @@ def test_the_jackknife_covers_the_true_rate():
     true = np.mean([runs(8).any(axis=0).mean() for _ in range(3000)])
     held = []
     for _ in range(200):
-        interval = jackknife_interval(runs(10), subset_rates, 0.95)
+        interval = jackknife_interval(runs(10), subset_rates)
         held.append(interval.low[7] <= true <= interval.high[7])
     assert 0.86 < np.mean(held) < 0.99
 
@@ -165,27 +165,23 @@ def test_the_samples_are_the_best_queries():
     assert 0 < found["gp_ucb"].mean() < 1
 
 
-@pytest.mark.parametrize("reading", ["runs", "queries"])
-def test_the_curves_of_the_figure(reading):
+def test_the_curves_of_the_figure():
     runs = made_runs(everything())
-    figure = paper.figure_3(runs, FIGURE, reading=reading)
+    figure = paper.figure_3(runs, FIGURE)
     assert [ax.get_title() for ax in figure.axes] == list(PROBLEMS.values())
     for ax, problem in zip(figure.axes, PROBLEMS, strict=True):
         *curves, reference, printed = ax.get_lines()
         assert [curve.get_label() for curve in curves] == [name.upper() for name in ALGORITHMS]
-        found = paper.detected_by(runs, problem, list(ALGORITHMS), reading)
+        found = paper.detected_by(runs, problem, list(ALGORITHMS), "runs")
         for curve, name in zip(curves, ALGORITHMS, strict=True):
-            rates = (
-                subset_rates(found[name][:, 0]) if reading == "runs" else query_rates(found[name])
-            )
-            np.testing.assert_allclose(curve.get_ydata(), rates)
+            np.testing.assert_allclose(curve.get_ydata(), subset_rates(found[name][:, 0]))
             assert curve.get_color() == COLORS[ALGORITHMS[name]]
         assert len(ax.collections) == 3 and len(reference.get_xdata()) == 16
         assert (printed.get_xdata()[0], printed.get_ydata()[0]) == (8, 0.9)
     caption = plotting.caption_of(figure).replace("\n", " ")
     for words in (
         "The caption.",
-        {"runs": "all choices of Nₛ of the runs", "queries": "the mean over the runs and"}[reading],
+        "all choices of Nₛ of the runs",
         "jackknife over the runs",
         "test accuracy 93.60 % (paper: 93 %)",
         "noise of sd 0.0100 on every weight and bias: 87.63 % (sd over the models 2.68 %, standard "
@@ -201,7 +197,6 @@ def test_what_was_not_run_is_not_drawn_and_a_single_seed_is_enough(tmp_path):
     small = made_runs({("sensitive_softmax", "gp_ucb"): [4]}, queries=7, scale="smoke", initial=4)
     for make in (
         paper.figure_3,
-        lambda runs, entry: paper.figure_3(runs, entry, reading="queries"),
         progress,
         paper.sensitive_images,
     ):

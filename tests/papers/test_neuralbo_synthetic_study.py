@@ -433,11 +433,14 @@ def test_table_1_without_runs_or_spread_has_empty_cells() -> None:
 
 
 @pytest.mark.parametrize("pooled", [False, True])
-def test_table_2_is_scipys_tests_with_the_correction_within_a_function(pooled: bool) -> None:
+def test_table_2_is_scipys_tests_with_the_correction_within_a_function(
+    pooled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     means = {"neural_greedy": -0.05, "dngo": 0.1, "gp_ei": 0.06, "random_forest": 0.02}
     problems = ["levy_10", "levy_20", "ackley_10"]
     runs = study_runs(7, problems, **means)
-    table = study.table_2(runs, output(), pooled=pooled)
+    monkeypatch.setattr(study, "compare", functools.partial(study.compare, pooled=pooled))
+    table = study.table_2(runs, output())
     for function, dims in (("Levy", (10, 20)), ("Ackley", (10,))):
         family, samples, equivalent = {}, {}, {}
         for d in dims:
@@ -477,7 +480,6 @@ def test_table_2_is_scipys_tests_with_the_correction_within_a_function(pooled: b
             assert row["agree"] == ("yes" if row["ours"] == row["paper"] else "no")
     assert {row["ours"] for row in rows(table)} == {"true", "false"}  # both were tested
     assert "Ackley 6, Levy 12 tests (24 each in the paper)" in table.caption
-    assert ("Student's t-test" if pooled else "Welch's t-test") in table.caption
     agreeing = len(rows(table, agree="yes"))
     assert f"{agreeing} of 18 cells have the paper's word" in table.caption
 
@@ -885,7 +887,7 @@ def test_the_verdicts() -> None:
 
 def test_missing_runs_are_no_verdict() -> None:
     runs = made_runs({"levy_10": {"neural_bo": around(0.0), "gp_ts": around(1.0)}})
-    with pytest.raises(MissingRunsError, match="no runs of neural_bo on levy_20"):
+    with pytest.raises(MissingRunsError, match="neural_bo was not run on levy_20"):
         measures.pattern_of_table_2(runs, problems=["levy_20"])
     # a baseline that was not run is an open cell
     found = outcomes(measures.pattern_of_table_2(runs, problems=["levy_10"]))
@@ -893,7 +895,7 @@ def test_missing_runs_are_no_verdict() -> None:
     assert found["open"].startswith(
         "5 of 6 cells open: Levy, 10-D: NeuralGreedy, printed: true (no test)"
     )
-    with pytest.raises(MissingRunsError, match="no runs of gp_ts on levy_20"):
+    with pytest.raises(MissingRunsError, match="gp_ts was not run on levy_20"):
         measures.normally_distributed(runs, problems=["levy_20"], algorithms=["gp_ts"])
 
 
@@ -978,8 +980,12 @@ def test_the_cost_of_a_round_grows_as_a_power_of_n(power: float, expected: str) 
 
 
 def test_the_cost_of_a_round_needs_times() -> None:
-    for runs in (made_runs({"levy_10": {"neural_bo": around(0.0, 3)}}), timed_runs(1.0)):
+    short = timed_runs(1.0)
+    profile = short.metadata["timings"]["levy_10/neural_bo"]["profile"]
+    for first in ("384", "512", "768", "1024", "1536"):
+        del profile[first]
+    for runs in (made_runs({"levy_10": {"neural_bo": around(0.0, 3)}}), short):
         with pytest.raises(
-            MissingRunsError, match=r"^no CPU times of .+ on .+ far beyond n = 1000$"
+            MissingRunsError, match=r"^no CPU times of .+ on .+ far beyond n = 256$"
         ):
-            measures.cost_of_a_round(runs, problems=["levy_10"], since=1000)
+            measures.cost_of_a_round(runs, problems=["levy_10"])

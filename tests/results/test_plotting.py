@@ -187,14 +187,6 @@ def test_no_curve_lies_under_the_axis() -> None:
         )
 
 
-def test_a_band_ends_at_what_is_possible() -> None:
-    middle = np.array([0.1, 0.5, 0.9])
-    same, low, high = plotting.plus_minus(middle, np.array([0.3, 0.1, 0.3]), 0.0, 1.0)
-    assert same is middle
-    np.testing.assert_allclose(low, [0.0, 0.4, 0.6])
-    np.testing.assert_allclose(high, [0.4, 0.6, 1.0])
-
-
 def test_the_caption_lies_beside_the_figure(tmp_path: Path) -> None:
     figure, _ = plotting.panels(1, 1)
     plotting.finish(figure, "Regret Rₜ of 10 seeds.")

@@ -87,7 +87,7 @@ def test_wald_by_hand() -> None:
     assert float(interval.half_width) == pytest.approx(half_width, rel=1e-12)
     assert float(interval.low) == pytest.approx(5 - half_width)
     assert float(interval.high) == pytest.approx(5 + half_width)
-    assert (interval.n, interval.confidence) == (8, 0.98)
+    assert interval.n == 8
 
 
 def test_wald_over_time_is_wald_at_each_time() -> None:
@@ -105,6 +105,13 @@ def test_wald_over_time_is_wald_at_each_time() -> None:
 
 
 @pytest.mark.filterwarnings("error")
+def test_an_interval_ends_at_what_is_possible() -> None:
+    interval = intervals.Interval.around([0.1, 0.5, 0.9], [0.3, 0.1, 0.3], 5)
+    cut = interval.cut(0.0, 1.0)
+    assert cut.mean is interval.mean and cut[1].ends == interval[1].ends == (0.5, 0.4, 0.6)
+    np.testing.assert_allclose([cut.low, cut.high], [[0.0, 0.4, 0.6], [0.4, 0.6, 1.0]])
+
+
 def test_one_sample_has_a_mean_and_no_interval() -> None:
     interval = intervals.wald_interval([[3.0, 4.0]], 0.98)
     np.testing.assert_array_equal(interval.mean, [3, 4])
@@ -152,16 +159,16 @@ def test_wald_coverage(n: int, confidence: float, exact: float) -> None:
     ],
 )
 def test_wilson_against_newcombe(successes: int, n: int, low: float, high: float) -> None:
-    interval = intervals.share_interval(successes, n, 0.95)
+    interval = intervals.share_interval(successes, n)
     assert float(interval.mean) == successes / n
     assert float(interval.low) == pytest.approx(low, abs=5e-5)
     assert float(interval.high) == pytest.approx(high, abs=5e-5)
 
 
 @imports_late
-@given(st.integers(1, 40), st.floats(0.5, 0.999))
-def test_wilson_properties(n: int, confidence: float) -> None:
-    found = [intervals.share_interval(count, n, confidence) for count in range(n + 1)]
+@given(st.integers(1, 40))
+def test_wilson_properties(n: int) -> None:
+    found = [intervals.share_interval(count, n) for count in range(n + 1)]
     low, mean, high = np.array([(i.low, i.mean, i.high) for i in found]).T
     assert (low >= 0).all() and (high <= 1).all()
     assert (low <= mean).all() and (mean <= high).all()
@@ -179,19 +186,15 @@ SLEEP_2 = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
 
 
 @pytest.mark.parametrize(
-    ("paired", "equal_variances", "t", "degrees_of_freedom", "two_sided"),
+    ("paired", "equal_variances", "t", "two_sided"),
     [
-        (False, False, -1.8608, 17.776, 0.07939),
-        (False, True, -1.8608, 18, 0.07919),
-        (True, False, -4.0621, 9, 0.002833),
+        (False, False, -1.8608, 0.07939),
+        (False, True, -1.8608, 0.07919),
+        (True, False, -4.0621, 0.002833),
     ],
 )
-def test_t_test_against_r(
-    paired: bool, equal_variances: bool, t: float, degrees_of_freedom: float, two_sided: float
-) -> None:
+def test_t_test_against_r(paired: bool, equal_variances: bool, t: float, two_sided: float) -> None:
     result = statistics.t_test_less(SLEEP_1, SLEEP_2, paired, equal_variances)
-    assert result.statistic == pytest.approx(t, abs=5e-5)
-    assert result.degrees_of_freedom == pytest.approx(degrees_of_freedom, abs=5e-4)
     assert result.p_value == pytest.approx(two_sided / 2, rel=2e-4)
     assert result.difference == pytest.approx(-1.58)
     # Of ten pairs, d_z = t/sqrt(10); of two samples of ten, d = t sqrt(2/10).
@@ -208,15 +211,11 @@ def test_t_test_against_r(
 def test_one_constant_sample_by_closed_form() -> None:
     a, b = [0.0, 2.0], [4.0, 4.0, 4.0]
     welch = statistics.t_test_less(a, b, paired=False)  # one degree of freedom: Cauchy
-    assert welch.degrees_of_freedom == pytest.approx(1)
-    assert welch.statistic == pytest.approx(-3)
     assert welch.p_value == pytest.approx(0.5 + math.atan(-3) / math.pi)
     assert welch.effect_size == pytest.approx(-3 / math.sqrt(2 / 3))
     pooled = statistics.t_test_less(a, b, paired=False, equal_variances=True)
     t = -3 / math.sqrt(5 / 9)
     u = t / math.sqrt(3)
-    assert pooled.degrees_of_freedom == pytest.approx(3)
-    assert pooled.statistic == pytest.approx(t)
     assert pooled.p_value == pytest.approx(0.5 + (u / (1 + u**2) + math.atan(u)) / math.pi)
     assert pooled.effect_size == welch.effect_size
     paired = statistics.t_test_less([1, 2, 3], [2, 4, 6], paired=True)  # differences -1, -2, -3
@@ -233,13 +232,12 @@ def test_without_spread(paired: bool, equal_variances: bool) -> None:
     low, high = [0.1] * 7, [0.6] * 7
     less = statistics.t_test_less(low, high, paired, equal_variances)
     relabelled = 1 / 2**7 if paired else 1 / math.comb(14, 7)
-    assert (less.statistic, less.p_value, less.effect_size) == (-math.inf, relabelled, -math.inf)
+    assert (less.p_value, less.effect_size) == (relabelled, -math.inf)
     greater = statistics.t_test_less(high, low, paired, equal_variances)
-    assert (greater.statistic, greater.p_value, greater.effect_size) == (math.inf, 1, math.inf)
+    assert (greater.p_value, greater.effect_size) == (1, math.inf)
     for equal in ([0.1] * 7, [np.nextafter(0.1, 1)] * 6 + [0.1]):  # the same, and but for round-off
         result = statistics.t_test_less(low, equal, paired, equal_variances)
-        assert result.p_value == 1
-        assert math.isnan(result.statistic) and math.isnan(result.effect_size)
+        assert result.p_value == 1 and math.isnan(result.effect_size)
     zeros = statistics.t_test_less([0.0] * 3, [0.0] * 3, paired, equal_variances)
     assert zeros.p_value == 1
 
@@ -247,7 +245,7 @@ def test_without_spread(paired: bool, equal_variances: bool) -> None:
 def test_constant_differences_of_spread_samples() -> None:
     b = np.random.default_rng(3).standard_normal(10)
     paired = statistics.t_test_less(b - 0.3, b, paired=True)  # constant only up to round-off
-    assert (paired.statistic, paired.p_value, paired.degrees_of_freedom) == (-math.inf, 2**-10, 9)
+    assert (paired.p_value, paired.effect_size) == (2**-10, -math.inf)
     assert statistics.t_test_less(b + 0.3, b, paired=True).p_value == 1
     assert statistics.t_test_less(b, b, paired=True).p_value == 1
     # The unpaired test has no degenerate case here: equal means are p = .5.
@@ -269,8 +267,8 @@ def test_the_limit_without_spread_is_a_limit() -> None:
             statistics.t_test_less(scale * noise[0], 1 + scale * noise[1], paired)
             for scale in (1e-2, 1e-5, 1e-8)
         ]
-        statistic = [result.statistic for result in spread]
-        assert statistic == sorted(statistic, reverse=True)
+        sizes = [result.effect_size for result in spread]
+        assert sizes == sorted(sizes, reverse=True)
         assert spread[-1].p_value < 1e-50
 
 
@@ -279,8 +277,7 @@ def test_the_limit_without_spread_is_a_limit() -> None:
 @pytest.mark.parametrize("equal_variances", [False, True])
 def test_too_few_values(a: list[float], b: list[float], equal_variances: bool) -> None:
     result = statistics.t_test_less(a, b, paired=False, equal_variances=equal_variances)
-    assert math.isnan(result.p_value) and math.isnan(result.statistic)
-    assert math.isnan(result.effect_size) and math.isnan(result.degrees_of_freedom)
+    assert math.isnan(result.p_value) and math.isnan(result.effect_size)
     assert result.difference == pytest.approx(np.mean(a) - np.mean(b))
 
 
@@ -290,9 +287,8 @@ def test_t_test_properties(pairs: list[tuple[float, float]], paired: bool) -> No
     a, b = np.array(pairs).T
     result = statistics.t_test_less(a, b, paired)
     assert 0 <= result.p_value <= 1
-    if abs(result.statistic) > 1e-6:  # neither undefined nor round-off
-        assert (result.p_value < 0.5) == (result.statistic < 0) == (result.difference < 0)
-        assert math.copysign(1, result.effect_size) == math.copysign(1, result.statistic)
+    if abs(result.effect_size) > 1e-6:  # neither undefined nor round-off
+        assert (result.p_value < 0.5) == (result.effect_size < 0) == (result.difference < 0)
         assert statistics.t_test_less(-b, -a, paired).p_value == pytest.approx(result.p_value)
 
 
@@ -376,10 +372,8 @@ def test_ks_normality_by_closed_form() -> None:
     # Two values lie 1/sqrt(2) sample deviations off their mean; for n = 2 and a distance
     # 1/4 <= D <= 1/2 the exact distribution is P(D_2 <= D) = 2 (2 D - 1/2)^2.
     distance = 0.5 - 0.5 * math.erfc(0.5)
-    result = statistics.ks_normality([3.0, 5.0])
-    assert result.statistic == pytest.approx(distance)
-    assert result.p_value == pytest.approx(1 - 2 * (2 * distance - 0.5) ** 2)
-    assert result.n == 2
+    p = 1 - 2 * (2 * distance - 0.5) ** 2
+    assert statistics.ks_normality([3.0, 5.0]) == (pytest.approx(distance), pytest.approx(p))
 
 
 @imports_late
@@ -389,16 +383,16 @@ def test_ks_normality_by_closed_form() -> None:
     st.integers(-10, 10),
 )
 def test_ks_normality_knows_no_scale(sample: list[float], power: int, shift: int) -> None:
-    first = statistics.ks_normality(sample)
-    moved = statistics.ks_normality(2.0**power * np.array(sample) + shift)
-    assert first.statistic == pytest.approx(moved.statistic, abs=1e-6)
-    assert 0 <= first.p_value <= 1
+    distance, p = statistics.ks_normality(sample)
+    moved, _ = statistics.ks_normality(2.0**power * np.array(sample) + shift)
+    assert distance == pytest.approx(moved, abs=1e-6)
+    assert 0 <= p <= 1
 
 
 def test_ks_normality_hardly_ever_rejects() -> None:
     # As its docstring says: even of exponential samples of 10, some .4 % fail.
     draws = np.random.default_rng(5).exponential(size=(400, 10))
-    p_values = np.array([statistics.ks_normality(draw).p_value for draw in draws])
+    p_values = np.array([statistics.ks_normality(draw)[1] for draw in draws])
     assert np.mean(p_values < 0.05) < 0.02
 
 
@@ -414,18 +408,16 @@ def test_lilliefors_has_the_published_critical_values(n, at_5_percent, at_1_perc
 def test_lilliefors_rejects_what_the_plain_test_does_not() -> None:
     sample = (-np.log((np.arange(20) + 0.5) / 20)) ** 1.5  # quantiles of a skewed distribution
     plain, own = statistics.ks_normality(sample), statistics.lilliefors(sample)
-    assert own.statistic == plain.statistic
-    assert own.p_value < 0.05 < plain.p_value
+    assert own[0] == plain[0]
+    assert own[1] < 0.05 < plain[1]
     assert own == statistics.lilliefors(sample)
-    assert np.isnan(statistics.lilliefors([2.0, 2.0]).p_value)
+    assert np.isnan(statistics.lilliefors([2.0, 2.0])[1])
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("sample", [[1.0], [0.1] * 10, [0.0, 0.0], [0.1, np.nextafter(0.1, 1)]])
 def test_ks_normality_without_spread(sample: list[float]) -> None:
-    result = statistics.ks_normality(sample)
-    assert math.isnan(result.statistic) and math.isnan(result.p_value)
-    assert result.n == len(sample)
+    assert np.isnan(statistics.ks_normality(sample)).all()
 
 
 # Input
@@ -435,63 +427,14 @@ def test_ks_normality_without_spread(sample: list[float]) -> None:
     ("call", "message"),
     [
         (
-            lambda: regret.cumulative_regret([1.0, np.nan], 2.0),
-            r"f: must be finite numbers, got nan \(1 of 2\)",
+            lambda: regret.best_regret([1.0, np.nan], 2.0),
+            r"f: .* finite numbers, got nan \(1 of 2\)",
         ),
-        (
-            lambda: regret.best_regret([1.0], np.inf),
-            "optimal_value: must be finite numbers, got inf",
-        ),
-        (lambda: regret.best_regret([1.0], None), "optimal_value"),  # type: ignore[arg-type]
-        (lambda: regret.best_regret([1.0], [1, 2]), "optimal_value"),  # type: ignore[arg-type]
-        (lambda: regret.instantaneous_regret(1.0, 2.0), "last axis is time"),
-        (
-            lambda: intervals.wald_interval([1, -np.inf], 0.9),
-            "samples: must be finite numbers, got -inf",
-        ),
-        (
-            lambda: intervals.wald_interval([1, 2], 1.0),
-            "confidence: must be a number between 0 and 1, got 1.0",
-        ),
-        (
-            lambda: intervals.wald_interval([1, 2], 98),
-            "confidence: must be a number between 0 and 1, got 98",
-        ),
-        (
-            lambda: intervals.wald_interval([], 0.9),
-            "samples: must be an array of at least one value, got none",
-        ),
-        (
-            lambda: statistics.standard_error(1.0),
-            "samples: must be an array of at least one value, got none",
-        ),
-        (lambda: statistics.standard_error(["a"]), "must be numbers, got list"),
-        (
-            lambda: intervals.share_interval(3, 2, 0.9),
-            "successes: must be a whole number from 0 to 2, got 3",
-        ),
-        (lambda: intervals.share_interval(0.5, 2, 0.9), "successes: .* got 0.5"),
-        (lambda: intervals.share_interval(-1, 2, 0.9), "successes: .* got -1"),
-        (lambda: intervals.share_interval(0, 0, 0.9), "n: must be a whole number >= 1, got 0"),
-        (
-            lambda: statistics.t_test_less([1, np.nan], [1, 2], True),
-            "a: must be finite numbers, got nan",
-        ),
-        (lambda: statistics.t_test_less([1, 2], [], False), "b: .* got shape"),
-        (lambda: statistics.t_test_less([1, 2], [[1, 2]], False), "b: .* got shape"),
-        (
-            lambda: statistics.t_test_less([1, 2], [1, 2, 3], True),
-            "must be of equal size, got 2 and 3",
-        ),
-        (lambda: statistics.t_test_less([1, 2], [1, 3], True, True), "equal_variances"),
-        (
-            lambda: statistics.benjamini_hochberg([0.5, 1.5]),
-            "p_values: must be numbers from 0 to 1, got 1.5",
-        ),
-        (lambda: statistics.benjamini_hochberg([0.5, -0.1]), "p_values: .* got -0.1"),
-        (lambda: statistics.benjamini_hochberg([np.inf]), "p_values: .* got inf"),
+        (lambda: intervals.wald_interval([1, -np.inf], 0.9), "samples: .* got -inf"),
+        (lambda: intervals.wald_interval([], 0.9), "samples: must be finite numbers, got none"),
+        (lambda: statistics.t_test_less([1, np.nan], [1, 2], True), "a: .* got nan"),
+        (lambda: statistics.t_test_less([1, 2], [], False), "b: .* got none"),
         (lambda: statistics.ks_normality([np.inf, 1]), "samples: .* got inf"),
-        (lambda: statistics.t_test_less([], [1], False), "a: .* got shape"),
     ],
 )
 def test_bad_input_is_one_line(call: object, message: str) -> None:

@@ -17,8 +17,8 @@ class Oracle(Algorithm):
     """GP-UCB at a fixed length scale θ̂* (Ziomek, Adachi and Osborne 2024, sections 3 and 5).
 
     x_t = argmax_x μ(x) + β σ(x) of the GP with length scale θ̂*, given all data so far. An algorithm
-    does not see the function, so θ̂* is a setting; `replibo.papers.lb_gp_ucb.optimal_length_scale`
-    computes it.
+    does not see the function, so θ̂* is a setting; ``tests/algorithms/optimal_length_scale.py`` computes
+    it as the paper does.
 
     Args:
         length_scale: θ̂*, in units of the cube; or one for each problem, by the problem's name in

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,30 +23,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Bounds = tuple[Array, Array, Array]
-
-
-def label_of(runs: Runs, algorithm: str) -> str:
-    """An algorithm's name in figures and tables; its name in the config where it has no entry."""
-    known = runs.entry.algorithms
-    return known[algorithm].label if algorithm in known else algorithm
-
-
-def problem_label(runs: Runs, problem: str) -> str:
-    """A problem's title in figures and tables; its name in the config where it has no entry."""
-    known = runs.entry.problems
-    return known[problem].label if problem in known else problem
-
 
 def initial_points_of(runs: Runs, problems: Iterable[str]) -> str:
     """The number of initial points of some problems, or the numbers."""
     return " or ".join(map(str, sorted({runs.initial_points(problem) for problem in problems})))
-
-
-def require(runs: Runs, problem: str, *algorithms: str) -> None:
-    """Raise a `MissingRunsError` where one of the algorithms was not run on the problem."""
-    if missing := [name for name in algorithms if not runs.has(problem, name)]:
-        raise MissingRunsError(f"{', '.join(missing)} was not run on {problem}")
 
 
 def shown_by(runs: Runs, entry: FigureEntry, *problem_types: str) -> dict[str, list[str]]:
@@ -75,13 +55,13 @@ def shown_by(runs: Runs, entry: FigureEntry, *problem_types: str) -> dict[str, l
 def cpu_seconds(runs: Runs, problem: str, algorithm: str) -> float:
     """CPU seconds of all runs of a problem and algorithm, imports not counted; NaN where nothing was
     recorded."""
-    timings = _timings(runs, problem, algorithm)
+    timings = timings_of(runs, problem, algorithm)
     return float(timings["cpu_seconds"]) if timings else math.nan
 
 
 def cpu_seconds_a_query(runs: Runs, problem: str, algorithm: str) -> float:
     """CPU seconds over the queries that the algorithm chose; NaN where nothing was recorded."""
-    timings = _timings(runs, problem, algorithm)
+    timings = timings_of(runs, problem, algorithm)
     initial = runs.initial_points(problem) if runs.entry.first_round == "search" else 0
     asked = timings.get("queries", 0) - timings.get("runs", 0) * initial
     return cpu_seconds(runs, problem, algorithm) / asked if asked else math.nan
@@ -91,7 +71,7 @@ def cpu_seconds_by_query(runs: Runs, problem: str, algorithm: str) -> tuple[Arra
     """The growth of a query's mean CPU seconds: the number of the query in the middle of each bin,
     and its seconds. The bins are those of `replibo.run.collect.timings` without the first. Both are
     empty if nothing was recorded."""
-    timings = _timings(runs, problem, algorithm)
+    timings = timings_of(runs, problem, algorithm)
     bins = {int(first): seconds for first, seconds in timings.get("profile", {}).items()}
     if not bins:
         return np.empty(0), np.empty(0)
@@ -100,7 +80,8 @@ def cpu_seconds_by_query(runs: Runs, problem: str, algorithm: str) -> tuple[Arra
     return (edges[:-1] + edges[1:] - 1)[1:] / 2, seconds[1:]
 
 
-def _timings(runs: Runs, problem: str, algorithm: str) -> dict[str, Any]:
+def timings_of(runs: Runs, problem: str, algorithm: str) -> dict[str, Any]:
+    """What was recorded of the CPU times of all runs of a problem and algorithm; empty if nothing was."""
     found: dict[str, Any] = runs.metadata.get("timings", {}).get(f"{problem}/{algorithm}", {})
     return found
 
@@ -109,51 +90,42 @@ def named(runs: Runs, problem: str, algorithm: str) -> dict[str, Any]:
     """The first cells of a table's row: the labels of a problem and algorithm, and the number of
     seeds."""
     return {
-        "problem": problem_label(runs, problem),
-        "algorithm": label_of(runs, algorithm),
+        "problem": runs.problem_label(problem),
+        "algorithm": runs.label(algorithm),
         "seeds": len(runs.seeds(problem, algorithm)),
     }
 
 
-def labelled_rows(runs: Runs, entry: FigureEntry) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def labelled_rows(
+    runs: Runs, entry: FigureEntry, shown: Mapping[str, Sequence[str]] | None = None
+) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Each problem and algorithm that a table shows and that was run, with the first cells of its row
-    (`named`)."""
-    for problem in runs.problems(entry.problems):
-        for name in runs.algorithms(problem, entry.algorithms):
-            yield problem, name, named(runs, problem, name)
-
-
-def of_common_seeds(samples: Iterable[tuple[Array, Array]]) -> tuple[Array, list[Array]]:
-    """The seeds that all samples have, and of each sample the values of these.
+    (`named`).
 
     Args:
-        samples: of each the seeds, ``n``, and the values, ``n x …``.
+        shown: for each problem its algorithms; those of the entry if it is None.
     """
-    pairs = list(samples)
-    common = functools.reduce(np.intersect1d, [seeds for seeds, _ in pairs])
-    return common, [values[np.isin(seeds, common)] for seeds, values in pairs]
+    if shown is None:
+        shown = {p: runs.algorithms(p, entry.algorithms) for p in runs.problems(entry.problems)}
+    for problem, names in shown.items():
+        for name in names:
+            yield problem, name, named(runs, problem, name)
 
 
 # Curves
 
 
-Summary = tuple[Array, Array, Array, Array]
-"""Rounds, curve, and the two ends of its interval (NaN if there is none), ``n`` each."""
+Summary = tuple[Array, Interval]
+"""Rounds, and the curve with its interval (NaN if there is none), ``n`` each."""
 
 
-def mean_and_deviation(values: Array, low: float = -np.inf, high: float = np.inf) -> Bounds:
-    """The mean over the seeds ± one standard deviation, cut off at what is possible.
+def mean_and_deviation(values: Array) -> Interval:
+    """The mean over the seeds ± one standard deviation.
 
     Args:
         values: ``seeds x n``.
     """
-    deviation = standard_deviation(values)
-    return plotting.plus_minus(values.mean(axis=0), deviation, low, high)
-
-
-def mean_and_interval(interval: Interval) -> Bounds:
-    """The mean, and the ends of its interval."""
-    return interval.mean, interval.low, interval.high
+    return Interval.around(values.mean(axis=0), standard_deviation(values), len(values))
 
 
 def problem_panels(
@@ -163,7 +135,6 @@ def problem_panels(
     *,
     labels: tuple[str, str],
     columns: int = 2,
-    height: float = plotting.PANEL[1],
     step: bool = False,
     logarithmic_x: bool = False,
 ) -> tuple[Figure, dict[str, Axes]]:
@@ -172,11 +143,11 @@ def problem_panels(
     Args:
         shown: for each problem its algorithms.
         summary: the curve of a problem and algorithm.
-        labels, columns, height: of the two axes, the most panels in a row, inches of a row.
+        labels, columns: of the two axes, the most panels in a row.
         step: as of `plotting.draw`.
         logarithmic_x: use a logarithmic x axis.
     """
-    figure, axes = plotting.grid(len(shown), columns, height)
+    figure, axes = plotting.grid(len(shown), columns)
     panels = dict(zip(shown, axes, strict=True))
     for problem, ax in panels.items():
         if logarithmic_x:
@@ -199,12 +170,13 @@ def draw_problem(
 
     Arguments as of `problem_panels`.
     """
-    curves = [
-        plotting.Curve(runs.entry.algorithms[name], *summary(runs, problem, name))
-        for name in shown[problem]
-    ]
+    curves = []
+    for name in shown[problem]:
+        t, interval = summary(runs, problem, name)
+        ends = (interval.mean, interval.low, interval.high)
+        curves.append(plotting.Curve(runs.entry.algorithms[name], t, *ends))
     plotting.draw(ax, curves, bands=plotting.has_bands(shown), step=step)
-    ax.set_title(problem_label(runs, problem))
+    ax.set_title(runs.problem_label(problem))
     ax.set_xlabel(labels[0])
     ax.set_ylabel(labels[1])
     if ax.get_xscale() == "linear":
@@ -214,7 +186,7 @@ def draw_problem(
     if not plotting.has_bands(shown):
         plotting.end_axis_at(ax, max(curve.t[-1] for curve in curves))
     notes = [", ".join(runs.reductions([problem], shown[problem]))]
-    if lacking := runs.lacking(problem, plotting.in_legend(shown)):
+    if lacking := runs.lacking(problem, dict.fromkeys(itertools.chain(*shown.values()))):
         notes.append(f"not run: {', '.join(lacking)}")
     plotting.say_in_panel(ax, notes)
 
@@ -263,16 +235,30 @@ def shown_difference(interval: Interval, digits: str = "+.3f") -> str:
     return f"difference {value} [{low}, {high}]"
 
 
-def ran_or_required(
-    runs: Runs, problem: str, algorithm: str, baselines: Sequence[str]
-) -> list[str]:
-    """The baselines that were run on a problem.
+def of_each_baseline(
+    runs: Runs,
+    problems: Iterable[str],
+    algorithm: str,
+    baselines: Sequence[str],
+    compare: Callable[[str, str], Undecided | Comparison],
+) -> list[Undecided | Comparison]:
+    """The comparison of an algorithm with each baseline on each problem; open if that was not run.
+
+    Args:
+        compare: of a problem and a baseline that was run on it.
 
     Raises:
-        MissingRunsError: ``algorithm`` or every baseline was not run.
+        MissingRunsError: ``algorithm`` or every baseline was not run on a problem.
     """
-    require(runs, problem, algorithm)
-    ran = runs.algorithms(problem, list(baselines))
-    if not ran:
-        raise MissingRunsError(f"no baseline was run on {problem}")
-    return ran
+    comparisons: list[Undecided | Comparison] = []
+    for problem in problems:
+        runs.require(problem, algorithm)
+        if not runs.algorithms(problem, baselines):
+            raise MissingRunsError(f"no baseline was run on {problem}")
+        for baseline in baselines:
+            if runs.has(problem, baseline):
+                comparisons.append(compare(problem, baseline))
+            else:
+                text = f"{runs.problem_label(problem)}: {runs.label(baseline)} was not run"
+                comparisons.append(Comparison("open", text))
+    return comparisons

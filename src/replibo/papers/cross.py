@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from replibo.config.models import FigureEntry
-from replibo.papers.common import problem_label
 from replibo.problems.base import Array
 from replibo.results import standings
 from replibo.results.intervals import student_interval
@@ -17,8 +16,6 @@ from replibo.results.tables import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-CONFIDENCE = 0.95
 
 
 def curves_by_problem(runs: Runs, entry: FigureEntry) -> Figure:
@@ -30,7 +27,7 @@ def curves_by_problem(runs: Runs, entry: FigureEntry) -> Figure:
     problems = runs.problems(entry.problems)
     for problem in problems:
         names = runs.algorithms(problem, entry.algorithms)
-        title = problem_label(runs, problem)
+        title = runs.problem_label(problem)
         panels[title] = curves.of_runs(runs, problem, names)
         optima[title] = runs.metadata["problems"][problem]["optimal_value"]
     caption = (
@@ -46,31 +43,29 @@ def ranks(runs: Runs, entry: FigureEntry) -> Table:
 
     An algorithm that a problem lacks has no rank there.
     """
-    problems = runs.problems(entry.problems)
-    finals = {problem: _finals(runs, problem, entry.algorithms) for problem in problems}
-    by_problem = {problem: standings.ranks(values) for problem, values in finals.items()}
+    values = _by_label(runs, entry)
+    by_problem = {problem: standings.ranks(of_problem) for problem, of_problem in values.items()}
     rows: list[dict[str, Any]] = []
-    for label, names in _by_label(runs, entry.algorithms).items():
-        relative, cells = [], {}
+    for label in _labels(runs, values):
+        relative: list[float] = []
         duels: list[standings.Duel] = []
         for problem, mean_ranks in by_problem.items():
-            name = next((name for name in names if name in mean_ranks), None)
-            cells[problem_label(runs, problem)] = mean_ranks[name] if name else None
-            if name:
-                relative.append((mean_ranks[name] - 1) / (len(mean_ranks) - 1))
-                others = {key: f for key, f in finals[problem].items() if key != name}
-                duels += standings.against("cross", problem, finals[problem][name], others)
+            if label in mean_ranks:
+                relative.append((mean_ranks[label] - 1) / (len(mean_ranks) - 1))
+                others = {other: f for other, f in values[problem].items() if other != label}
+                duels += standings.against("cross", problem, values[problem][label], others)
         won, tied, lost = standings.counts(duels)
         total = {"relative rank": float(np.mean(relative)), "problems": len(relative)}
+        cells = {runs.problem_label(p): own.get(label) for p, own in by_problem.items()}
         rows.append(
             {"algorithm": label, **total, "wins": won, "ties": tied, "losses": lost, **cells}
         )
     rows.sort(key=lambda row: row["relative rank"])
-    labels = [problem_label(runs, problem) for problem in problems]
+    labels = [runs.problem_label(problem) for problem in values]
     caption = (
         f"{entry.caption} Relative rank: the mean over the problems, from 0 (always the best) to 1 "
         "(always the last). Wins and losses: significant at 5 % by Wilcoxon's signed-rank test, Holm "
-        f"over the other algorithms on a problem. {_note(runs, problems)}"
+        f"over the other algorithms on a problem. {_note(runs, list(values))}"
     )
     return Table.of(rows, caption, {"relative rank": ".2f", **dict.fromkeys(labels, ".1f")})
 
@@ -94,20 +89,21 @@ def conclusion(rows: Sequence[Mapping[str, Any]]) -> str:
 def values(runs: Runs, entry: FigureEntry) -> Table:
     """The mean of the best noise-free value of each algorithm on each problem, with the half width of its
     interval."""
-    problems = runs.problems(entry.problems)
+    by_label = _by_label(runs, entry)
     rows: list[dict[str, Any]] = []
-    for label, names in _by_label(runs, entry.algorithms).items():
+    for label in _labels(runs, by_label):
         row: dict[str, Any] = {"algorithm": label}
-        for problem in problems:
-            name = next((name for name in names if runs.has(problem, name)), None)
-            title = problem_label(runs, problem)
+        for problem, of_problem in by_label.items():
+            title = runs.problem_label(problem)
             row[title] = row[f"± ({title})"] = None
-            if name:
-                interval = student_interval(runs.f(problem, name).max(axis=1), CONFIDENCE)
-                row[title] = float(interval.mean)
-                row[f"± ({title})"] = float(interval.mean - interval.low)
+            if label in of_problem:
+                best = [f.max() for f in of_problem[label].values()]
+                mean, low, _ = student_interval(best).ends
+                row |= {title: mean, f"± ({title})": mean - low}
         rows.append(row)
-    caption = f"{entry.caption} ±: half of the 95 % interval of the mean. {_note(runs, problems)}"
+    caption = (
+        f"{entry.caption} ±: half of the 95 % interval of the mean. {_note(runs, list(by_label))}"
+    )
     return Table.of(rows, caption, dict.fromkeys(list(rows[0])[1:], ".4g"))
 
 
@@ -119,21 +115,24 @@ def _note(runs: Runs, problems: Sequence[str]) -> str:
     return said + (f" Not run: {', '.join(missing)}." if missing else "")
 
 
-def _by_label(runs: Runs, wanted: Sequence[str] | None) -> dict[str, list[str]]:
-    """The algorithms under each label: one algorithm may have other settings on another problem."""
-    labels: dict[str, list[str]] = {}
-    for name, algorithm in runs.entry.algorithms.items():
-        ran = any(runs.has(problem, name) for problem in runs.problems())
-        if ran and (wanted is None or name in wanted):
-            labels.setdefault(algorithm.label, []).append(name)
-    return labels
+Values = dict[str, dict[str, Mapping[int, Array]]]
+"""For each problem and label, which may be of other settings on another problem, the noise-free values
+of each seed's queries."""
 
 
-def _finals(
-    runs: Runs, problem: str, wanted: Sequence[str] | None
-) -> dict[str, Mapping[int, Array]]:
-    """By algorithm and seed the noise-free values of the queries."""
+def _by_label(runs: Runs, entry: FigureEntry) -> Values:
     return {
-        name: dict(zip(runs.seeds(problem, name).tolist(), runs.f(problem, name), strict=True))
-        for name in runs.algorithms(problem, wanted)
+        problem: {
+            runs.entry.algorithms[name].label: dict(
+                zip(runs.seeds(problem, name).tolist(), runs.f(problem, name), strict=True)
+            )
+            for name in runs.algorithms(problem, entry.algorithms)
+        }
+        for problem in runs.problems(entry.problems)
     }
+
+
+def _labels(runs: Runs, values: Values) -> list[str]:
+    """The labels of the algorithms that were run, each once, in the order of the config."""
+    labels = dict.fromkeys(algorithm.label for algorithm in runs.entry.algorithms.values())
+    return [label for label in labels if any(label in own for own in values.values())]

@@ -14,14 +14,10 @@ from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError, allowed
 from replibo.papers.common import (
     Summary,
-    label_of,
     labelled_rows,
     named,
-    of_common_seeds,
     outcome,
-    problem_label,
     problem_panels,
-    require,
     tested,
 )
 from replibo.problems.base import Array
@@ -34,7 +30,7 @@ from replibo.results.comparisons import (
     t_tested,
 )
 from replibo.results.effects import of_samples
-from replibo.results.runs import Runs
+from replibo.results.runs import Runs, of_common_seeds
 from replibo.results.tables import Format, Table, p_value
 
 if TYPE_CHECKING:
@@ -61,7 +57,7 @@ def phase_two_regret(
 
     The average regret is R_t/(t - n), the regret of rounds n + 1 … t divided by their number.
     """
-    require(runs, problem, algorithm)
+    runs.require(problem, algorithm)
     n = runs.initial_points(problem)
     f = runs.f(problem, algorithm)[:, n:]
     if kind not in REGRETS:
@@ -84,7 +80,7 @@ def paired_final_regret(
     Raises:
         MissingRunsError: an algorithm was not run, or they have fewer than two seeds in common.
     """
-    require(runs, problem, *algorithms)
+    runs.require(problem, *algorithms)
     n, best = runs.initial_points(problem), runs.optimal_value(problem)
     f_of_each = runs.f_of_common_seeds(problem, algorithms)
     if len(f_of_each[0]) < 2:
@@ -103,8 +99,7 @@ def regret_panels(runs: Runs, entry: FigureEntry, *, linear: bool = False) -> Fi
 
     def summary(runs: Runs, problem: str, name: str) -> Summary:
         t, values = phase_two_regret(runs, problem, name)
-        interval = intervals.wald_interval(values, CONFIDENCE)
-        return t, *plotting.plus_minus(interval.mean, interval.half_width, 0.0)
+        return t, intervals.wald_interval(values, CONFIDENCE).cut(0.0)
 
     labels = ("round $t$", "average regret $R_t/(t-n)$")
     figure, panels = problem_panels(runs, shown, summary, labels=labels)
@@ -241,7 +236,7 @@ def estimate_errors(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Ar
     bonus σ ‖∇f̂(x)‖ √(U/t) + U/t is at least |f̂(x; ŵ_t) - f(x)| at all x of the grid (Theorem 10). The
     third leaves out U/t, which does not depend on x.
     """
-    require(runs, problem, algorithm)
+    runs.require(problem, algorithm)
     rounds = runs.rounds(problem, algorithm)
     phase_two = slice(runs.initial_points(problem), None)
     settings = runs.entry.algorithms[algorithm].parameters
@@ -327,7 +322,7 @@ def exponent_interval(T: Sequence[int], values: Array, minus: float = 0.0) -> in
     def slope(samples: Array) -> Array:
         return np.asarray(np.polyfit(np.log(T), np.log(samples.mean(axis=0)), 1)[0] - minus)
 
-    return intervals.jackknife_interval(values, slope, 0.95)
+    return intervals.jackknife_interval(values, slope)
 
 
 def total_regret(runs: Runs, problem: str, algorithm: str) -> Array:
@@ -398,7 +393,7 @@ def below_each_baseline(
             )
         wald[name] = intervals.wald_interval(values[name], CONFIDENCE)
         bar = f"{float(wald[name].mean):.4f} ± {float(wald[name].half_width):.4f}"
-        shown[name] = f"{label_of(runs, name)} {bar}"
+        shown[name] = f"{runs.label(name)} {bar}"
     own = wald[algorithm]
     return [
         Comparison(
@@ -436,8 +431,8 @@ def larger_lead(
         for name in (problem, other_problem):
             own, other = paired_final_regret(runs, name, [algorithm, baseline], regret)
             leads[name] = (other - own) / (ranges[name] if ranges else 1.0)
-        text = f"lead over {label_of(runs, baseline)}: " + ", ".join(
-            f"{lead.mean():.4f} on {problem_label(runs, name)}" for name, lead in leads.items()
+        text = f"lead over {runs.label(baseline)}: " + ", ".join(
+            f"{lead.mean():.4f} on {runs.problem_label(name)}" for name, lead in leads.items()
         )
         tests.append(t_tested(text, leads[other_problem], leads[problem], paired=False))
     return decided(tests, LEVEL)
@@ -468,8 +463,8 @@ def performs_similarly(
         ends = (margin * width, -margin * width)
         above, below = (statistics.t_tests(own, other + end, paired=True) for end in ends)
         text = (
-            f"{problem_label(runs, problem)}: {label_of(runs, baseline)} minus "
-            f"{label_of(runs, algorithm)} {np.mean(other - own):.4f}, margin {margin * width:.4f}"
+            f"{runs.problem_label(problem)}: {runs.label(baseline)} minus "
+            f"{runs.label(algorithm)} {np.mean(other - own):.4f}, margin {margin * width:.4f}"
         )
         # outside: each of the two directions
         p, reverse = max(above[0], below[1]), 2 * min(above[1], below[0])
@@ -494,12 +489,12 @@ def shrinking_error_bars(
             t, values = phase_two_regret(runs, problem, algorithm, regret)
             bars = intervals.wald_interval(values, CONFIDENCE).half_width
             first, last = values[:, 0], values[:, -1]
-            name = f"{problem_label(runs, problem)}, {label_of(runs, algorithm)}"
+            name = f"{runs.problem_label(problem)}, {runs.label(algorithm)}"
             text = f"{name}: {bars[0]:.4f} at t = {t[0]}, {bars[-1]:.4f} at t = {t[-1]}"
             if len(values) > 1 and not np.ptp(first) and not np.ptp(last):
                 found.append(Comparison("left out", f"{text}: no error bar to compare"))
             else:
-                ratio = intervals.spread_ratio(first, last, 0.95)
+                ratio = intervals.spread_ratio(first, last)
                 found.append(tested(text, ratio, "log ratio of spreads"))
     return decided(found, LEVEL)
 
@@ -520,12 +515,12 @@ def order_of_regret(
         margin: the exponent may exceed the power by less than this.
     """
     for problem in problems:
-        require(runs, problem, algorithm)
+        runs.require(problem, algorithm)
     excess = scaling_slope(runs, problems, algorithm, power + margin)
     mean, low, high = (end + power + margin for end in excess.ends)
     T = ", ".join(str(runs.horizon(problem)) for problem in problems)
     text = (
-        f"{label_of(runs, algorithm)}, T = {T}: R_T grows as T to the "
+        f"{runs.label(algorithm)}, T = {T}: R_T grows as T to the "
         f"{mean:.2f} [{low:.2f}, {high:.2f}] ({excess.n} seeds), against {power + margin:.2f}"
     )
     return decided([tested(text, -excess, "exponent below the limit")])
@@ -549,8 +544,8 @@ def less_regret(
     """
     tests = []
     for first, second in zip(problems, other_problems, strict=True):
-        require(runs, first, algorithm)
-        require(runs, second, other)
+        runs.require(first, algorithm)
+        runs.require(second, other)
         samples = [
             (runs.seeds(problem, name), total_regret(runs, problem, name))
             for problem, name in ((first, algorithm), (second, other))
@@ -560,8 +555,8 @@ def less_regret(
         if min(len(own), len(theirs)) < 2:
             raise MissingRunsError(f"{first} and {second} have fewer than two seeds")
         text = (
-            f"T = {runs.horizon(first)}: {label_of(runs, algorithm)} {own.mean():.2f}, "
-            f"{label_of(runs, other)} {theirs.mean():.2f}"
+            f"T = {runs.horizon(first)}: {runs.label(algorithm)} {own.mean():.2f}, "
+            f"{runs.label(other)} {theirs.mean():.2f}"
         )
         tests.append(t_tested(text, own, theirs, paired=paired))
     return decided(tests, LEVEL)

@@ -42,7 +42,7 @@ import numpy as np
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.results import effects, statistics
-from replibo.results.effects import Effect, Sample
+from replibo.results.effects import Effect
 from replibo.results.tables import p_value
 
 Outcome = Literal["supported", "contradicted", "open", "left out"]
@@ -175,18 +175,19 @@ def t_tested(
     return Undecided(text, *statistics.t_tests(less, more, paired=paired), effect)
 
 
-def sign_tested(text: str, wins: int, losses: int, sample: Sample | None = None) -> Undecided:
+def sign_tested(text: str, values: Array, seeds: Sequence[int] = ()) -> Undecided:
     """The sign tests of more wins than losses, with the share of wins.
 
     Args:
-        sample: of each seed, what is above 0 for a win and below 0 for a loss.
+        values: ``n``, above 0 for a win, below 0 for a loss.
+        seeds: of the values; none if they are not one for each seed.
     """
+    wins, losses = int(np.sum(values > 0)), int(np.sum(values < 0))
     smallest = 0.5 ** (wins + losses)
+    samples = [dict(zip(seeds, values.tolist(), strict=True))] if len(seeds) else ()
+    p, reverse = statistics.sign_test(wins, losses)
     return Undecided(
-        text,
-        *statistics.sign_test(wins, losses),
-        effects.of_share(wins, losses, [sample] if sample else ()),
-        (smallest, smallest),
+        text, p, reverse, effects.of_share(wins, losses, samples), (smallest, smallest)
     )
 
 

@@ -17,7 +17,6 @@ from replibo.results.runs import Runs
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-CONFIDENCE = 0.95
 COLUMNS = 3
 """Panels in a row, at most."""
 
@@ -80,7 +79,7 @@ def best_so_far(
         for curve in curves:
             best = np.maximum.accumulate(curve.f, axis=1)
             values = best if optimum is None else regret.best_regret(curve.f, optimum)
-            shown = student_interval(values, CONFIDENCE)
+            shown = student_interval(values)
             low = shown.low if optimum is None else np.maximum(shown.low, 0.0)
             ends = (curve.look, curve.t, shown.mean, low, shown.high)
             drawn.append(plotting.Curve(*ends, bold=curve.bold))

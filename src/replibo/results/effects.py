@@ -11,9 +11,8 @@ import numpy as np
 from pydantic import Field
 
 from replibo.problems.base import Array
-from replibo.results.intervals import Interval, contrast_interval
+from replibo.results.intervals import CONFIDENCE, Interval, contrast_interval, share_interval
 
-CONFIDENCE = 0.95
 POWER = 0.8
 
 DEVIATIONS = "standard deviations"
@@ -118,14 +117,6 @@ class Effect:
         return text + (f" (paper {self.printed:+.2f})" if self.printed is not None else "")
 
 
-WITHOUT_EFFECT = {
-    "claims.normally_distributed": "the claim is about p-values, and a sample alone has no effect",
-    "claims.cost_of_a_round": "the times of all runs are published as one sum, which has no interval",
-    "memory.memory_growth": "the bytes of a surrogate follow from its size, without chance",
-}
-"""The measures of claims whose comparisons have no effect, and why."""
-
-
 def short(unit: str) -> str:
     """A unit as it stands before a value: d for standard deviations."""
     return "d" if unit == DEVIATIONS else unit
@@ -170,25 +161,21 @@ def of_samples(
     n, m = len(less), len(more)
     if min(n, m) < 2:
         return None
-    by_seed = [
+    first, second = (
         dict(zip(seeds[i] if seeds else range(len(own)), own.tolist(), strict=True))
         for i, own in enumerate((-less, more))
-    ]
+    )
+    samples: tuple[Sample, ...]
     if paired:
         values = more - less
         mean, sd, freedom = float(values.mean()), float(values.std(ddof=1)), n - 1
         scale, sizes = 1 / n, [n]
-        samples: tuple[Sample, ...] = (
-            {seed: by_seed[0][seed] + by_seed[1][seed] for seed in by_seed[0]},
-        )
+        samples = ({seed: first[seed] + second[seed] for seed in first},)
     else:
         squares = (n - 1) * less.var(ddof=1) + (m - 1) * more.var(ddof=1)
-        mean, sd, freedom = (
-            float(more.mean() - less.mean()),
-            math.sqrt(squares / (n + m - 2)),
-            n + m - 2,
-        )
-        scale, sizes, samples = 1 / n + 1 / m, [n, m], tuple(by_seed)
+        mean, freedom = float(more.mean() - less.mean()), n + m - 2
+        sd, scale = math.sqrt(squares / freedom), 1 / n + 1 / m
+        sizes, samples = [n, m], (first, second)
     if not sd > 1e-12 * (abs(mean) + max(np.abs(less).max(), np.abs(more).max())):
         return None
     d = mean / sd
@@ -203,11 +190,9 @@ def of_share(wins: int, losses: int, samples: Sequence[Sample] = ()) -> Effect |
     Args:
         samples: of `Effect`.
     """
-    from replibo.results.intervals import share_interval
-
     if not (n := wins + losses):
         return None
-    share = share_interval(wins, n, CONFIDENCE)
+    share = share_interval(wins, n)
     value, low, high = (float(end) - 0.5 for end in (share.mean, share.low, share.high))
     detectable = _detectable(0.5 / math.sqrt(n), math.inf)
     return Effect(
@@ -232,12 +217,15 @@ def differ(printed: Sequence[Effect | None], other: Sequence[Effect | None], sca
     confidence = 1 - (1 - CONFIDENCE) / len(pairs)
     for a, b in pairs:
         units = [_scale(own.samples) if scaled else 1.0 for own in (a, b)]
-        differences = []
-        for first, second in zip(a.samples, b.samples, strict=True):
-            common = sorted(first.keys() & second.keys())
-            differences.append(
-                np.array([first[seed] / units[0] - second[seed] / units[1] for seed in common])
+        differences = [
+            np.array(
+                [
+                    first[seed] / units[0] - second[seed] / units[1]
+                    for seed in sorted(first.keys() & second.keys())
+                ]
             )
+            for first, second in zip(a.samples, b.samples, strict=True)
+        ]
         if min(map(len, differences)) < 2:
             continue
         found = contrast_interval(differences, [1.0] * len(differences), confidence)

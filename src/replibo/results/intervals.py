@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from replibo.errors import RepliboError
 from replibo.problems.base import Array
-from replibo.results.statistics import samples_of, standard_error
+from replibo.results.statistics import finite, standard_error
+
+CONFIDENCE = 0.95
+"""Of all intervals, except where a paper names its own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +31,6 @@ class Interval:
             works, where there is a single interval. ``low`` and ``high`` are NaN where ``n`` is
             too small to know them.
         n: number of values behind each mean.
-        confidence: in (0, 1), e.g. .98.
         p_above, p_below: one-sided p-values of the statistic's lying above 0, and below, by the method
             of the interval; NaN where it gives none.
     """
@@ -38,7 +39,6 @@ class Interval:
     low: Array
     high: Array
     n: int
-    confidence: float
     p_above: Array = field(default_factory=lambda: np.asarray(math.nan))
     p_below: Array = field(default_factory=lambda: np.asarray(math.nan))
 
@@ -53,23 +53,38 @@ class Interval:
         return float(self.mean), float(self.low), float(self.high)
 
     @classmethod
-    def around(cls, mean: ArrayLike, half: ArrayLike, n: int, confidence: float) -> Interval:
+    def around(cls, mean: ArrayLike, half: ArrayLike, n: int) -> Interval:
         """``mean ± half``."""
         middle = np.asarray(mean, dtype=float)
-        return cls(middle, np.asarray(middle - half), np.asarray(middle + half), n, confidence)
+        return cls(middle, np.asarray(middle - half), np.asarray(middle + half), n)
 
     @classmethod
-    def of_student(cls, mean: ArrayLike, error: ArrayLike, n: int, confidence: float) -> Interval:
-        """``mean ± t·error`` of ``n`` values, and Student's p-values; NaN where n = 1."""
-        from scipy.special import stdtr
+    def of_student(
+        cls,
+        mean: ArrayLike,
+        error: ArrayLike,
+        freedom: ArrayLike,
+        n: int,
+        confidence: float = CONFIDENCE,
+    ) -> Interval:
+        """``mean ± t·error``, and Student's p-values; NaN without degrees of ``freedom``."""
+        from scipy.special import stdtr, stdtrit
 
-        found = cls.around(
-            mean, _student_quantile(n, confidence) * np.asarray(error), n, confidence
-        )
+        known = np.where(np.asarray(freedom) > 0, freedom, np.nan)
         with np.errstate(divide="ignore", invalid="ignore"):
+            half = stdtrit(known, (1 + confidence) / 2) * np.asarray(error)
             t = np.where(np.equal(mean, 0), 0.0, np.divide(mean, error))
-        above, below = (np.asarray(stdtr(max(n - 1, 1), sign * t)) for sign in (-1, 1))
-        return replace(found, p_above=above, p_below=below)
+        above, below = (np.asarray(stdtr(known, sign * t)) for sign in (-1, 1))
+        return replace(cls.around(mean, half, n), p_above=above, p_below=below)
+
+    def __getitem__(self, i: int) -> Interval:
+        """The interval of one element, without p-values."""
+        return Interval(self.mean[i], self.low[i], self.high[i], self.n)
+
+    def cut(self, least: float = -math.inf, most: float = math.inf) -> Interval:
+        """The interval with its ends cut off at what is possible."""
+        low, high = (np.clip(end, least, most) for end in (self.low, self.high))
+        return replace(self, low=low, high=high)
 
     def __neg__(self) -> Interval:
         """The interval and p-values of minus the statistic."""
@@ -82,17 +97,6 @@ class Interval:
             p_below=self.p_above,
         )
 
-    def with_resampled(self, values: Array) -> Interval:
-        """With the p-values of a bootstrap: the shares of the resampled ``values`` (``resamples x …``)
-        that lie on the other side of 0, the sample itself counted."""
-        above, below = (
-            np.asarray((1 + np.sum(sign * values <= 0, axis=0)) / (1 + len(values))).reshape(
-                np.shape(self.mean)
-            )
-            for sign in (1, -1)
-        )
-        return replace(self, p_above=above, p_below=below)
-
 
 def wald_interval(samples: ArrayLike, confidence: float) -> Interval:
     """Wald's interval of the mean, mean ± z·s/√n, as GO-UCB's error bars (98 %: z = 2.326).
@@ -104,26 +108,26 @@ def wald_interval(samples: ArrayLike, confidence: float) -> Interval:
     Args:
         samples: ``n x …``: the repetitions along the first axis, anything else (time, for instance)
             along the others.
-        confidence: in (0, 1).
 
     Returns:
         An `Interval`. Where n = 1 the mean is known and nothing else: ``low``, ``high`` and
         ``half_width`` are NaN.
     """
     z = normal_quantile(confidence)
-    values = samples_of(samples)
+    values = finite(samples, "samples")
     half = z * standard_error(values)
-    return Interval.around(values.mean(axis=0), half, len(values), confidence)
+    return Interval.around(values.mean(axis=0), half, len(values))
 
 
-def student_interval(samples: ArrayLike, confidence: float) -> Interval:
+def student_interval(samples: ArrayLike) -> Interval:
     """Student's interval of the mean over the first axis, mean ± t·s/√n; NaN where n = 1."""
-    values = samples_of(samples)
-    return Interval.of_student(values.mean(axis=0), standard_error(values), len(values), confidence)
+    values = finite(samples, "samples")
+    n = len(values)
+    return Interval.of_student(values.mean(axis=0), standard_error(values), n - 1, n)
 
 
 def jackknife_interval(
-    values: NDArray[Any], statistic: Callable[[NDArray[Any]], Array], confidence: float
+    values: NDArray[Any], statistic: Callable[[NDArray[Any]], Array]
 ) -> Interval:
     """A statistic of R runs with Student's interval, by the jackknife's standard error.
 
@@ -133,7 +137,6 @@ def jackknife_interval(
     Args:
         values: ``R x …``.
         statistic: of ``r x …`` to an array; NaN where r is too small for it.
-        confidence: in (0, 1).
 
     Returns:
         An `Interval`; ``low`` and ``high`` are NaN where R - 1 runs have no statistic.
@@ -141,14 +144,14 @@ def jackknife_interval(
     R = len(values)
     mean = statistic(values)
     if R == 1:
-        return Interval.around(mean, math.nan, 1, confidence)
+        return Interval.around(mean, math.nan, 1)
     without = np.array([statistic(np.delete(values, i, axis=0)) for i in range(R)])
     error = np.sqrt((R - 1) / R * np.sum((without - without.mean(axis=0)) ** 2, axis=0))
-    return Interval.of_student(mean, error, R, confidence)
+    return Interval.of_student(mean, error, R - 1, R)
 
 
 def contrast_interval(
-    samples: Sequence[Array], weights: Sequence[float], confidence: float
+    samples: Sequence[Array], weights: Sequence[float], confidence: float = CONFIDENCE
 ) -> Interval:
     """A weighted sum of the means of independent samples, with Welch and Satterthwaite's interval and
     one-sided p-values; NaN if a sample has one value.
@@ -156,31 +159,22 @@ def contrast_interval(
     Args:
         samples: ``n_i x …`` each.
         weights: one for each sample.
-        confidence: in (0, 1).
     """
-    _check_confidence(confidence)
-    from scipy.special import stdtr, stdtrit
-
     sizes = [len(own) for own in samples]
     mean = sum(w * own.mean(axis=0) for w, own in zip(weights, samples, strict=True))
     if min(sizes) < 2:
-        return Interval.around(mean, math.nan, sum(sizes), confidence)
+        return Interval.around(mean, math.nan, sum(sizes))
     parts = [
         w**2 * own.var(axis=0, ddof=1) / len(own) for w, own in zip(weights, samples, strict=True)
     ]
     variance = np.asarray(sum(parts))
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = variance**2 / sum(part**2 / (n - 1) for part, n in zip(parts, sizes, strict=True))
-        freedom = np.where(variance > 0, freedom, 1.0)
-        error = np.sqrt(variance)
-        t = np.where(np.equal(mean, 0), 0.0, np.divide(mean, error))
-    half = stdtrit(freedom, (1 + confidence) / 2) * error
-    above, below = (np.asarray(stdtr(freedom, sign * t)) for sign in (-1, 1))
-    found = Interval.around(mean, half, sum(sizes), confidence)
-    return replace(found, p_above=above, p_below=below)
+    freedom = np.where(variance > 0, freedom, 1.0)
+    return Interval.of_student(mean, np.sqrt(variance), freedom, sum(sizes), confidence)
 
 
-def stratified_interval(values: Array, strata: Array, confidence: float) -> Interval:
+def stratified_interval(values: Array, strata: Array) -> Interval:
     """The mean over the first axis, of a sample that was drawn within fixed strata: `contrast_interval`
     of the strata. NaN if a stratum has one value, whose spread nothing tells.
 
@@ -189,13 +183,12 @@ def stratified_interval(values: Array, strata: Array, confidence: float) -> Inte
     Args:
         values: ``n x …``.
         strata: ``n``, the stratum of each value.
-        confidence: in (0, 1).
     """
     groups = [values[strata == name] for name in np.unique(strata)]
-    return contrast_interval(groups, [len(own) / len(values) for own in groups], confidence)
+    return contrast_interval(groups, [len(own) / len(values) for own in groups])
 
 
-def spread_trend(samples: Sequence[Array], confidence: float) -> Interval:
+def spread_trend(samples: Sequence[Array]) -> Interval:
     """The slope of ln s² over the places of independent samples, with Student's interval and p-values.
 
     Least squares of the jackknife's pseudo-values of ln s² (Miller 1968). In simulations of five samples
@@ -205,7 +198,7 @@ def spread_trend(samples: Sequence[Array], confidence: float) -> Interval:
     Returns:
         NaN with fewer than two samples, or a sample with fewer than three different values.
     """
-    unknown = Interval.around(math.nan, math.nan, 1, confidence)
+    unknown = Interval.around(math.nan, math.nan, 1)
     if len(samples) < 2 or any(len(set(sample.tolist())) < 3 for sample in samples):
         return unknown
     x, y, freedom, squares = [], [], 0, 0.0
@@ -222,10 +215,10 @@ def spread_trend(samples: Sequence[Array], confidence: float) -> Interval:
     centred = np.array(x) - np.mean(x)
     slope = float(centred @ y / (centred @ centred))
     error = math.sqrt(squares / freedom / (centred @ centred))
-    return Interval.of_student(slope, error, freedom + 1, confidence)
+    return Interval.of_student(slope, error, freedom, freedom + 1)
 
 
-def spread_ratio(first: Array, last: Array, confidence: float) -> Interval:
+def spread_ratio(first: Array, last: Array) -> Interval:
     """ln of the standard deviation of ``first`` over that of ``last``, of pairs, with the interval and
     the p-values of Pitman and Morgan's test (1939).
 
@@ -234,7 +227,7 @@ def spread_ratio(first: Array, last: Array, confidence: float) -> Interval:
     """
     n = len(first)
     if n < 3 or np.ptp(first + last) == 0 or np.ptp(first - last) == 0:
-        return Interval.around(math.nan, math.nan, n, confidence)
+        return Interval.around(math.nan, math.nan, n)
     from scipy.special import stdtr
 
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -242,20 +235,19 @@ def spread_ratio(first: Array, last: Array, confidence: float) -> Interval:
         r = float(np.corrcoef(first, last)[0, 1]) if math.isfinite(ratio) else math.nan
         error = math.sqrt(max(1 - r**2, 0.0) / (n - 2)) if math.isfinite(ratio) else 0.0
         t = np.divide(np.sinh(ratio), error)
-    half = math.asinh(_student_quantile(n - 1, confidence) * error) if error else math.nan
+    half = math.asinh(_student_quantile(n - 1) * error) if error else math.nan
     above, below = (np.asarray(stdtr(n - 2, sign * t)) for sign in (-1, 1))
-    return replace(Interval.around(ratio, half, n, confidence), p_above=above, p_below=below)
+    return replace(Interval.around(ratio, half, n), p_above=above, p_below=below)
 
 
 def bootstrap_median_interval(
-    samples: Sequence[Array], confidence: float, resamples: int, rng: np.random.Generator
+    samples: Sequence[Array], resamples: int, rng: np.random.Generator
 ) -> Interval:
     """The median of one sample, or the difference of the medians of two paired ones, with its percentile
     bootstrap interval; NaN where n = 1.
 
     Args:
         samples: one or two arrays of ``n`` values, in the same order of seeds.
-        confidence: in (0, 1).
         resamples: how many.
         rng: the same state for all methods that are to be resampled together.
     """
@@ -266,7 +258,7 @@ def bootstrap_median_interval(
 
     n, value = len(samples[0]), statistic(*samples)
     if n == 1:
-        return Interval.around(value, math.nan, 1, confidence)
+        return Interval.around(value, math.nan, 1)
     from scipy.stats import bootstrap
 
     found = bootstrap(
@@ -275,55 +267,46 @@ def bootstrap_median_interval(
         n_resamples=resamples,
         vectorized=True,
         paired=len(samples) > 1,
-        confidence_level=confidence,
+        confidence_level=CONFIDENCE,
         method="percentile",
         rng=rng,
     )
     low, high = found.confidence_interval
-    interval = Interval(value, np.asarray(low), np.asarray(high), n, confidence)
-    return interval.with_resampled(found.bootstrap_distribution)
+    # p: the shares of the resampled values on the other side of 0, the sample itself counted
+    above, below = (
+        np.asarray((1 + np.sum(sign * found.bootstrap_distribution <= 0)) / (1 + resamples))
+        for sign in (1, -1)
+    )
+    return Interval(value, np.asarray(low), np.asarray(high), n, above, below)
 
 
-def share_interval(successes: int, n: int, confidence: float) -> Interval:
+def share_interval(successes: int, n: int) -> Interval:
     """Wilson's interval of a share (E. B. Wilson, JASA 1927), which is right near 0 and 1 too.
 
     Args:
         successes: from 0 to ``n``.
         n: number of trials, at least 1.
-        confidence: in (0, 1).
 
     Returns:
         An `Interval` whose ``mean`` is the share; it lies in the interval, but not in its middle.
     """
-    _check_confidence(confidence)
-    if n < 1:
-        raise RepliboError(f"n: must be a whole number >= 1, got {n}")
-    if not (0 <= successes <= n and successes == int(successes)):
-        raise RepliboError(f"successes: must be a whole number from 0 to {n}, got {successes:g}")
     from scipy.stats import binomtest
 
-    found = binomtest(int(successes), n).proportion_ci(confidence, method="wilson")
+    found = binomtest(successes, n).proportion_ci(CONFIDENCE, method="wilson")
     low, high = np.asarray(found.low), np.asarray(found.high)
-    return Interval(np.asarray(successes / n), low, high, n, confidence)
+    return Interval(np.asarray(successes / n), low, high, n)
 
 
 def normal_quantile(confidence: float) -> float:
     """z such that N(0, 1) lies in [-z, z] with probability ``confidence``."""
-    _check_confidence(confidence)
     from scipy.special import ndtri
 
     return float(ndtri((1 + confidence) / 2))
 
 
-def _student_quantile(n: int, confidence: float) -> float:
+def _student_quantile(n: int) -> float:
     """t such that Student's distribution of n - 1 degrees of freedom lies in [-t, t] with probability
-    ``confidence``; NaN where n = 1."""
-    _check_confidence(confidence)
+    `CONFIDENCE`; NaN where n = 1."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(n - 1, (1 + confidence) / 2)) if n > 1 else math.nan
-
-
-def _check_confidence(confidence: float) -> None:
-    if not 0 < confidence < 1:
-        raise RepliboError(f"confidence: must be a number between 0 and 1, got {confidence}")
+    return float(stdtrit(n - 1, (1 + CONFIDENCE) / 2)) if n > 1 else math.nan

@@ -27,18 +27,18 @@ class Change:
     Attributes:
         key: ``problem/algorithm``.
         before: what is published.
+        said: the fate in words.
         taken: the finished runs of which ``seeds`` are published anew; None where nothing is.
         seeds: the new ones.
         joins: whether they join those before; else they take their place.
-        said: the same in words.
     """
 
     key: str
     before: PublishedRuns | None
-    taken: Finished | None
-    seeds: Collection[int]
-    joins: bool
     said: str
+    taken: Finished | None = None
+    seeds: Collection[int] = ()
+    joins: bool = False
 
 
 def publish(config: Config, paper: str, scale: str, *, replace: bool) -> list[str]:
@@ -95,11 +95,7 @@ def publish(config: Config, paper: str, scale: str, *, replace: bool) -> list[st
 
 
 def _change(
-    key: str,
-    before: PublishedRuns | None,
-    here: list[Finished],
-    *,
-    replace: bool,
+    key: str, before: PublishedRuns | None, here: list[Finished], *, replace: bool
 ) -> Change:
     """What to do with one pair, ``here`` being its finished runs, the largest set first, which takes the
     place of the published one where it has no fewer seeds and no shorter runs.
@@ -109,11 +105,11 @@ def _change(
         return f"{len(one.files)} seeds, T = {one.horizon}"
 
     if not here:
-        return Change(key, before, None, (), False, "as published: nothing is finished here")
+        return Change(key, before, "as published: nothing is finished here")
     rest = "".join(f"; not mixed with {say(one)} made otherwise" for one in here[1:])
     largest = here[0]
     if before is None:
-        return Change(key, None, largest, largest.files, False, f"new: {say(largest)}{rest}")
+        return Change(key, None, f"new: {say(largest)}{rest}", largest, largest.files)
     was = f"{before.runs} seeds, T = {before.horizon}"
     same = next((one for one in here if one.digest == before.identity), None)
     new = same.files.keys() - before.seeds if same else frozenset()
@@ -122,17 +118,14 @@ def _change(
     more = len(largest.files) * largest.queries > runs * before.queries
     if new and not replace and not (no_less and more):
         said = f"joined by seeds {text_of(new)}: now {runs} seeds"
-        return Change(key, before, same, new, True, said)
+        return Change(key, before, said, same, new, joins=True)
     if largest is same and not replace:
-        return Change(key, before, None, (), False, f"as published: {was}")
+        return Change(key, before, f"as published: {was}")
     if replace or no_less:
         said = f"{say(largest)} in place of {was}{rest}"
-        return Change(key, before, largest, largest.files, False, said)
-    said = (
-        f"as published: {was}; {say(largest)} made otherwise here are fewer or shorter; "
-        "allowed: --replace"
-    )
-    return Change(key, before, None, (), False, said)
+        return Change(key, before, said, largest, largest.files)
+    less = f"{say(largest)} made otherwise here are fewer or shorter; allowed: --replace"
+    return Change(key, before, f"as published: {was}; {less}")
 
 
 def _merge(

@@ -103,10 +103,10 @@ def panels(rows: int, columns: int, height: float = PANEL[1]) -> tuple[Figure, n
     return figure, axes
 
 
-def grid(number: int, columns: int, height: float = PANEL[1]) -> tuple[Figure, list[Axes]]:
+def grid(number: int, columns: int) -> tuple[Figure, list[Axes]]:
     """A figure of so many panels, row by row, at most ``columns`` in a row."""
     columns = min(columns, number)
-    figure, axes = panels(-(-number // columns), columns, height)
+    figure, axes = panels(-(-number // columns), columns)
     for ax in axes.flat[number:]:
         ax.remove()
     return figure, list(axes.flat[:number])
@@ -131,15 +131,6 @@ def line_style(entry: AlgorithmEntry) -> dict[str, Any]:
 def _variant(entry: AlgorithmEntry) -> bool:
     """Whether line or marker say that this is a variant of its colour's method."""
     return entry.line != "solid" or entry.marker is not None
-
-
-def in_legend(shown: Mapping[str, Sequence[str]]) -> list[str]:
-    """All algorithms of a figure, each once, in the order of the legend.
-
-    Args:
-        shown: for each problem its algorithms.
-    """
-    return list(dict.fromkeys(name for names in shown.values() for name in names))
 
 
 @dataclass(frozen=True)
@@ -225,13 +216,6 @@ def intervals_said(shown: Mapping[str, Sequence[str]], kind: str) -> str:
     if has_bands(shown):
         return f"shaded: {kind}"
     return f"bars at the right margin, in the legend's order, and the band of a solid blue line: {kind}"
-
-
-def plus_minus(
-    middle: np.ndarray, half: np.ndarray, low: float = -np.inf, high: float = np.inf
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """``middle``, and the ends of ``middle ± half``, cut off at what is possible."""
-    return middle, np.maximum(middle - half, low), np.minimum(middle + half, high)
 
 
 def say_in_panel(ax: Axes, notes: Iterable[str]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.results.statistics import finite
 
@@ -24,15 +23,9 @@ def instantaneous_regret(f: ArrayLike, optimal_value: float) -> Array:
         The regret, ``… x T``.
 
     Raises:
-        RepliboError: values that are not finite, or of the wrong shape.
+        RepliboError: values that are not finite.
     """
-    values = finite(f, "f")
-    if values.ndim == 0:
-        raise RepliboError("f: must be an array whose last axis is time, got one number")
-    optimum = finite(optimal_value, "optimal_value")
-    if optimum.ndim:
-        raise RepliboError(f"optimal_value: must be one number, got shape {optimum.shape}")
-    return np.asarray(optimum - values)
+    return np.asarray(optimal_value - finite(f, "f"))
 
 
 def cumulative_regret(f: ArrayLike, optimal_value: float) -> Array:

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from replibo import paths
 from replibo.config.models import Config, Pair, PaperEntry
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.results import publish
+from replibo.results.comparisons import MissingRunsError
 from replibo.run import arrow, collect, pairs, published, traces
 
 if TYPE_CHECKING:
@@ -73,6 +75,19 @@ def _of_equal_length(
     ]
 
 
+def of_common_seeds(
+    samples: Iterable[tuple[NDArray[Any], NDArray[Any]]],
+) -> tuple[NDArray[Any], list[NDArray[Any]]]:
+    """The seeds that all samples have, and of each sample the values of these.
+
+    Args:
+        samples: of each the seeds, ``n``, and the values, ``n x …``.
+    """
+    pairs = list(samples)
+    common = functools.reduce(np.intersect1d, [seeds for seeds, _ in pairs])
+    return common, [values[np.isin(seeds, common)] for seeds, values in pairs]
+
+
 @dataclass
 class Runs:
     """The traces of one paper, with the config's entry for labels and colours.
@@ -123,6 +138,21 @@ class Runs:
         """The algorithms that were run on ``problem``, in the order of ``wanted`` or of the config."""
         order = self.entry.algorithms if wanted is None else wanted
         return [name for name in order if (problem, name) in self._groups]
+
+    def label(self, algorithm: str) -> str:
+        """An algorithm's name in figures and tables; its name in the config where it has no entry."""
+        known = self.entry.algorithms
+        return known[algorithm].label if algorithm in known else algorithm
+
+    def problem_label(self, problem: str) -> str:
+        """A problem's title in figures and tables; its name in the config where it has no entry."""
+        known = self.entry.problems
+        return known[problem].label if problem in known else problem
+
+    def require(self, problem: str, *algorithms: str) -> None:
+        """Raise a `MissingRunsError` where one of the algorithms was not run on the problem."""
+        if missing := [name for name in algorithms if not self.has(problem, name)]:
+            raise MissingRunsError(f"{', '.join(missing)} was not run on {problem}")
 
     def standing_for(self, pairs: Mapping[Pair, Pair]) -> Runs:
         """For each problem and algorithm of ``pairs`` the runs of the one that it stands for, under that
@@ -231,6 +261,13 @@ class Runs:
         """A diagnostic, ``seeds x queries``; NaN at the initial points."""
         return self._column(problem, algorithm, name)
 
+    def held(self, problem: str, algorithm: str, name: str) -> Array | None:
+        """A diagnostic, ``seeds x queries``; None if these runs do not hold it."""
+        if not self.has(problem, algorithm) or name not in self.table.column_names:
+            return None
+        values = self.diagnostic(problem, algorithm, name)
+        return None if np.isnan(values).all() else values
+
     def best_queries(self, problem: str, algorithm: str) -> Array:
         """x of each run's best queries, native coordinates, the best first: ``seeds x k x d`` with k the
         problem's `kept_queries` (all queries, where a run has fewer).
@@ -258,12 +295,8 @@ class Runs:
 
     def f_of_common_seeds(self, problem: str, algorithms: Sequence[str]) -> list[Array]:
         """`f` of each algorithm, restricted to the seeds that all of them have, for paired tests."""
-        own = [self.seeds(problem, name) for name in algorithms]
-        common = functools.reduce(np.intersect1d, own)
-        return [
-            self.f(problem, name)[np.isin(seeds, common)]
-            for name, seeds in zip(algorithms, own, strict=True)
-        ]
+        samples = [(self.seeds(problem, name), self.f(problem, name)) for name in algorithms]
+        return of_common_seeds(samples)[1]
 
     def dim(self, problem: str) -> int:
         """The number of dimensions."""

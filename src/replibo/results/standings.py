@@ -12,7 +12,6 @@ from replibo.problems.base import Array
 from replibo.results import statistics
 from replibo.results.intervals import Interval, student_interval
 
-CONFIDENCE = 0.95
 LEVEL = 0.05
 Result = Literal["win", "tie", "loss"]
 
@@ -70,7 +69,7 @@ def duel(
     worse, better = (statistics.signed_rank_less(sign * difference) for sign in (1.0, -1.0))
     return Duel(
         *(paper, problem, other_name, len(seeds), queries, float(a.mean()), float(b.mean())),
-        difference=student_interval(difference, CONFIDENCE),
+        difference=student_interval(difference),
         p=min(1.0, 2 * min(worse, better)),
         better=better < worse,
     )

@@ -53,12 +53,13 @@ class Table:
     @classmethod
     def of(
         cls,
-        rows: Sequence[Mapping[str, Any]],
+        rows: Sequence[Mapping[str, Any]] | Sequence[Sequence[Any]],
         caption: str = "",
         formats: Mapping[str, Format] | None = None,
         columns: Sequence[str] | None = None,
     ) -> Table:
-        """A table from its rows, each with a value (None where there is none) for every column.
+        """A table from its rows: the cells of the ``columns``, or those by their names, of which some may
+        be missing.
 
         Args:
             columns: their names, where there may be no rows; else those of the first row.

@@ -112,5 +112,5 @@ def _shown(values: Any) -> str:
 
     if len(values) < 2:
         return f"{values.mean():.4g} ({len(values)})"
-    interval = student_interval(values, CONFIDENCE)
+    interval = student_interval(values)
     return f"{float(interval.mean):.4g} ± {float(interval.half_width):.2g} ({len(values)})"

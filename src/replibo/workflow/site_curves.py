@@ -102,7 +102,7 @@ def _method(runs: Runs, problem: str, algorithm: str) -> dict[str, Any]:
 
 def _curve(values: Array, smallest: float) -> dict[str, Any]:
     """Mean, 95 % interval cut at ``smallest``, and single runs; ``values`` is ``seeds x rounds``."""
-    interval = student_interval(values, CONFIDENCE)
+    interval = student_interval(values)
     ends = (np.maximum(interval.low, smallest), interval.high)
     band = [_rounded(end) for end in ends] if len(values) > 1 else []
     return {

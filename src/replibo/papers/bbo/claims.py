@@ -27,8 +27,8 @@ from replibo.papers.bbo.printed import (
     half_of_largest,
     iterations_of,
 )
-from replibo.papers.bbo.traces import Cell, reading_of
-from replibo.papers.common import label_of, tested, with_missing
+from replibo.papers.bbo.traces import Cell, reading_of, shown_ratio
+from replibo.papers.common import tested, with_missing
 from replibo.problems.base import Array
 from replibo.results import statistics
 from replibo.results.comparisons import (
@@ -41,8 +41,8 @@ from replibo.results.comparisons import (
     t_tested,
 )
 from replibo.results.effects import of_interval
-from replibo.results.intervals import contrast_interval, spread_trend, student_interval
-from replibo.results.runs import Runs
+from replibo.results.intervals import contrast_interval, spread_trend
+from replibo.results.runs import Runs, of_common_seeds
 from replibo.results.tables import p_value
 
 MARGIN = 0.25
@@ -74,7 +74,7 @@ def _by_algorithm(
     """
     tests, missing = [], []
     for algorithm in algorithms:
-        label = label_of(runs, algorithm)
+        label = runs.label(algorithm)
         cells = [reading_of(reading).cell(runs, algorithm, steps, n) for n in numbers]
         ran = [cell for cell in cells if cell is not None]
         missing += [
@@ -171,7 +171,7 @@ def levelling(
     """
     values = (first, before, last)
     weights = [(MARGIN, -MARGIN - sign, sign) for sign in (1, -1)]
-    both = [contrast_interval(values, contrast, 0.95) for contrast in weights]
+    both = [contrast_interval(values, contrast) for contrast in weights]
     i = int(np.argmax([float(np.nan_to_num(interval.p_above, nan=1.0)) for interval in both]))
     samples = [
         dict(zip(names, (weight * own).tolist(), strict=True))
@@ -196,33 +196,35 @@ def ucb_at_least_as_good(runs: Runs, *, steps: int, reading: str = "reported") -
     counts the cells by their means, and names those with a difference by paired t-tests, Holm's p-values
     within the table.
     """
-    losses: dict[int, tuple[Array, Array]] = {}  # of EI and UCB, for each N
+    losses: dict[int, list[Array]] = {}  # of EI and UCB, for each N
     missing = []
     for n in iterations_of(steps):
         ei, ucb = (reading_of(reading).cell(runs, name, steps, n) for name in EI_AND_UCB)
         if ei is None or ucb is None:
             missing.append(f"T = {steps}, N = {n}")
-        elif not len(common := np.intersect1d(ei.seeds, ucb.seeds)):
-            missing.append(f"T = {steps}, N = {n} with a seed in common")
+            continue
+        seeds, pair = of_common_seeds((cell.seeds, cell.values) for cell in (ei, ucb))
+        if len(seeds):
+            losses[n] = pair
         else:
-            losses[n] = ei.values[np.isin(ei.seeds, common)], ucb.values[np.isin(ucb.seeds, common)]
+            missing.append(f"T = {steps}, N = {n} with a seed in common")
     if not losses:
         return with_missing([], missing)
     all_ei, all_ucb = (np.concatenate(own) for own in zip(*losses.values(), strict=True))
-    no_worse, worse = np.sum(all_ucb < NO_WORSE * all_ei), np.sum(all_ucb > NO_WORSE * all_ei)
+    lead = NO_WORSE * all_ei - all_ucb
     printed_ei, printed_ucb = (PERFORMANCE[name][steps] for name in EI_AND_UCB)
     in_paper = sum(printed_ucb[n][0] <= printed_ei[n][0] for n in losses)
     text = (
         f"T = {steps}: UCB's mean is at most EI's in "
         f"{sum(ucb.mean() <= ei.mean() for ei, ucb in losses.values())} of {len(losses)} cells "
         f"({in_paper} of them in the paper); of {len(all_ei)} pairs UCB is better in "
-        f"{np.sum(all_ucb < all_ei)}, and worse by more than {NO_WORSE - 1:.0%} in {worse}"
+        f"{np.sum(all_ucb < all_ei)}, and worse by more than {NO_WORSE - 1:.0%} in {np.sum(lead < 0)}"
     )
-    (found,) = decided([sign_tested(text, int(no_worse), int(worse))])
+    (found,) = decided([sign_tested(text, lead)])
     return with_missing([replace(found, ours=f"{found.ours}; {_single_cells(losses)}")], missing)
 
 
-def _single_cells(losses: Mapping[int, tuple[Array, Array]]) -> str:
+def _single_cells(losses: Mapping[int, Sequence[Array]]) -> str:
     """Which cells differ, by paired t-tests: ``single cells: UCB better at N = 100 (p 0.0100)``."""
     tests = [statistics.t_tests(ucb, ei, paired=True) for ei, ucb in losses.values()]
     shown = []
@@ -246,7 +248,7 @@ def spread_shrinks(
     """
 
     def test(label: str, cells: Sequence[Cell]) -> Undecided:
-        trend = spread_trend([cell.values for cell in cells], 0.95)
+        trend = spread_trend([cell.values for cell in cells])
         ends = [
             f"{cell.sd:.2g} ({cell.sd / cell.mean:.0%} of the mean) at N = {cell.iterations}"
             for cell in (cells[0], cells[-1])
@@ -290,30 +292,29 @@ def advised_horizon(
         raise RepliboError(f"options.constant: must be a number above 0, got {constant}")
     tests, missing = [], []
     for algorithm in algorithms:
-        label = label_of(runs, algorithm)
-        logs: list[dict[int, float]] = []  # by seed, of each pair
+        label = runs.label(algorithm)
+        samples: list[tuple[Array, Array]] = []  # of each pair the nearer cell, then the other
         for pair in equal_cost():
-            cells = sorted(pair, key=lambda at: distance_to_advice(at[0], at[1], power, constant))
-            near, far = (reading_of(reading).cell(runs, algorithm, *cell) for cell in cells)
-            if near is None or far is None:
+            at = sorted(pair, key=lambda at: distance_to_advice(at[0], at[1], power, constant))
+            cells = [reading_of(reading).cell(runs, algorithm, t, n) for t, n in at]
+            ran = [(cell.seeds, np.log(cell.values)) for cell in cells if cell is not None]
+            if len(ran) == 2:
+                samples += ran
+            else:
                 missing.append(f"{label}, {pair[0][0] * pair[0][1]} SGD steps")
-                continue
-            nearer, other = (
-                dict(zip(cell.seeds.tolist(), np.log(cell.values), strict=True))
-                for cell in (near, far)
-            )
-            logs.append({seed: nearer[seed] - other[seed] for seed in nearer.keys() & other.keys()})
-        seeds = sorted(set.intersection(*map(set, logs))) if logs else []
-        if not seeds:
+        if not samples:
             continue
-        means = np.array([np.mean([own[seed] for own in logs]) for seed in seeds])
-        interval = student_interval(means, 0.95)
+        seeds, logs = of_common_seeds(samples)
+        if not len(seeds):
+            continue
+        means = np.mean(np.subtract(logs[::2], logs[1::2]), axis=0)
+        ratio, interval = shown_ratio(means)
         text = (
-            f"{label}, {len(logs)} pairs: the nearer's loss or error is {math.exp(interval.mean):.2f} "
-            f"times the other's [{math.exp(interval.low):.2f}, {math.exp(interval.high):.2f}] "
-            f"({len(seeds)} seeds)"
+            f"{label}, {len(logs) // 2} pairs: the nearer's loss or error is {ratio} times the other's "
+            f"{interval}"
         )
-        tests.append(t_tested(text, means, np.zeros_like(means), paired=True, seeds=[seeds, seeds]))
+        both = [seeds.tolist()] * 2
+        tests.append(t_tested(text, means, np.zeros_like(means), paired=True, seeds=both))
     return with_missing(decided(tests), missing)
 
 
@@ -328,7 +329,7 @@ def more_steps_help(
     """At N = ``iterations`` the performance is better at the second T of ``steps`` than at the
     first. The t-test is paired by seed, as the run to the smaller T is the beginning of the longer
     one."""
-    label = f"{label_of(runs, algorithm)}, N = {iterations}"
+    label = f"{runs.label(algorithm)}, N = {iterations}"
     first, second = (reading_of(reading).cell(runs, algorithm, t, iterations) for t in steps)
     if first is None or second is None:
         raise MissingRunsError(f"not run: {label}, T = {steps[1]}")

@@ -5,6 +5,7 @@ paper has no such experiment."""
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,8 +16,7 @@ from numpy.typing import NDArray
 from replibo.config.models import COLORS, FigureEntry
 from replibo.errors import RepliboError
 from replibo.papers.bbo.printed import ACQUISITIONS
-from replibo.papers.bbo.traces import largest_mean, process_of
-from replibo.papers.common import label_of
+from replibo.papers.bbo.traces import largest_mean, process_of, shown_ratio
 from replibo.problems.base import Array
 from replibo.problems.mnist_cnn import LOG10_LEARNING_RATE
 from replibo.results import intervals, plotting, regret
@@ -27,7 +27,7 @@ from replibo.results.comparisons import (
     decided,
     t_tested,
 )
-from replibo.results.runs import Runs
+from replibo.results.runs import Runs, of_common_seeds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,8 +73,8 @@ def theorem(
         values = found[name]
         _against_bound(left, values, fixed)
         _at_equal_cost(right, values, budgets)
-        left.set_title(label_of(runs, name))
-        right.set_title(f"{label_of(runs, name)}, equal T·N joined")
+        left.set_title(runs.label(name))
+        right.set_title(f"{runs.label(name)}, equal T·N joined")
     caption = (
         f"{entry.caption} Regret: validation cross-entropy minus {smallest_loss}, the smallest of the "
         "model trained to convergence; of every query. Means over the seeds, bars: 95 % intervals. γ_T = "
@@ -157,7 +157,7 @@ def slopes(T: Array, totals: Array) -> Array:
 
 def exponent(T: Array, totals: Array) -> intervals.Interval:
     """The mean of `slopes`, 95 % by Student over the seeds."""
-    return intervals.student_interval(slopes(T, totals), 0.95)
+    return intervals.student_interval(slopes(T, totals))
 
 
 def totals_at_equal(values: dict[int, Array]) -> tuple[Array, Array]:
@@ -201,15 +201,15 @@ def order_of_the_bound(
         found = [_first(values, t, n) for t, n in cells]
         totals = np.array([own.sum(axis=1) for own in found if own is not None]).T
         if any(own is None for own in found):
-            raise MissingRunsError(f"not run: {label_of(runs, name)} at each of {_cells(cells)}")
+            raise MissingRunsError(f"not run: {runs.label(name)} at each of {_cells(cells)}")
         text = (
-            f"{label_of(runs, name)}, {_cells(cells)}: R_T grows as √(T γ_T) to the "
+            f"{runs.label(name)}, {_cells(cells)}: R_T grows as √(T γ_T) to the "
             f"{_shown(exponent(T, totals))} ({len(totals)} seeds)"
         )
         even = [_first(values, t, t) for t, n in cells if n != t]
         if even and all(own is not None for own in even):
             logs = np.log(totals / np.array([own.sum(axis=1) for own in even if own is not None]).T)
-            ratio, interval = _ratio(logs.mean(axis=1))
+            ratio, interval = shown_ratio(logs.mean(axis=1))
             text += f"; R_T is {ratio} times that with N = T {interval}"
         pair = slopes(T, totals), np.ones(len(totals))
         tests.append(t_tested(text, *(pair if claimed == "at most" else pair[::-1]), paired=True))
@@ -239,7 +239,7 @@ def balance(
     tests, missing = [], []
     for name in ACQUISITIONS:
         values = regrets(runs, name, smallest_loss, incumbents=incumbents)
-        label = label_of(runs, name)
+        label = runs.label(name)
         for word, times, budgets in (("N = 4 T", 2.0, more_steps), ("T = 4 N", 0.5, more_queries)):
             logs = []
             for budget in budgets:
@@ -279,33 +279,21 @@ def smaller_regret(
     """
     tests = []
     for rival in rivals:
-        logs: list[dict[int, float]] = []
-        for t, n in cells:
-            totals = [
-                _totals(runs, name, n, t, smallest_loss, incumbents=incumbents)
-                for name in (algorithm, rival)
-            ]
-            common = totals[0].keys() & totals[1].keys()
-            logs.append({seed: math.log(totals[0][seed] / totals[1][seed]) for seed in common})
-        seeds = sorted(set.intersection(*(set(own) for own in logs)))
-        if not seeds:
+        samples = []
+        for (t, n), name in itertools.product(cells, (algorithm, rival)):
+            problem = CONVEX.format(n)
+            if not runs.has(problem, name) or runs.horizon(problem) < t:
+                samples = [(np.empty(0), np.empty(0))]
+                break
+            losses = _regret(runs, problem, name, smallest_loss, incumbents=incumbents)
+            samples.append((runs.seeds(problem, name), losses[:, :t].sum(axis=1)))
+        seeds, totals = of_common_seeds(samples)
+        if not len(seeds):
             raise MissingRunsError(f"not run: {algorithm} and {rival} at each of {_cells(cells)}")
-        means = np.array([np.mean([own[seed] for own in logs]) for seed in seeds])
-        what = f"{label_of(runs, algorithm)}, {_cells(cells)}: R_T"
-        tests.append(_ratio_tested(what, means, f"of {label_of(runs, rival)}"))
+        means = np.mean(np.log(np.divide(totals[::2], totals[1::2])), axis=0)
+        what = f"{runs.label(algorithm)}, {_cells(cells)}: R_T"
+        tests.append(_ratio_tested(what, means, f"of {runs.label(rival)}"))
     return decided(tests)
-
-
-def _totals(
-    runs: Runs, algorithm: str, n: int, t: int, smallest_loss: float, *, incumbents: bool
-) -> dict[int, float]:
-    """R_T of each seed at T = ``t``, N = ``n``; empty where it was not run."""
-    problem = CONVEX.format(n)
-    if not runs.has(problem, algorithm) or runs.horizon(problem) < t:
-        return {}
-    losses = _regret(runs, problem, algorithm, smallest_loss, incumbents=incumbents)[:, :t]
-    seeds = runs.seeds(problem, algorithm).tolist()
-    return dict(zip(seeds, losses.sum(axis=1).tolist(), strict=True))
 
 
 def _regret(
@@ -330,25 +318,16 @@ def _first(values: dict[int, Array], t: int, n: int) -> Array | None:
     return values[n][:, :t] if n in values and t <= values[n].shape[1] else None
 
 
-def _ratio(logs: Array) -> tuple[str, str]:
-    """``1.22`` and ``[1.19, 1.25] (5 seeds)``: the geometric mean, its 95 % interval by Student
-    and the number of the ratios with these logarithms."""
-    found = intervals.student_interval(logs, 0.95)
-    mean, low, high = (float(np.exp(end)) for end in (found.mean, found.low, found.high))
-    return f"{mean:.2f}", f"[{low:.2f}, {high:.2f}] ({len(logs)} seeds)"
-
-
 def _ratio_tested(what: str, logs: Array, other: str) -> Undecided:
     """Student's test that ``what`` is smaller than the same ``other``; ``logs`` are the logarithms of
     their ratios, one for each seed."""
-    ratio, interval = _ratio(logs)
+    ratio, interval = shown_ratio(logs)
     text = f"{what} is {ratio} times that {other} {interval}"
     return t_tested(text, logs, np.zeros_like(logs), paired=True)
 
 
 def _shown(interval: intervals.Interval) -> str:
-    mean, low, high = (float(end) for end in (interval.mean, interval.low, interval.high))
-    return f"{mean:.2f} [{low:.2f}, {high:.2f}]"
+    return "{:.2f} [{:.2f}, {:.2f}]".format(*interval.ends)
 
 
 # What is drawn
@@ -363,7 +342,7 @@ def _against_bound(ax: Axes, values: dict[int, Array], fixed: Sequence[int]) -> 
         lines[f"N = {n}"] = color, longer, sums
     lines = {label: line for label, line in lines.items() if len(line[1]) > 1}
     for label, (color, at, sums) in lines.items():
-        middle = intervals.student_interval(sums, 0.95)
+        middle = intervals.student_interval(sums)
         _bars(ax, root(at), middle.mean, middle.half_width, color, label=f"$R_T$, {label}")
         ax.annotate(
             f"{label}: {_shown(exponent(at, sums))}",
@@ -409,7 +388,7 @@ def _at_equal_cost(ax: Axes, values: dict[int, Array], budgets: Sequence[int]) -
         for style, reduce in (("-", np.mean), ("--", np.min)):
             regrets = np.array([reduce(values[n][:, :t], axis=1) for t, n in cells])
             means = regrets.mean(axis=1)
-            half = intervals.student_interval(regrets.T, 0.95).half_width
+            half = intervals.student_interval(regrets.T).half_width
             label = f"T·N = {budget:,}" if style == "-" else None
             _bars(ax, ratio, means, half, color, linestyle=style, label=label)
             best = int(np.argmin(means))

@@ -11,7 +11,6 @@ import numpy as np
 from replibo.config.models import COLORS, FigureEntry
 from replibo.papers.bbo.printed import ACQUISITIONS, CELLS, PERFORMANCE, STEPS, UNIFORM_GUESS
 from replibo.papers.bbo.traces import LEVELS, METRICS, REPORTED, Metric, Reading, problems_run
-from replibo.papers.common import label_of
 from replibo.problems.base import Array
 from replibo.results import plotting
 from replibo.results.runs import Runs
@@ -107,7 +106,7 @@ def frontier(runs: Runs, entry: FigureEntry) -> Figure:
             (row[0], ours, "ours", METRICS[metric]),
             (row[1], _printed(name), "paper", "performance"),
         ):
-            ax.set_title(f"{label_of(runs, name)}, {whose}")
+            ax.set_title(f"{runs.label(name)}, {whose}")
             if not points:
                 plotting.say_not_run(ax)
                 continue

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from replibo.config.models import AlgorithmEntry
 from replibo.errors import RepliboError, allowed
-from replibo.papers.bbo.printed import ABOVE_UNIFORM_GUESS, CELLS, UNIFORM_GUESS, iterations_of
+from replibo.papers.bbo.printed import ABOVE_UNIFORM_GUESS, CELLS, UNIFORM_GUESS
 from replibo.problems.base import Array
 from replibo.problems.mnist_cnn import LOG10_LEARNING_RATE, MOMENTUM
 from replibo.results.comparisons import MissingRunsError
+from replibo.results.intervals import student_interval
 from replibo.results.runs import Runs
 from replibo.results.statistics import standard_deviation
 
@@ -58,10 +59,9 @@ LEVELS = (
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """The performance of what one algorithm returns after T = ``steps`` steps of N = ``iterations``
-    SGD iterations: ``values``, one for each of ``seeds``."""
+    """The performance of what one algorithm returns after T steps of N = ``iterations`` SGD iterations:
+    ``values``, one for each of ``seeds``."""
 
-    steps: int
     iterations: int
     seeds: Array
     values: Array
@@ -107,26 +107,29 @@ class Reading:
     def cell(
         self, runs: Runs, algorithm: str, steps: int, iterations: int, variant: str = ""
     ) -> Cell | None:
-        """The cell of one algorithm of the paper; None where it was not run, or not up to T.
+        """The performance of the hyperparameters that an algorithm returns after T = ``steps``; None if
+        it was not run up to T.
 
         Args:
             variant: as of `problem_of`.
-        """
-        found = performance(
-            runs,
-            problem_of(iterations, variant),
-            algorithm,
-            steps + self.beyond,
-            iterations,
-            metric=self.metric,
-            rule=self.rule(algorithm),
-        )
-        return found and replace(found, steps=steps)
 
-    def cells(self, runs: Runs, algorithm: str, steps: int) -> list[Cell]:
-        """The cells that were run, by ascending N."""
-        found = (self.cell(runs, algorithm, steps, n) for n in iterations_of(steps))
-        return [cell for cell in found if cell is not None]
+        Raises:
+            MissingRunsError: the runs do not hold the metric, or λ.
+            RepliboError: the problem is configured with another N than ``iterations``.
+        """
+        problem, rounds = problem_of(iterations, variant), steps + self.beyond
+        if not runs.has(problem, algorithm) or runs.horizon(problem) < rounds:
+            return None
+        configured = runs.entry.problems[problem].parameters.get("iterations")
+        if configured != iterations:
+            raise RepliboError(
+                f"problems.{problem}.parameters.iterations: must be {iterations}, as in the problem's "
+                f"name, got {configured}"
+            )
+        seeds = runs.seeds(problem, algorithm)
+        chosen = returned_queries(runs, problem, algorithm, rounds, self.rule(algorithm))
+        values = _recorded(runs, problem, algorithm, self.metric)
+        return Cell(iterations, seeds, values[np.arange(len(seeds)), chosen])
 
 
 REPORTED = Reading()
@@ -155,37 +158,6 @@ def reading_of(name: str) -> Reading:
     if name not in READINGS:
         raise RepliboError(f"options.reading: must be {allowed(READINGS)}, got {name!r}")
     return READINGS[name]
-
-
-def performance(
-    runs: Runs,
-    problem: str,
-    algorithm: str,
-    steps: int,
-    iterations: int,
-    *,
-    metric: Metric = "test_cross_entropy",
-    rule: Rule = "smallest_mean",
-) -> Cell | None:
-    """The test performance of the hyperparameters returned after T = ``steps``, for each seed; None
-    where there are no such runs, or shorter ones.
-
-    Raises:
-        MissingRunsError: the runs do not hold the metric, or λ.
-        RepliboError: the problem is configured with another N than ``iterations``.
-    """
-    if not runs.has(problem, algorithm) or runs.horizon(problem) < steps:
-        return None
-    configured = runs.entry.problems[problem].parameters.get("iterations")
-    if configured != iterations:
-        raise RepliboError(
-            f"problems.{problem}.parameters.iterations: must be {iterations}, as in the problem's name, "
-            f"got {configured}"
-        )
-    seeds = runs.seeds(problem, algorithm)
-    chosen = returned_queries(runs, problem, algorithm, steps, rule)
-    values = _recorded(runs, problem, algorithm, metric)
-    return Cell(steps, iterations, seeds, values[np.arange(len(seeds)), chosen])
 
 
 def returned_queries(
@@ -276,10 +248,9 @@ def largest_mean(points: bytes, dim: int, values: bytes, process: Process) -> in
 
 def _recorded(runs: Runs, problem: str, algorithm: str, name: str) -> Array:
     """A diagnostic of all queries, ``seeds x queries``."""
-    if name in runs.table.column_names:
-        values = np.asarray(runs.diagnostic(problem, algorithm, name), dtype=float)
-        if not np.isnan(values).any():
-            return values
+    values = runs.held(problem, algorithm, name)
+    if values is not None and not np.isnan(values).any():
+        return values.astype(float)
     raise MissingRunsError(f"the runs of {algorithm} on {problem} hold no {name}")
 
 
@@ -287,3 +258,10 @@ def problems_run(runs: Runs) -> list[str]:
     """The problems of the tables that were run, for captions."""
     names = {problem_of(n) for _, n in CELLS}
     return [problem for problem in runs.problems() if problem in names]
+
+
+def shown_ratio(logs: Array) -> tuple[str, str]:
+    """``1.22`` and ``[1.19, 1.25] (5 seeds)``: the geometric mean, its 95 % interval by Student
+    and the number of the ratios with these logarithms."""
+    mean, low, high = np.exp(student_interval(logs).ends)
+    return f"{mean:.2f}", f"[{low:.2f}, {high:.2f}] ({len(logs)} seeds)"

@@ -6,9 +6,8 @@ initial points, so that methods are compared in pairs.
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Literal
@@ -16,13 +15,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from replibo.errors import RepliboError
-from replibo.papers.common import label_of, problem_label, require, tested
+from replibo.errors import RepliboError, allowed
+from replibo.papers.common import tested
 from replibo.papers.lb_gp_ucb.tables import FOUND
 from replibo.papers.lb_gp_ucb.traces import (
+    TESTS,
     Metric,
     best_regret,
-    compare,
     cpu_time,
     diagnostic,
     final_losses,
@@ -32,7 +31,7 @@ from replibo.papers.lb_gp_ucb.traces import (
     paired_losses,
 )
 from replibo.problems.base import Array
-from replibo.results import intervals, regret, statistics
+from replibo.results import intervals, statistics
 from replibo.results.comparisons import (
     Comparison,
     MissingRunsError,
@@ -42,7 +41,7 @@ from replibo.results.comparisons import (
     sign_tested,
 )
 from replibo.results.effects import of_interval, of_samples
-from replibo.results.runs import Runs
+from replibo.results.runs import Runs, of_common_seeds
 from replibo.streams import generator
 
 RESAMPLES = 10_000
@@ -73,20 +72,18 @@ def escapes_local_optimum(
     A seed is stuck where the best regret at t = T is above ``threshold``. McNemar's exact test of
     the seeds where one of the two is stuck and the other is not.
     """
-    require(runs, problem, *stuck, *others)
+    runs.require(problem, *stuck, *others)
     tests = []
-    for name, other in product(stuck, others):
-        pair = runs.f_of_common_seeds(problem, (name, other))
-        if not len(pair[0]):
-            raise MissingRunsError(f"{name} and {other} have no seed in common on {problem}")
-        optimum = runs.optimal_value(problem)
-        first, second = (regret.best_regret(f, optimum)[:, -1] > threshold for f in pair)
-        shares = [_share(label_of(runs, own), s) for own, s in ((name, first), (other, second))]
-        more = first.astype(float) - second
-        seeds = np.intersect1d(runs.seeds(problem, name), runs.seeds(problem, other))
-        sample = dict(zip(seeds.tolist(), more.tolist(), strict=True))
-        text = f"stuck: {' and '.join(shares)}"
-        tests.append(sign_tested(text, int(np.sum(more > 0)), int(np.sum(more < 0)), sample))
+    for pair in product(stuck, others):
+        seeds, ends = of_common_seeds(
+            (runs.seeds(problem, name), final_regret_of(runs, problem, name, "best") > threshold)
+            for name in pair
+        )
+        if not len(seeds):
+            raise MissingRunsError(f"{' and '.join(pair)} have no seed in common on {problem}")
+        shares = [_share(runs.label(name), end) for name, end in zip(pair, ends, strict=True)]
+        more = ends[0].astype(float) - ends[1]
+        tests.append(sign_tested(f"stuck: {' and '.join(shares)}", more, seeds.tolist()))
     return decided(tests)
 
 
@@ -101,27 +98,23 @@ def longer_where_stuck(
     """
     from scipy.stats import mannwhitneyu
 
-    require(runs, problem, *algorithms)
+    runs.require(problem, *algorithms)
     tests = []
     for name in algorithms:
         medians = np.median(diagnostic(runs, problem, name, "length_scale"), axis=1)
         stuck = final_regret_of(runs, problem, name, "best") > threshold
-        groups = medians[stuck], medians[~stuck]
+        groups, seeds = (medians[stuck], medians[~stuck]), runs.seeds(problem, name)
         p = reverse = math.nan
         smallest = 1 / math.comb(len(stuck), int(stuck.sum()))
-        seeds = runs.seeds(problem, name)
-        effect = of_samples(
-            *(np.log(group) for group in groups[::-1]),
-            paired=False,
-            seeds=[seeds[~stuck].tolist(), seeds[stuck].tolist()],
-        )
+        by_group = [seeds[~stuck].tolist(), seeds[stuck].tolist()]
+        effect = of_samples(np.log(groups[1]), np.log(groups[0]), paired=False, seeds=by_group)
         if all(map(len, groups)):
             p, reverse = (
                 float(mannwhitneyu(*groups, alternative=end, method="exact").pvalue)
                 for end in ("greater", "less")
             )
         ranges = [f"{min(g):.2g} to {max(g):.2g}" if len(g) else "none" for g in groups]
-        text = f"median θ of {label_of(runs, name)} where stuck {ranges[0]}, elsewhere {ranges[1]}"
+        text = f"median θ of {runs.label(name)} where stuck {ranges[0]}, elsewhere {ranges[1]}"
         text += f" ({stuck.sum()} of {len(stuck)} seeds stuck)"
         tests.append(Undecided(text, p, reverse, effect, (smallest, smallest)))
     return decided(tests)
@@ -130,7 +123,7 @@ def longer_where_stuck(
 def _share(label: str, stuck: NDArray[np.bool_]) -> str:
     """``MLE 12 of 20 (95 % interval 0.39 to 0.78)``."""
     count, n = int(stuck.sum()), len(stuck)
-    interval = intervals.share_interval(count, n, 0.95)
+    interval = intervals.share_interval(count, n)
     return f"{label} {count} of {n} (95 %: {float(interval.low):.2f} to {float(interval.high):.2f})"
 
 
@@ -144,7 +137,7 @@ def finds_within(
     Args:
         within: which share of the rounds are the first ones.
     """
-    require(runs, problem, *algorithms)
+    runs.require(problem, *algorithms)
     rounds = _share_of_rounds(runs, problem, "within", within)
     runs = runs.until(rounds)
     enough = FOUND * abs(runs.optimal_value(problem))
@@ -170,10 +163,9 @@ def _most_seeds(
     return decided(
         [
             sign_tested(
-                f"{what}: {_share(label_of(runs, name), values)}",
-                int(values.sum()),
-                int((~values).sum()),
-                dict(zip(runs.seeds(problem, name).tolist(), (values - 0.5).tolist(), strict=True)),
+                f"{what}: {_share(runs.label(name), values)}",
+                np.where(values, 0.5, -0.5),
+                runs.seeds(problem, name).tolist(),
             )
             for name, values in found.items()
         ]
@@ -183,105 +175,65 @@ def _most_seeds(
 # Claim 2
 
 
-def length_scale_closer(
+def length_scales(
     runs: Runs,
     *,
     problem: str,
-    algorithm: str,
-    others: Sequence[str],
-    optimal_length_scale: float | None = None,
-) -> list[Comparison]:
-    """``algorithm``'s median length scale is closer to θ̂*, in |log θ - log θ̂*|, than the others'.
-
-    Per seed the median over the rounds; Wilcoxon's signed-rank test of the seeds' paired distances.
-
-    Args:
-        optimal_length_scale: θ̂*; None takes the oracle's of the config.
-    """
-    optimal = _optimal(runs, problem, optimal_length_scale)
-    return decided([_closer(runs, problem, algorithm, other, optimal) for other in others])
-
-
-def length_scale_sides(
-    runs: Runs,
-    *,
-    problem: str,
+    closer: Sequence[Sequence[str]] = (),
     above: Sequence[str] = (),
     below: Sequence[str] = (),
     optimal_length_scale: float | None = None,
 ) -> list[Comparison]:
-    """The median length scales of ``above`` lie above θ̂*, those of ``below`` below it.
+    """The place of the median length scales beside θ̂*, per seed the median over the rounds.
 
-    Per seed the median over the rounds; Wilcoxon's signed-rank test of log θ - log θ̂*.
+    Wilcoxon's signed-rank tests, over the seeds, of the paired distances |log θ - log θ̂*|, and of
+    log θ - log θ̂*.
 
     Args:
+        closer: pairs of methods, of which the first is claimed to lie closer to θ̂* than the second.
+        above, below: the methods that are claimed to lie above θ̂*, and below it.
         optimal_length_scale: θ̂*; None takes the oracle's of the config.
     """
-    optimal = _optimal(runs, problem, optimal_length_scale)
+    optimal = oracle_length_scale(runs, problem, optimal_length_scale)
+    if optimal is None:
+        raise MissingRunsError(f"no optimal length scale of {problem}: the config has no oracle")
     return decided(
-        [_side(runs, problem, name, optimal, -1) for name in above]
+        [_closer(runs, problem, pair, optimal) for pair in closer]
+        + [_side(runs, problem, name, optimal, -1) for name in above]
         + [_side(runs, problem, name, optimal, 1) for name in below]
     )
 
 
-def closer_and_below(
-    runs: Runs,
-    *,
-    problem: str,
-    variants: Sequence[str],
-    other_variants: Sequence[str],
-    optimal_length_scale: float | None = None,
-) -> list[Comparison]:
-    """For each a the length scales of ``variants`` are closer to θ̂* than those of ``other_variants``,
-    which lie below it; tests as above.
-
-    Args:
-        variants, other_variants: by a, in the same order.
-        optimal_length_scale: θ̂*; None takes the oracle's of the config.
-    """
-    optimal = _optimal(runs, problem, optimal_length_scale)
-    pairs = list(zip(variants, other_variants, strict=True))
-    return decided(
-        [_closer(runs, problem, own, other, optimal) for own, other in pairs]
-        + [_side(runs, problem, other, optimal, 1) for other in other_variants]
-    )
-
-
-def _optimal(runs: Runs, problem: str, given: float | None) -> float:
-    optimal = oracle_length_scale(runs, problem, given)
-    if optimal is None:
-        raise MissingRunsError(f"no optimal length scale of {problem}: the config has no oracle")
-    return optimal
-
-
-def _log_ratios(runs: Runs, problem: str, name: str, optimal: float) -> dict[int, float]:
-    """For each seed log θ - log θ̂* of its median length scale; 0 where that is round-off."""
+def _log_ratios(runs: Runs, problem: str, name: str, optimal: float) -> Array:
+    """log θ - log θ̂* of the median length scale of each seed; 0 where that is round-off."""
     medians = np.median(diagnostic(runs, problem, name, "length_scale"), axis=1)
     ratios = np.log(medians) - math.log(optimal)
     ratios[np.abs(ratios) < ROUND_OFF] = 0.0
-    return dict(zip(runs.seeds(problem, name).tolist(), ratios.tolist(), strict=True))
+    return ratios.astype(float)  # of the published single precision
 
 
 def _median(runs: Runs, problem: str, name: str) -> str:
     overall = np.median(diagnostic(runs, problem, name, "length_scale"))
-    return f"{label_of(runs, name)} {overall:.3g}"
+    return f"{runs.label(name)} {overall:.3g}"
 
 
-def _closer(runs: Runs, problem: str, algorithm: str, other: str, optimal: float) -> Undecided:
-    own, theirs = (_log_ratios(runs, problem, name, optimal) for name in (algorithm, other))
-    common = sorted(own.keys() & theirs.keys())
-    difference = np.array([abs(own[seed]) - abs(theirs[seed]) for seed in common])
+def _closer(runs: Runs, problem: str, pair: Sequence[str], optimal: float) -> Undecided:
+    runs.require(problem, *pair)
+    seeds, (own, theirs) = of_common_seeds(
+        (runs.seeds(problem, name), _log_ratios(runs, problem, name, optimal)) for name in pair
+    )
+    difference = np.abs(own) - np.abs(theirs)
     difference[np.abs(difference) < ROUND_OFF] = 0.0
     text = (
-        f"median θ of {_median(runs, problem, algorithm)}, of {_median(runs, problem, other)} "
-        f"(θ̂* {optimal:.3g}), closer in {np.sum(difference < 0)} of {len(common)} seeds"
+        f"median θ of {', of '.join(_median(runs, problem, name) for name in pair)} "
+        f"(θ̂* {optimal:.3g}), closer in {np.sum(difference < 0)} of {len(seeds)} seeds"
     )
     return rank_tested(text, difference)
 
 
 def _side(runs: Runs, problem: str, name: str, optimal: float, sign: int) -> Undecided:
     """θ below θ̂* (``sign`` 1) or above it (-1)."""
-    ratios = np.array(list(_log_ratios(runs, problem, name, optimal).values()))
+    ratios = _log_ratios(runs, problem, name, optimal)
     text = (
         f"median θ of {_median(runs, problem, name)}, {'below' if sign == 1 else 'above'} θ̂* "
         f"{optimal:.3g} in {np.sum(sign * ratios < 0)} of {len(ratios)} seeds"
@@ -313,30 +265,26 @@ def lowest_regret(
             two values.
         rounds: T, where it is not that of the runs: their first rounds are the runs to it.
     """
-    require(runs, problem, algorithm, *others)
+    runs.require(problem, algorithm, *others)
     runs = first_rounds(runs, rounds)
     found: list[Undecided | Comparison] = []
+    if test not in TESTS:
+        raise RepliboError(f"options.test: must be {allowed(TESTS)}, got {test!r}")
     for i, other in enumerate(others):
         own, theirs = (final_regret_of(runs, problem, name, metric) for name in (algorithm, other))
-        text = (
-            f"{'' if factor == 1 else f'{factor:g} times '}{label_of(runs, other)} {_mean(theirs)}"
-        )
+        text = f"{'' if factor == 1 else f'{factor:g} times '}{runs.label(other)} {_mean(theirs)}"
         common = np.intersect1d(runs.seeds(problem, algorithm), runs.seeds(problem, other))
         if len(common) < len(own):
             text += f" (of {len(common)} common seeds)"
         if i == 0:
-            text = f"{label_of(runs, algorithm)} {_mean(own)}; {text}"
+            text = f"{runs.label(algorithm)} {_mean(own)}; {text}"
         if not own.any() and not theirs.any():
             found.append(Comparison("open", f"{text}, a tie: neither has any regret"))
         else:
-            p, reverse = compare(runs, problem, algorithm, other, metric, factor, test)
-            effect = of_samples(
-                *paired_losses(runs, problem, algorithm, other, metric, factor),
-                paired=True,
-                seeds=[common.tolist()] * 2,
-            )
+            losses = paired_losses(runs, problem, algorithm, other, metric, factor)
+            effect = of_samples(*losses, paired=True, seeds=[common.tolist()] * 2)
             smallest = 0.5 ** len(common) if test == "sign_flip" else 0.0
-            found.append(Undecided(text, p, reverse, effect, (smallest, smallest)))
+            found.append(Undecided(text, *TESTS[test](*losses), effect, (smallest, smallest)))
     return decided(found)
 
 
@@ -355,7 +303,7 @@ def stays_stuck(
         since: which share of the rounds are the first ones.
         rounds: T, where it is not that of the runs.
     """
-    require(runs, problem, *algorithms)
+    runs.require(problem, *algorithms)
     runs = first_rounds(runs, rounds)
     first = _share_of_rounds(runs, problem, "since", since)
     found = {}
@@ -404,7 +352,7 @@ def varies_less(
         )
         low, high = np.quantile(np.sqrt(more) - np.sqrt(less), np.array([0.025, 0.975]))
         difference = np.asarray(math.sqrt(theirs) - math.sqrt(own))
-        interval = intervals.Interval(difference, low, high, seeds, 0.95)
+        interval = intervals.Interval(difference, low, high, seeds)
         effect = of_interval(interval, "difference of deviations")
     text = (
         f"standard deviation over a of the mean {metric} regret: {math.sqrt(own):.4g} "
@@ -423,31 +371,29 @@ def length_scales_vary_less(
     signed-rank test of the seeds' paired differences.
     """
     names = [*variants, *other_variants]
-    require(runs, problem, *names)
-    scales = {name: diagnostic(runs, problem, name, "length_scale") for name in names}
-    common = functools.reduce(np.intersect1d, [runs.seeds(problem, name) for name in names])
-    logs = {
-        name: np.log(np.median(values[np.isin(runs.seeds(problem, name), common)], axis=1))
-        for name, values in scales.items()
-    }
+    runs.require(problem, *names)
+    seeds, scales = of_common_seeds(
+        (runs.seeds(problem, name), diagnostic(runs, problem, name, "length_scale"))
+        for name in names
+    )
+    logs = np.log(np.median(scales, axis=2))
     own, theirs = (
-        np.std([logs[name] for name in group], axis=0, ddof=1)
-        for group in (variants, other_variants)
+        np.std(group, axis=0, ddof=1) for group in (logs[: len(variants)], logs[len(variants) :])
     )
     shown = [
-        ", ".join(f"{label_of(runs, name)} {np.median(scales[name]):.3g}" for name in group)
+        ", ".join(_median(runs, problem, name) for name in group)
         for group in (variants, other_variants)
     ]
     text = (
         f"median θ: {shown[0]}; {shown[1]}; standard deviation of ln θ over a {own.mean():.2g} against "
-        f"{theirs.mean():.2g}, smaller in {np.sum(own < theirs)} of {len(common)} seeds"
+        f"{theirs.mean():.2g}, smaller in {np.sum(own < theirs)} of {len(seeds)} seeds"
     )
     return decided([rank_tested(text, own - theirs)])
 
 
 def _means(runs: Runs, problem: str, names: Sequence[str], metric: Metric) -> str:
     return ", ".join(
-        f"{label_of(runs, name)} {final_regret_of(runs, problem, name, metric).mean():.4g}"
+        f"{runs.label(name)} {final_regret_of(runs, problem, name, metric).mean():.4g}"
         for name in names
     )
 
@@ -455,35 +401,25 @@ def _means(runs: Runs, problem: str, names: Sequence[str], metric: Metric) -> st
 # Claim 5
 
 
-def time_at_most(
-    runs: Runs, *, problems: Sequence[str], algorithm: str, others: Sequence[str], factor: float
-) -> list[Comparison]:
-    """``algorithm`` takes at most ``factor`` times the CPU time of each of ``others``."""
-    return decided(list(_time_ratios(runs, problems, algorithm, others, factor, at_most=True)))
-
-
-def time_at_least(
-    runs: Runs, *, problems: Sequence[str], algorithm: str, others: Sequence[str], factor: float
-) -> list[Comparison]:
-    """``algorithm`` takes at least ``factor`` times the CPU time of each of ``others``."""
-    return decided(list(_time_ratios(runs, problems, algorithm, others, factor, at_most=False)))
-
-
-def _time_ratios(
+def time_ratio(
     runs: Runs,
+    *,
     problems: Sequence[str],
     algorithm: str,
     others: Sequence[str],
     factor: float,
-    *,
     at_most: bool,
-) -> Iterator[Undecided]:
-    """Tests of the ratio of mean CPU times against ``factor`` (delta method on its logarithm); NaN with
-    fewer than `LEAST_SEEDS`."""
+) -> list[Comparison]:
+    """``algorithm`` takes at most, or at least, ``factor`` times the CPU time of each of ``others``.
+
+    Tests of the ratio of mean CPU times by the delta method on its logarithm; none with fewer than
+    `LEAST_SEEDS`.
+    """
     from scipy.special import ndtr
 
+    tests = []
     for problem, other in product(problems, others):
-        require(runs, problem, algorithm, *others)
+        runs.require(problem, algorithm, *others)
         own, theirs = (cpu_time(runs, problem, name) for name in (algorithm, other))
         if own is None or theirs is None:
             name = algorithm if own is None else other
@@ -494,21 +430,19 @@ def _time_ratios(
         low, high = ratio * math.exp(-half), ratio * math.exp(half)  # NaN of a single run
         interval = "" if math.isnan(half) else f" (95 %: {low:.3g} to {high:.3g})"
         text = (
-            f"{problem_label(runs, problem)}: {label_of(runs, algorithm)} {own.mean:.3g} s, "
-            f"{label_of(runs, other)} {theirs.mean:.3g} s, ratio {ratio:.3g}{interval}"
+            f"{runs.problem_label(problem)}: {runs.label(algorithm)} {own.mean:.3g} s, "
+            f"{runs.label(other)} {theirs.mean:.3g} s, ratio {ratio:.3g}{interval}"
         )
         distance = math.log(ratio / factor)
         z = distance / error if error else math.copysign(math.inf, distance)
         if min(own.runs, theirs.runs) < LEAST_SEEDS:
             z = math.nan
         of_log = replace(
-            intervals.Interval.around(distance, half, min(own.runs, theirs.runs), 0.95),
+            intervals.Interval.around(distance, half, min(own.runs, theirs.runs)),
             p_above=np.asarray(ndtr(-z)),
             p_below=np.asarray(ndtr(z)),
         )
-        yield tested(
-            text,
-            -of_log if at_most else of_log,
-            "log time ratio beyond the factor",
-            sizes=(own.runs, theirs.runs),
-        )
+        claimed = -of_log if at_most else of_log
+        sizes = own.runs, theirs.runs
+        tests.append(tested(text, claimed, "log time ratio beyond the factor", sizes=sizes))
+    return decided(tests)

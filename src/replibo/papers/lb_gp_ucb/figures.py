@@ -13,8 +13,6 @@ from replibo.errors import RepliboError
 from replibo.papers.common import (
     Summary,
     draw_problem,
-    mean_and_interval,
-    problem_label,
     problem_panels,
     shown_by,
 )
@@ -26,12 +24,12 @@ from replibo.papers.lb_gp_ucb.traces import (
     diagnostic,
     final_regret_of,
     growth_exponent,
-    has_diagnostic,
+    having,
     oracle_length_scale,
 )
 from replibo.problems.base import Array
 from replibo.results import intervals, plotting, statistics
-from replibo.results.runs import Runs
+from replibo.results.runs import Runs, of_common_seeds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,6 +44,11 @@ OPTIMUM_LABEL = r"optimal length scale $\hat{\theta}{}^*$"
 
 
 # Figure 1
+
+QUERIES = 20
+"""Rounds whose queries are marked."""
+NOISE_VARIANCE = 1e-4
+"""In units of the standardised y."""
 
 
 def figure_1(
@@ -72,8 +75,6 @@ def figure_1(
     from replibo.surrogates.length_scale_fit import fit_length_scale
 
     problem = Berkenkamp()
-    rounds = 20  # whose queries are marked
-    noise_variance = 1e-4  # in units of the standardised y
     x = np.asarray(points, dtype=float)
     if x.ndim != 1 or len(x) < 2 or not np.all((x >= 0) & (x <= 1)):
         raise RepliboError(
@@ -86,76 +87,56 @@ def figure_1(
 
     def by_likelihood(u: Array) -> float:
         distances = pairwise_distances(u[:, None], u[:, None])
-        return fit_length_scale(distances, standardise(f(u)), noise_variance).length_scale
+        return fit_length_scale(distances, standardise(f(u)), NOISE_VARIANCE).length_scale
 
     def posterior(u: Array, length_scale: float) -> tuple[Array, Array]:
         """Mean and standard deviation of the standardised f on the grid, given f at ``u``."""
         between, to_grid = (pairwise_distances(u[:, None], v[:, None]) for v in (u, grid))
-        gp = ExactGP(between, length_scale, noise_variance)
+        gp = ExactGP(between, length_scale, NOISE_VARIANCE)
         mean, variance = gp.posterior(standardise(f(u)), to_grid)
         return mean, np.sqrt(variance)
-
-    def asked(length_scale: Callable[[Array], float]) -> Array:
-        u = x
-        for _ in range(rounds):
-            mean, sd = posterior(u, length_scale(u))
-            u = np.append(u, grid[np.argmax(mean + sd)])
-        return u[len(x) :]
 
     known = oracle_length_scale(runs, "berkenkamp", optimal_length_scale)
     optimal = by_likelihood(grid[::10]) if known is None else known
     best = problem.to_unit(problem.optimizers)
 
     figure, axes = plotting.panels(1, 2)
-    panels: tuple[tuple[str, Callable[[Array], float]], ...] = (
-        ("a length scale that suits", lambda _: optimal),
-        ("length scale by MLE", by_likelihood),
-    )
-    found = []
-    for ax, (name, length_scale) in zip(axes[0], panels, strict=True):
-        mean, sd = posterior(x, length_scale(x))
-        unit, centre = f(x).std(ddof=1), f(x).mean()
-        mean, sd = centre + unit * mean, unit * sd
-        queries = asked(length_scale)
-        found.append(float(np.max(f(queries))))
-        ax.plot(grid, f(grid), color=COLORS["black"], lw=1.2, label="objective $f$")
-        # colours that no method of the paper has
-        ax.plot(grid, mean, color=COLORS["brown"], linestyle="dashed", label="posterior mean")
-        ax.fill_between(
-            grid, mean - sd, mean + sd, color=COLORS["brown"], alpha=0.2, lw=0, label="± 1 sd"
-        )
-        ax.plot(x, f(x), "o", color=COLORS["black"], ms=4.5, label="observations")
-        ax.plot(
-            best[0],
-            [problem.optimal_value],
-            "*",
-            color=COLORS["black"],
-            ms=10,
-            clip_on=False,
-            label="optimum $x^*$",
-        )
-        ax.plot(
-            queries,
-            np.full(rounds, 0.04),
-            "|",
-            color="0.35",
-            ms=9,
-            mew=1.2,
-            clip_on=False,
-            transform=ax.get_xaxis_transform(),
-            label=f"next {rounds} queries (UCB)",
-        )
+    panels: dict[str, Callable[[Array], float]] = {
+        "a length scale that suits": lambda _: optimal,
+        "length scale by MLE": by_likelihood,
+    }
+    largest = []
+    black: dict[str, Any] = {"color": COLORS["black"]}
+    brown: dict[str, Any] = {"color": COLORS["brown"]}  # as no method of the paper has
+    for ax, (name, length_scale) in zip(axes[0], panels.items(), strict=True):
+        u = x
+        for _ in range(QUERIES):
+            mean, sd = posterior(u, length_scale(u))
+            u = np.append(u, grid[np.argmax(mean + sd)])
+        queries = u[len(x) :]
+        largest.append(float(np.max(f(queries))))
+        mean, sd = (f(x).std(ddof=1) * part for part in posterior(x, length_scale(x)))
+        mean = f(x).mean() + mean
+        ax.plot(grid, f(grid), lw=1.2, label="objective $f$", **black)
+        ax.plot(grid, mean, linestyle="dashed", label="posterior mean", **brown)
+        ax.fill_between(grid, mean - sd, mean + sd, alpha=0.2, lw=0, label="± 1 sd", **brown)
+        ax.plot(x, f(x), "o", ms=4.5, label="observations", **black)
+        star: dict[str, Any] = {"ms": 10, "clip_on": False, "label": "optimum $x^*$"}
+        ax.plot(best[0], [problem.optimal_value], "*", **star, **black)
+        ticks: dict[str, Any] = {"color": "0.35", "ms": 9, "mew": 1.2, "clip_on": False}
+        ticks |= {"transform": ax.get_xaxis_transform()}
+        ticks |= {"label": f"next {QUERIES} queries (UCB)"}
+        ax.plot(queries, np.full(QUERIES, 0.04), "|", **ticks)
         ax.set_title(rf"{name}, $\theta$ = {length_scale(x):.3g}")
-        ax.set_xlabel("$x$")
-        ax.set_ylabel("$f(x)$")
+        ax.set(xlabel="$x$", ylabel="$f(x)$")
     limits = np.array([ax.get_ylim() for ax in axes[0]])
     for ax in axes[0]:
         ax.set_ylim(limits.min(), limits.max())
     caption = (
         f"{entry.caption} Observations at x = {', '.join(f'{v:g}' for v in x)}. Matérn-5/2, noise "
-        f"variance {noise_variance:g} of the standardised values. Ticks: the next {rounds} queries of "
+        f"variance {NOISE_VARIANCE:g} of the standardised values. Ticks: the next {QUERIES} queries of "
         f"GP-UCB (β = 1), left at the same length scale, right at one fitted in each round; the "
-        f"largest f among them is {found[0]:.4g} (left) and {found[1]:.4g} (right). Optimum: x* = "
+        f"largest f among them is {largest[0]:.4g} (left) and {largest[1]:.4g} (right). Optimum: x* = "
         f"{best[0, 0]:.4g}, f* = {problem.optimal_value:.4g}. Computed, not from runs."
     )
     return plotting.finish(figure, caption)
@@ -169,45 +150,36 @@ LIMITS = 1e-3, 10.0
 """Of the length scales shown, in units of the cube; what is outside counts in the outermost bins."""
 
 
-def figure_2(
-    runs: Runs,
-    entry: FigureEntry,
-    *,
-    problem: str = "michalewicz5",
-) -> Figure:
+def figure_2(runs: Runs, entry: FigureEntry, *, problem: str) -> Figure:
     """Figure 2: how often each method chose a length scale, as a share of the rounds of all seeds."""
     low, high = LIMITS
     figure, axes = plotting.panels(1, 1, height=2.8)
     ax = axes[0, 0]
-    edges = np.geomspace(low, high, 41)
-    outside, used = [], [low, high]
-    names = [
-        name
-        for name in runs.algorithms(problem, entry.algorithms)
-        if has_diagnostic(runs, problem, name, "length_scale")
-    ]
+    outside, used = [], []
+    names = having(runs, problem, entry.algorithms, "length_scale")
     for name, dashes in zip(names, itertools.cycle(DASHES)):
         values = diagnostic(runs, problem, name, "length_scale").ravel()
         style = plotting.line_style(runs.entry.algorithms[name])
         look = {key: style[key] for key in ("color", "label", "zorder")}
-        weights = np.full(len(values), 1 / len(values))
         clipped = np.clip(values, low, high)
         used += [clipped.min(), clipped.max()]
-        bins: dict[str, Any] = {"bins": edges, "weights": weights}
+        bins: dict[str, Any] = {
+            "bins": np.geomspace(low, high, 41),
+            "weights": np.full(len(values), 1 / len(values)),
+        }
         ax.hist(clipped, **bins, histtype="stepfilled", alpha=0.15, color=look["color"])
         ax.hist(clipped, **bins, histtype="step", lw=1.6, linestyle=dashes, **look)
         share = float(np.mean((values < low) | (values > high)))
         if share > 0:
             outside.append(f"{look['label']} {share:.1%}")
-    if not names:
-        plotting.say_not_run(ax)
     ax.set_xscale("log")
-    if len(used) > 2:  # no empty decades
-        ax.set_xlim(0.8 * min(used[2:]), 1.25 * max(used[2:]))
+    if used:  # no empty decades
+        ax.set_xlim(0.8 * min(used), 1.25 * max(used))
+    else:
+        plotting.say_not_run(ax)
     _mark_optimum(ax.axvline, oracle_length_scale(runs, problem))
-    ax.set_title(problem_label(runs, problem))
-    ax.set_xlabel(r"length scale $\theta_t$, in units of the cube")
-    ax.set_ylabel("share of rounds")
+    ax.set_title(runs.problem_label(problem))
+    ax.set(xlabel=r"length scale $\theta_t$, in units of the cube", ylabel="share of rounds")
     caption = f"{entry.caption} All rounds of all seeds; bins of equal width in log θ."
     if outside:
         caption += (
@@ -232,9 +204,8 @@ def figure_3(runs: Runs, entry: FigureEntry, *, log_best: bool = False) -> Figur
 
         def summary(runs: Runs, problem: str, name: str, function: Any = function) -> Summary:
             t, values = function(runs, problem, name)
-            return t, *plotting.plus_minus(
-                values.mean(axis=0), statistics.standard_error(values), 0.0
-            )
+            mean, error = values.mean(axis=0), statistics.standard_error(values)
+            return t, intervals.Interval.around(mean, error, len(values)).cut(0.0)
 
         for ax, problem in zip(row, shown, strict=True):
             labels = ("round $t$", REGRET_LABELS[metric])  # type: ignore[index]
@@ -252,24 +223,14 @@ def figure_3(runs: Runs, entry: FigureEntry, *, log_best: bool = False) -> Figur
 
 # Figure 4
 
-ABLATION: dict[str, tuple[str, ...]] = {
-    "a_gp_ucb": ("a_gp_ucb_a025", "a_gp_ucb", "a_gp_ucb_a075"),
-    "lb_gp_ucb": ("lb_gp_ucb_a025", "lb_gp_ucb", "lb_gp_ucb_a075"),
-    "lb_gp_ucb_released": (
-        "lb_gp_ucb_released_a025",
-        "lb_gp_ucb_released",
-        "lb_gp_ucb_released_a075",
-    ),
+ABLATION = {
+    method: (f"{method}_a025", method, f"{method}_a075")
+    for method in ("a_gp_ucb", "lb_gp_ucb", "lb_gp_ucb_released")
 }
 """For each method, whose label and colour are taken, its entries with a = 0.25, 0.5 and 0.75."""
 
 
-def figure_4(
-    runs: Runs,
-    entry: FigureEntry,
-    *,
-    problem: str = "michalewicz5",
-) -> Figure:
+def figure_4(runs: Runs, entry: FigureEntry, *, problem: str) -> Figure:
     """Figure 4: regret at t = T, and the length scales chosen, for several a of g(t) = max(t0, t^a)."""
     figure, axes = plotting.panels(1, 3)
     ran = {
@@ -286,20 +247,17 @@ def figure_4(
         at = {name: place[growth_exponent(runs, name)] for name in names}
         for ax, metric in zip(axes[0], ("best", "cumulative"), strict=False):
             values = [final_regret_of(runs, problem, name, metric) for name in names]  # type: ignore[arg-type]
-            if values:
-                errors = [float(np.nan_to_num(statistics.standard_error(v))) for v in values]
-                means = [float(v.mean()) for v in values]
-                ax.errorbar(list(at.values()), means, yerr=errors, capsize=3, **style)
-        for name in names:
-            if has_diagnostic(runs, problem, name, "length_scale"):
-                scales = diagnostic(runs, problem, name, "length_scale").ravel()
-                _box(axes[0, 2], scales, at[name] + shift, style)
+            errors = [float(np.nan_to_num(statistics.standard_error(v))) for v in values]
+            means = [float(v.mean()) for v in values]
+            ax.errorbar(list(at.values()), means, yerr=errors, capsize=3, **style)
+        for name in having(runs, problem, names, "length_scale"):
+            scales = diagnostic(runs, problem, name, "length_scale").ravel()
+            _box(axes[0, 2], scales, at[name] + shift, style)
     labels = ("best regret at $T$", "cumulative regret $R_T$", r"length scale $\theta_t$")
     for ax, label in zip(axes[0], labels, strict=True):
         ax.set_xticks(range(len(positions)), [f"{a:g}" for a in positions])
         ax.set_xlim(-0.6, max(len(positions), 1) - 0.4)
-        ax.set_xlabel("$a$ in $g(t) = \\max(t_0, t^a)$")
-        ax.set_ylabel(label)
+        ax.set(xlabel="$a$ in $g(t) = \\max(t_0, t^a)$", ylabel=label)
         if not ran:
             plotting.say_not_run(ax)
     for ax in axes[0, :2]:
@@ -307,7 +265,7 @@ def figure_4(
     axes[0, 2].set_yscale("log")
     _mark_optimum(axes[0, 2].axhline, oracle_length_scale(runs, problem))
     caption = (
-        f"{entry.caption} {problem_label(runs, problem)}. Regret: mean over the seeds ± one standard "
+        f"{entry.caption} {runs.problem_label(problem)}. Regret: mean over the seeds ± one standard "
         "error. Length scales: all rounds of all seeds; thick bars: quartiles; "
         f"thin: 5 % to 95 %; markers: medians. {runs.note(runs.problems([problem]))}"
     )
@@ -316,7 +274,6 @@ def figure_4(
 
 # Beyond the paper
 
-CONFIDENCE = 0.95
 ORACLE = "oracle"
 
 
@@ -335,12 +292,8 @@ def optimality(runs: Runs, entry: FigureEntry) -> Figure:
         for problem in problems
     }
 
-    def summary(runs: Runs, problem: str, name: str) -> Summary:
-        t, ratio = ratio_to_oracle(runs, problem, name)
-        return t, *mean_and_interval(ratio)
-
     labels = ("round $t$", "$R_t$ over the oracle's")
-    figure, panels = problem_panels(runs, shown, summary, labels=labels, columns=4)
+    figure, panels = problem_panels(runs, shown, ratio_to_oracle, labels=labels, columns=4)
     for problem, ax in panels.items():
         d = runs.dim(problem)
         rounds = np.arange(1, runs.horizon(problem) + 1)
@@ -353,7 +306,7 @@ def optimality(runs: Runs, entry: FigureEntry) -> Figure:
         plotting.plain_numbers(ax)
     caption = (
         f"{entry.caption} Ratio of the mean cumulative regrets over the common seeds; "
-        f"{plotting.intervals_said(shown, f'{CONFIDENCE:.0%} by the jackknife')}. "
+        f"{plotting.intervals_said(shown, '95% by the jackknife')}. "
         f"The rate is up to "
         f"a constant, a vertical shift on this axis: what the theorem bounds is how fast a curve rises. "
         f"{runs.note(problems)}"
@@ -363,19 +316,18 @@ def optimality(runs: Runs, entry: FigureEntry) -> Figure:
 
 def ratio_to_oracle(runs: Runs, problem: str, algorithm: str) -> tuple[Array, intervals.Interval]:
     """The rounds, and the ratio of mean cumulative regrets in each, over the seeds that both have."""
-    seeds = [runs.seeds(problem, name) for name in (algorithm, ORACLE)]
-    common = np.intersect1d(seeds[0], seeds[1])
-    both = []
-    for name, run_seeds in zip((algorithm, ORACLE), seeds, strict=True):
-        t, values = cumulative_regret(runs, problem, name)
-        both.append(values[np.isin(run_seeds, common)])
+    names = (algorithm, ORACLE)
+    curves = [cumulative_regret(runs, problem, name) for name in names]
+    _, both = of_common_seeds(
+        (runs.seeds(problem, name), values) for name, (_, values) in zip(names, curves, strict=True)
+    )
 
     def ratio(values: Array) -> Array:  # r x 2 x T
         mine, theirs = values.mean(axis=0)
         quotient: Array = np.divide(mine, theirs, out=np.full_like(mine, np.nan), where=theirs > 0)
         return quotient
 
-    return t, intervals.jackknife_interval(np.stack(both, axis=1), ratio, CONFIDENCE)
+    return curves[0][0], intervals.jackknife_interval(np.stack(both, axis=1), ratio)
 
 
 # What the figures share

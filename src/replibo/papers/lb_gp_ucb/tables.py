@@ -1,4 +1,5 @@
-"""Tables 1 and 2 of LB-GP-UCB (Ziomek, Adachi and Osborne 2024), and those beyond the paper."""
+"""Tables 1 and 2 of LB-GP-UCB (Ziomek, Adachi and Osborne 2024), and those beyond the paper: final
+regrets, θ0 and what it decides, the starts of the maximum-likelihood fit."""
 
 from __future__ import annotations
 
@@ -7,18 +8,24 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from replibo.config.models import FigureEntry
-from replibo.papers.common import label_of
+from replibo.papers.common import named
 from replibo.papers.lb_gp_ucb.traces import (
     GROWTH_EXPONENT,
     METRICS,
+    TESTS,
     best_regret,
-    compare,
     cpu_time,
+    diagnostic,
     final_regret_of,
-    first_rounds,
+    having,
+    paired_losses,
+    recorded,
+    theta0_of,
 )
+from replibo.problems.base import Array
 from replibo.results import statistics
 from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table, p_value
@@ -57,7 +64,7 @@ def table_1(runs: Runs, entry: FigureEntry) -> Table:
                 value = g**d if agp else d * math.log(g)
                 rows.append(
                     {
-                        "problem": runs.entry.problems[problem].label,
+                        "problem": runs.problem_label(problem),
                         "d": d,
                         "method": "A-GP-UCB" if agp else "LB-GP-UCB / LNB-GP-UCB",
                         "t0": t0,
@@ -101,24 +108,25 @@ def table_2(runs: Runs, entry: FigureEntry) -> Table:
         *("problem", "method", "runs", "T", "ours, CPU s a run", "standard error"),
         *("ours, CPU ms a query", "paper, wall s a run", "paper, standard error"),
     )
-    rows: list[Row] = []
+    rows: list[tuple[Any, ...]] = []
     for problem in runs.problems(entry.problems):
         paper = PAPER_SECONDS.get(problem, {})
         for name in entry.algorithms or list(runs.entry.algorithms):
             time = cpu_time(runs, problem, name) if runs.has(problem, name) else None
             if time is None and name not in paper:
                 continue
-            row = (
-                runs.entry.problems[problem].label,
-                label_of(runs, name),
-                time.runs if time else 0,
-                runs.horizon(problem),
-                time.mean if time else None,
-                time.standard_error if time else None,
-                1e3 * time.mean * time.runs / time.queries if time else None,
-                *paper.get(name, (None, None)),
+            rows.append(
+                (
+                    runs.problem_label(problem),
+                    runs.label(name),
+                    time.runs if time else 0,
+                    runs.horizon(problem),
+                    time and time.mean,
+                    time and time.standard_error,
+                    1e3 * time.mean * time.runs / time.queries if time else None,
+                    *paper.get(name, (None, None)),
+                )
             )
-            rows.append(dict(zip(columns, row, strict=True)))
     caption = (
         f"{entry.caption} Ours: CPU seconds of one thread, imports not counted, mean and standard "
         "error over the runs. The paper's: wall seconds with four cores of a Ryzen Threadripper "
@@ -133,17 +141,12 @@ def table_2(runs: Runs, entry: FigureEntry) -> Table:
 OWN = "lb_gp_ucb"
 
 
-def final_regret(runs: Runs, entry: FigureEntry, *, rounds: int | None = None) -> Table:
+def final_regret(runs: Runs, entry: FigureEntry) -> Table:
     """Cumulative and best regret at t = T, and tests of LB-GP-UCB's being lower.
 
     The tests are paired by seed; the adjusted p-values are of Benjamini and Hochberg, a family
     being all methods that it is compared with on one problem, by one metric.
-
-    Args:
-        rounds: T, where it is not that of the runs. (No method knows T, so that a run's first
-            rounds are a shorter run.)
     """
-    runs = first_rounds(runs, rounds)
     rows: list[Row] = []
     problems = runs.problems(entry.problems)
     for problem in problems:
@@ -151,12 +154,7 @@ def final_regret(runs: Runs, entry: FigureEntry, *, rounds: int | None = None) -
         tests = {metric: _tests(runs, problem, names, metric) for metric in METRICS}
         found = FOUND * abs(runs.optimal_value(problem))
         for name in names:
-            row: Row = {
-                "problem": runs.entry.problems[problem].label,
-                "algorithm": label_of(runs, name),
-                "seeds": len(runs.seeds(problem, name)),
-                "T": runs.horizon(problem),
-            }
+            row = named(runs, problem, name) | {"T": runs.horizon(problem)}
             for metric in METRICS:
                 values = final_regret_of(runs, problem, name, metric)  # type: ignore[arg-type]
                 p, adjusted = tests[metric].get(name, (None, None))
@@ -169,7 +167,7 @@ def final_regret(runs: Runs, entry: FigureEntry, *, rounds: int | None = None) -
             best = best_regret(runs, problem, name)[1][:, -1]
             rows.append({**row, FOUND_COLUMN: float(np.mean(best <= found))})
     caption = (
-        f"{entry.caption} Regret in the unit of each objective. p: {label_of(runs, OWN)}'s mean "
+        f"{entry.caption} Regret in the unit of each objective. p: {runs.label(OWN)}'s mean "
         "regret is lower (one-sided t-test, paired by seed); adjusted by Benjamini and Hochberg, a "
         "family for each problem and metric. Optimum found: best regret at most "
         f"{FOUND:.1%} of the optimum's absolute value. {runs.note(problems)}"
@@ -196,6 +194,162 @@ def _tests(
     ]
     if not others:
         return {}
-    p = [compare(runs, problem, OWN, name, metric)[0] for name in others]  # type: ignore[arg-type]
+    p = [TESTS["t"](*paired_losses(runs, problem, OWN, name, metric))[0] for name in others]  # type: ignore[arg-type]
     adjusted = statistics.benjamini_hochberg(p)
     return {name: (float(a), float(b)) for name, a, b in zip(others, p, adjusted, strict=True)}
+
+
+# θ0
+
+
+def theta0(runs: Runs, entry: FigureEntry) -> Table:
+    """θ0 of every seed, and the regrets of the methods that start from it."""
+    problems = runs.problems(entry.problems)
+    with_theta0 = {p: having(runs, p, entry.algorithms, "theta0") for p in problems}
+    names = [
+        name
+        for name in entry.algorithms or list(runs.entry.algorithms)
+        if any(name in used for used in with_theta0.values())
+    ]
+    columns = (
+        *("problem", "seed", "θ0"),
+        *(f"{runs.label(name)}, {metric}" for name in names for metric in METRICS),
+    )
+    rows: list[Row] = []
+    for problem, used in with_theta0.items():
+        # The methods' θ0 are equal but where they are fitted in another way: then a row for each.
+        by_theta: dict[tuple[int, float], Row] = {}
+        for name in used:
+            seeds = runs.seeds(problem, name).tolist()
+            keys = list(zip(seeds, theta0_of(runs, problem, name).tolist(), strict=True))
+            for metric in METRICS:
+                values = final_regret_of(runs, problem, name, metric)  # type: ignore[arg-type]
+                for key, value in zip(keys, values.tolist(), strict=True):
+                    by_theta.setdefault(key, {})[f"{runs.label(name)}, {metric}"] = value
+        for (seed, theta), regrets in sorted(by_theta.items()):
+            first = {"problem": runs.problem_label(problem), "seed": seed, "θ0": theta}
+            rows.append(first | regrets)
+    caption = (
+        f"{entry.caption} θ0: length scale of maximum likelihood on the initial points, in units of "
+        f"the cube. Cumulative and best regret at t = T. {runs.note(problems)}"
+    )
+    return Table.of(rows, caption, dict.fromkeys(columns[2:], ".4g"), columns)
+
+
+def theta0_correlation(runs: Runs, entry: FigureEntry) -> Table:
+    """Spearman's and Pearson's correlation over the seeds of θ0 with the regret at t = T."""
+    columns = (
+        *("problem", "algorithm", "seeds", "smallest θ0", "median θ0", "largest θ0"),
+        *("read as white noise (share of seeds)", "metric"),
+        *("Spearman", "p (Spearman)", "Pearson (log θ0)", "p (Pearson)"),
+    )
+    rows: list[tuple[Any, ...]] = []
+    problems = runs.problems(entry.problems)
+    for problem in problems:
+        for name in having(runs, problem, entry.algorithms, "theta0"):
+            thetas = theta0_of(runs, problem, name)
+            collapsed = recorded(runs, problem, name, "theta0_collapsed")
+            for metric in METRICS:
+                values = final_regret_of(runs, problem, name, metric)  # type: ignore[arg-type]
+                rows.append(
+                    (
+                        runs.problem_label(problem),
+                        runs.label(name),
+                        len(thetas),
+                        float(thetas.min()),
+                        float(np.median(thetas)),
+                        float(thetas.max()),
+                        None if collapsed is None else float(collapsed[:, 0].mean()),
+                        metric,
+                        *_correlations(thetas, values),
+                    )
+                )
+    caption = (
+        f"{entry.caption} Correlation over the seeds of θ0 with the regret at t = T; Pearson's of "
+        f"log θ0; p: two-sided. {runs.note(problems)}"
+    )
+    formats: dict[str, Format] = dict.fromkeys(columns[3:7], ".3g")
+    formats |= {"Spearman": ".2f", "Pearson (log θ0)": ".2f"}
+    formats |= {"p (Spearman)": p_value, "p (Pearson)": p_value}
+    return Table.of(rows, caption, formats, columns)
+
+
+def _correlations(thetas: Array, values: Array) -> tuple[float | None, ...]:
+    """Spearman's correlation and p, Pearson's of log θ0 and p; None where one side does not vary or
+    there are too few seeds for a p-value."""
+    if len(values) < 3 or np.ptp(thetas) == 0 or np.ptp(values) == 0:
+        return None, None, None, None
+    from scipy.stats import pearsonr, spearmanr
+
+    rank, line = spearmanr(thetas, values), pearsonr(np.log(thetas), values)
+    return float(rank.statistic), float(rank.pvalue), float(line.statistic), float(line.pvalue)
+
+
+# Starts of the maximum-likelihood fit
+
+DIFFERENT = 0.01
+"""Length scales that differ by more than this share are two optima, not one found twice."""
+
+
+def mle_starts(runs: Runs, entry: FigureEntry) -> Table:
+    """The shares of fits of the length scale that collapse, stop early, or depend on their starts.
+
+    Single and multi-start are compared on the same data, in the rounds of a run that takes several
+    starts (``length_scale_start: multi``). They differ if another start found a higher maximum,
+    more than 1 % of the length scale away.
+    """
+    flags = {
+        "read as white noise": "fit_collapsed",
+        "not converged": "fit_converged",
+        "at the lower bound": "fit_at_bound",
+    }
+    columns = (
+        "problem",
+        "algorithm",
+        "seeds",
+        "rounds",
+        *flags,
+        "single start ends elsewhere",
+        "seeds where it does",
+    )
+    rows: list[tuple[Any, ...]] = []
+    problems = runs.problems(entry.problems)
+    for problem in problems:
+        for name in having(runs, problem, entry.algorithms, "fit_collapsed"):
+            shares: list[float | None] = []
+            for column in flags.values():
+                values = recorded(runs, problem, name, column)
+                share = None if values is None else float(values.mean())
+                shares.append(
+                    1 - share if share is not None and column == "fit_converged" else share
+                )
+            elsewhere = _single_start_elsewhere(runs, problem, name)
+            rounds = diagnostic(runs, problem, name, "fit_collapsed")
+            rows.append(
+                (
+                    runs.problem_label(problem),
+                    runs.label(name),
+                    len(rounds),
+                    rounds.size,
+                    *shares,
+                    None if elsewhere is None else float(elsewhere.mean()),
+                    None if elsewhere is None else float(elsewhere.any(axis=1).mean()),
+                )
+            )
+    caption = (
+        f"{entry.caption} Shares of the rounds, in the last column of the seeds. Read as white "
+        "noise: no two points correlate by more than 1 %. Single start ends elsewhere: by more "
+        f"than {DIFFERENT:.0%} of the length scale, on the same data. {runs.note(problems)}"
+    )
+    return Table.of(rows, caption, dict.fromkeys(columns[4:], ".1%"), columns)
+
+
+def _single_start_elsewhere(runs: Runs, problem: str, name: str) -> NDArray[np.bool_] | None:
+    """Whether the single start ended at another length scale, ``seeds x T``; None where a single
+    start is all that the algorithm takes, or nothing was recorded."""
+    if runs.entry.algorithms[name].parameters.get("length_scale_start") != "multi":
+        return None
+    if (single := recorded(runs, problem, name, "length_scale_single_start")) is None:
+        return None
+    multi = diagnostic(runs, problem, name, "length_scale")
+    return np.abs(np.log(single / multi)) > math.log1p(DIFFERENT)

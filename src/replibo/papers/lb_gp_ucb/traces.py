@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from replibo.errors import RepliboError, allowed
-from replibo.papers.common import require
+from replibo.papers.common import timings_of
 from replibo.problems.base import Array
 from replibo.results import regret, statistics
 from replibo.results.comparisons import MissingRunsError
@@ -47,18 +46,20 @@ def best_regret(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Array]
 METRICS = {"cumulative": cumulative_regret, "best": best_regret}
 
 
-TESTS = ("t", "sign_flip")
-
-
-def check_metric(metric: str) -> None:
-    """Raise a `RepliboError` where there is no such metric."""
-    if metric not in METRICS:
-        raise RepliboError(f"options.metric: must be {allowed(METRICS)}, got {metric!r}")
+TESTS: dict[str, Callable[[Array, Array], tuple[float, float]]] = {
+    "t": functools.partial(statistics.t_tests, paired=True),
+    "sign_flip": lambda own, other: (
+        statistics.sign_flip_less(own - other),
+        statistics.sign_flip_less(other - own),
+    ),
+}
+"""Paired tests: p of the first sample's mean being lower, and of its being higher; NaN of one pair."""
 
 
 def final_regret_of(runs: Runs, problem: str, algorithm: str, metric: Metric) -> Array:
     """The regret at t = T, one number per seed."""
-    check_metric(metric)
+    if metric not in METRICS:
+        raise RepliboError(f"options.metric: must be {allowed(METRICS)}, got {metric!r}")
     return METRICS[metric](runs, problem, algorithm)[1][:, -1]
 
 
@@ -74,8 +75,7 @@ def final_losses(
     Raises:
         MissingRunsError: an algorithm was not run, or the algorithms have no seed in common.
     """
-    check_metric(metric)
-    require(runs, problem, *algorithms)
+    runs.require(problem, *algorithms)
     found = runs.f_of_common_seeds(problem, algorithms)
     if not len(found[0]):
         raise MissingRunsError(f"{', '.join(algorithms)} have no seed in common on {problem}")
@@ -94,26 +94,6 @@ def paired_losses(
         rounds = runs.horizon(problem) if metric == "cumulative" else 1
         others = factor * others + (factor - 1) * rounds * runs.optimal_value(problem)
     return losses, others
-
-
-def compare(
-    runs: Runs,
-    problem: str,
-    algorithm: str,
-    other: str,
-    metric: Metric,
-    factor: float = 1.0,
-    test: Literal["t", "sign_flip"] = "t",
-) -> tuple[float, float]:
-    """p-values of paired one-sided tests over the common seeds: ``algorithm``'s mean regret at
-    t = T is lower than ``factor`` times that of ``other``, and it is higher; NaN where a single seed is
-    common. ``test`` is the t-test, or that of `statistics.sign_flip_less`."""
-    if test not in TESTS:
-        raise RepliboError(f"options.test: must be {allowed(TESTS)}, got {test!r}")
-    own, others = paired_losses(runs, problem, algorithm, other, metric, factor)
-    if test == "sign_flip":
-        return statistics.sign_flip_less(own - others), statistics.sign_flip_less(others - own)
-    return statistics.t_tests(own, others, paired=True)
 
 
 def first_rounds(runs: Runs, rounds: int | None) -> Runs:
@@ -135,28 +115,28 @@ def first_rounds(runs: Runs, rounds: int | None) -> Runs:
 # Diagnostics
 
 
+def recorded(runs: Runs, problem: str, algorithm: str, name: str) -> Array | None:
+    """A diagnostic in the rounds 1 … T, ``seeds x T``; None if the runs do not hold it."""
+    values = runs.held(problem, algorithm, name)
+    return None if values is None else values[:, runs.initial_points(problem) :]
+
+
 def diagnostic(runs: Runs, problem: str, algorithm: str, name: str) -> Array:
     """A diagnostic in the rounds 1 … T, ``seeds x T``.
 
     Raises:
         MissingRunsError: no runs, or they did not record it.
     """
-    require(runs, problem, algorithm)
-    values = None
-    if name in runs.table.column_names:
-        values = runs.diagnostic(problem, algorithm, name)[:, runs.initial_points(problem) :]
-    if values is None or np.isnan(values).all():
+    runs.require(problem, algorithm)
+    if (values := recorded(runs, problem, algorithm, name)) is None:
         raise MissingRunsError(f"the runs of {algorithm} on {problem} hold no {name}")
     return values
 
 
-def has_diagnostic(runs: Runs, problem: str, algorithm: str, name: str) -> bool:
-    """Whether the runs of this problem and algorithm hold the diagnostic."""
-    try:
-        diagnostic(runs, problem, algorithm, name)
-    except MissingRunsError:
-        return False
-    return True
+def having(runs: Runs, problem: str, algorithms: Sequence[str] | None, name: str) -> list[str]:
+    """The algorithms whose runs on a problem hold a diagnostic."""
+    ran = runs.algorithms(problem, algorithms)
+    return [own for own in ran if recorded(runs, problem, own, name) is not None]
 
 
 def theta0_of(runs: Runs, problem: str, algorithm: str) -> Array:
@@ -196,8 +176,7 @@ class CpuTime:
 
 def cpu_time(runs: Runs, problem: str, algorithm: str) -> CpuTime | None:
     """CPU seconds per run, imports not counted; None where nothing was recorded."""
-    entry = runs.metadata.get("timings", {}).get(f"{problem}/{algorithm}")
-    if entry is None:
+    if not (entry := timings_of(runs, problem, algorithm)):
         return None
     n, mean = entry["runs"], entry["cpu_seconds"] / entry["runs"]
     standard_error = math.nan

@@ -8,7 +8,6 @@ centre followed by random search, and the factorial study of what takes the peak
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,9 +17,8 @@ from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError
 from replibo.papers.common import (
     Summary,
-    label_of,
+    labelled_rows,
     mean_and_deviation,
-    problem_label,
     problem_panels,
 )
 from replibo.papers.neuralbo.synthetic import DIVERGED
@@ -41,32 +39,13 @@ WINDOW = 10
 """Queries over which the distance is averaged."""
 
 
-def _pairs(runs: Runs, entry: FigureEntry) -> list[tuple[str, ...]]:
-    """The problems two by two, a function and its sister; those of which one at least was run.
-
-    Raises:
-        RepliboError: there are none.
-    """
-    wanted = entry.problems or []
-    pairs = [tuple(wanted[i : i + 2]) for i in range(0, len(wanted), 2)]
-    found = [pair for pair in pairs if any(runs.algorithms(p, entry.algorithms) for p in pair)]
-    if not found:
-        raise RepliboError(f"no runs on {', '.join(wanted)}")
-    return found
-
-
-def _rounds(runs: Runs, entry: FigureEntry, pair: Sequence[str]) -> int:
-    """T of a function and its sister: the smaller, where they were run to different ones."""
-    return min(runs.horizon(p) for p in pair if runs.algorithms(p, entry.algorithms))
-
-
 def distances(runs: Runs, problem: str, algorithm: str) -> Array:
     """Distance of each query after the initial points from the centre, ``seeds x T``: 0 at the centre, 1
     at a corner; NaN where it was not recorded."""
-    searched = slice(runs.initial_points(problem), None)
-    if DISTANCE not in runs.table.column_names:
-        return np.full_like(runs.f(problem, algorithm)[:, searched], np.nan)
-    return runs.diagnostic(problem, algorithm, DISTANCE)[:, searched]
+    values = runs.held(problem, algorithm, DISTANCE)
+    if values is None:
+        values = np.full_like(runs.f(problem, algorithm), np.nan)
+    return values[:, runs.initial_points(problem) :]
 
 
 def figure_1_centre_distance(
@@ -91,7 +70,7 @@ def figure_1_centre_distance(
         width = min(WINDOW, values.shape[1])
         smooth = sliding_window_view(values, width, axis=1).mean(axis=2)
         t = np.arange(float(width), values.shape[1] + 1)
-        return t, *mean_and_deviation(smooth, 0.0)
+        return t, mean_and_deviation(smooth).cut(0.0)
 
     labels = ("iteration $t$", "distance to the centre")
     figure, panels = problem_panels(runs, recorded, summary, labels=labels)
@@ -107,10 +86,9 @@ def figure_1_centre_distance(
 
 
 def _finals(runs: Runs, problem: str, name: str, rounds: int) -> dict[str, float]:
-    """Number of seeds, T, mean and standard deviation of the values after T ``rounds``."""
+    """T, mean and standard deviation of the values after T ``rounds``."""
     values = smallest_value(runs, problem, name)[1][:, rounds]
     return {
-        "seeds": len(values),
         "T": rounds,
         "smallest value, mean": float(values.mean()),
         "standard deviation": float(standard_deviation(values)),
@@ -121,21 +99,21 @@ def centre_final(runs: Runs, entry: FigureEntry) -> Table:
     """The values that each method reached on a function and on its shifted copy after as many
     rounds, and where it asked."""
     distance = "distance to the centre, last 10 queries"
-    problems = {
-        problem: _rounds(runs, entry, pair)
-        for pair in _pairs(runs, entry)
-        for problem in pair
-        if runs.algorithms(problem, entry.algorithms)
-    }
+    wanted = entry.problems or []
+    problems: dict[str, int] = {}  # with T: the smaller one of a function and its sister
+    for i in range(0, len(wanted), 2):
+        ran = [p for p in wanted[i : i + 2] if runs.algorithms(p, entry.algorithms)]
+        problems |= dict.fromkeys(ran, min(map(runs.horizon, ran), default=0))
+    if not problems:
+        raise RepliboError(f"no runs on {', '.join(wanted)}")
+    shown = {problem: runs.algorithms(problem, entry.algorithms) for problem in problems}
     rows = [
         {
-            "problem": problem_label(runs, problem),
-            "algorithm": label_of(runs, name),
-            **_finals(runs, problem, name, rounds),
+            **row,
+            **_finals(runs, problem, name, rounds := problems[problem]),
             distance: float(distances(runs, problem, name)[:, :rounds][:, -WINDOW:].mean()),
         }
-        for problem, rounds in problems.items()
-        for name in runs.algorithms(problem, entry.algorithms)
+        for problem, name, row in labelled_rows(runs, entry, shown)
     ]
     caption = (
         f"{entry.caption} Smallest noise-free value after T iterations, as the paper minimises. "
@@ -161,28 +139,23 @@ def factorial(runs: Runs, entry: FigureEntry) -> Table:
     """The values that each combination of the four repairs reaches, and the share of its trainings
     that diverge."""
     rows = []
-    problems = runs.problems(entry.problems)
-    for problem in problems:
-        for name in runs.algorithms(problem, entry.algorithms):
-            parameters = runs.entry.algorithms[name].parameters
-            diverged = runs.diagnostic(problem, name, DIVERGED)[:, runs.initial_points(problem) :]
-            rows.append(
-                {
-                    "problem": problem_label(runs, problem),
-                    **{label: of[parameters[key]] for key, (label, of) in FACTORS.items()},
-                    **_finals(runs, problem, name, runs.horizon(problem)),
-                    "rounds diverged (share)": float(diverged.mean()),
-                }
-            )
+    for problem, name, row in labelled_rows(runs, entry):
+        parameters = runs.entry.algorithms[name].parameters
+        factors = {label: of[parameters[key]] for key, (label, of) in FACTORS.items()}
+        finals = _finals(runs, problem, name, runs.horizon(problem))
+        diverged = runs.diagnostic(problem, name, DIVERGED)[:, runs.initial_points(problem) :]
+        share = {"rounds diverged (share)": float(diverged.mean())}
+        rows.append(
+            {"problem": row["problem"]} | factors | {"seeds": row["seeds"]} | finals | share
+        )
     caption = (
         f"{entry.caption} NeuralBO trained at every round, ν = 1. Smallest noise-free value after T "
         "iterations, as the paper minimises; share of the rounds whose training ended in weights that "
         "are NaN or infinite, whose query is a candidate at random. "
-        f"{runs.note(problems, entry.algorithms)}"
+        f"{runs.note(runs.problems(entry.problems), entry.algorithms)}"
     )
-    formats: dict[str, Format] = {
-        "smallest value, mean": ".4g",
-        "standard deviation": ".4g",
-        "rounds diverged (share)": ".1%",
-    }
+    formats: dict[str, Format] = dict.fromkeys(
+        ("smallest value, mean", "standard deviation"), ".4g"
+    )
+    formats |= {"rounds diverged (share)": ".1%"}
     return Table.of(rows, caption, formats)

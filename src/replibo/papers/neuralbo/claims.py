@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from replibo.errors import RepliboError, allowed
-from replibo.papers.common import cpu_seconds_by_query, label_of, outcome, problem_label
+from replibo.papers.common import cpu_seconds_by_query, outcome
 from replibo.papers.neuralbo.printed import BASELINES, T_TESTS
-from replibo.papers.neuralbo.statistics import LEVEL, Cell, compare
+from replibo.papers.neuralbo.statistics import LEVEL, OWN, Cell, compare
 from replibo.papers.neuralbo.traces import final_values_of, function_of, synthetic_problems
 from replibo.problems.base import Array
 from replibo.results import regret, statistics
@@ -23,13 +23,6 @@ from replibo.results.comparisons import (
 from replibo.results.intervals import student_interval
 from replibo.results.runs import Runs
 from replibo.results.tables import p_value
-
-
-def _require(runs: Runs, problems: Sequence[str], algorithms: Sequence[str]) -> None:
-    needed = [(name, problem) for problem in problems for name in algorithms]
-    if missing := [f"{name} on {p}" for name, p in needed if not runs.has(p, name)]:
-        raise MissingRunsError(f"no runs of {', '.join(missing)}")
-
 
 # Claims 1 and 10
 
@@ -53,7 +46,7 @@ def pattern_of_table_2(
     return [
         Comparison(
             _outcome(cell),
-            f"{runs.entry.problems[cell.problem].label}: {_shown(runs, cell)}",
+            f"{runs.problem_label(cell.problem)}: {_shown(runs, cell)}",
             cell.effect,
             () if cell.printed or cell.equivalence_reachable else ("supported",),
         )
@@ -94,7 +87,7 @@ def comparable_or_better(
     return [
         Comparison(
             outcome(cell.rejected or cell.not_worse, cell.contrary),
-            f"{runs.entry.problems[cell.problem].label}: {label_of(runs, cell.baseline)} {said(cell)}",
+            f"{runs.problem_label(cell.problem)}: {runs.label(cell.baseline)} {said(cell)}",
             cell.difference_effect,
         )
         for cell in _cells_of(runs, problems, baselines, pooled)
@@ -105,7 +98,8 @@ def _cells_of(
     runs: Runs, problems: Sequence[str], baselines: Sequence[str], pooled: bool
 ) -> list[Cell]:
     """The cells of ``problems``, corrected in the family of all that was run of their functions."""
-    _require(runs, problems, ("neural_bo",))
+    for problem in problems:
+        runs.require(problem, OWN)
     functions = {function_of(problem) for problem in problems}
     family = [p for p in synthetic_problems(runs, list(T_TESTS)) if function_of(p) in functions]
     cells = compare(runs, family, baselines=baselines, pooled=pooled)
@@ -127,7 +121,7 @@ def _outcome(cell: Cell) -> Outcome:
 
 def _shown(runs: Runs, cell: Cell) -> str:
     """``RF, printed: true (p 0.0012)``; the paper's word, and the adjusted p that decides the cell."""
-    text = f"{label_of(runs, cell.baseline)}, printed: {'true' if cell.printed else 'false'}"
+    text = f"{runs.label(cell.baseline)}, printed: {'true' if cell.printed else 'false'}"
     if cell.rejected is None:
         return f"{text} (no test)"
     if not cell.rejected and cell.contrary:
@@ -160,12 +154,12 @@ def normally_distributed(
     """
     if test not in TESTS:
         raise RepliboError(f"options.test: must be {allowed(TESTS)}, got {test!r}")
-    _require(runs, problems, algorithms)
     found = []
     for problem in problems:
+        runs.require(problem, *algorithms)
         for name in algorithms:
             values = final_values_of(runs, problem, name)
-            p = TESTS[test](values).p_value
+            _, p = TESTS[test](values)
             shown = "no test" if np.isnan(p) else f"p {p:.2f}" if p >= 0.01 else f"p {p_value(p)}"
             can_fail = (
                 test != "kolmogorov_smirnov" or statistics.smallest_ks_p(len(values)) <= LEVEL
@@ -173,7 +167,7 @@ def normally_distributed(
             found.append(
                 Comparison(
                     outcome(p > LEVEL and can_fail, p <= LEVEL),  # NaN is open
-                    f"{problem_label(runs, problem)}: {label_of(runs, name)} {shown} "
+                    f"{runs.problem_label(problem)}: {runs.label(name)} {shown} "
                     f"(n = {len(values)})",
                     unreachable=() if can_fail else ("contradicted",),
                 )
@@ -184,22 +178,20 @@ def normally_distributed(
 # Claims 8 and 9
 
 
-def sublinear_regret(
-    runs: Runs, *, problems: Sequence[str], algorithm: str = "neural_bo"
-) -> list[Comparison]:
-    """The cumulative regret R_t grows as a power of t below 1 (Theorem 1): Student's test of its exponent
-    over the seeds, for each problem."""
-    _require(runs, problems, (algorithm,))
+def sublinear_regret(runs: Runs, *, problems: Sequence[str]) -> list[Comparison]:
+    """NeuralBO's cumulative regret R_t grows as a power of t below 1 (Theorem 1): Student's test of its
+    exponent over the seeds, for each problem."""
     tests = []
     for problem in problems:
-        asked = runs.rounds(problem, algorithm) > 0
+        runs.require(problem, OWN)
+        asked = runs.rounds(problem, OWN) > 0
         if (T := int(asked.sum())) < FEWEST_ROUNDS:
             raise MissingRunsError(f"{problem}: {T} rounds, fewer than {FEWEST_ROUNDS}")
-        f = runs.f(problem, algorithm)[:, asked]
+        f = runs.f(problem, OWN)[:, asked]
         slopes = exponents(regret.cumulative_regret(f, runs.optimal_value(problem)))
-        found = student_interval(slopes, 0.95)
+        found = student_interval(slopes)
         text = (
-            f"{problem_label(runs, problem)}: R_t of {label_of(runs, algorithm)} grows as t to the "
+            f"{runs.problem_label(problem)}: R_t of {runs.label(OWN)} grows as t to the "
             f"{found.mean:.2f} [{found.low:.2f}, {found.high:.2f}] from t = {T // 10} to {T} "
             f"({len(slopes)} seeds)"
         )
@@ -209,6 +201,8 @@ def sublinear_regret(
 
 FEWEST_ROUNDS = 100
 """Rounds that a run must have for its growth to be judged."""
+SINCE = 256
+"""The number of observations from which on the growth of a round's time is judged."""
 
 
 def exponents(totals: Array) -> Array:
@@ -223,25 +217,23 @@ def exponents(totals: Array) -> Array:
     return np.asarray(np.polyfit(np.log(t), np.log(totals[:, t - 1]).T, 1)[0])
 
 
-def cost_of_a_round(
-    runs: Runs, *, problems: Sequence[str], algorithm: str = "neural_bo", since: int = 256
-) -> list[Comparison]:
-    """The CPU time of a round grows with the number n of observations nearer to linearly than to
-    quadratically: its exponent in n, from ``since`` on, is below 1.5, for each problem. Mean times of all
-    runs, and no test."""
-    _require(runs, problems, (algorithm,))
+def cost_of_a_round(runs: Runs, *, problems: Sequence[str]) -> list[Comparison]:
+    """The CPU time of a round of NeuralBO grows with the number n of observations nearer to linearly than
+    to quadratically: its exponent in n, from `SINCE` on, is below 1.5, for each problem. Mean times of
+    all runs, and no test."""
     found = []
     for problem in problems:
-        n, seconds = cpu_seconds_by_query(runs, problem, algorithm)
-        late = n >= since
+        runs.require(problem, OWN)
+        n, seconds = cpu_seconds_by_query(runs, problem, OWN)
+        late = n >= SINCE
         if late.sum() < 3:
             raise MissingRunsError(
-                f"no CPU times of {label_of(runs, algorithm)} on {problem_label(runs, problem)} far "
-                f"beyond n = {since}"
+                f"no CPU times of {runs.label(OWN)} on {runs.problem_label(problem)} far beyond "
+                f"n = {SINCE}"
             )
         slope = np.polyfit(np.log(n[late]), np.log(seconds[late]), 1)[0]
         text = (
-            f"{problem_label(runs, problem)}: a round of {label_of(runs, algorithm)} takes "
+            f"{runs.problem_label(problem)}: a round of {runs.label(OWN)} takes "
             f"{seconds[late][0]:.3g} CPU s at n = {n[late][0]:.0f}, {seconds[-1]:.3g} at {n[-1]:.0f}, "
             f"n to the {slope:.2f}"
         )

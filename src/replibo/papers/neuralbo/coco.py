@@ -8,7 +8,6 @@ compared on the pairs that all of them ran: on other functions an ECDF would be 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -17,10 +16,8 @@ import numpy as np
 from replibo.config.models import FigureEntry
 from replibo.papers.common import (
     Summary,
-    label_of,
-    mean_and_interval,
+    of_each_baseline,
     problem_panels,
-    ran_or_required,
     shown_by,
     shown_difference,
     tested,
@@ -31,7 +28,7 @@ from replibo.results import plotting
 from replibo.results.comparisons import Comparison, MissingRunsError, Undecided, decided
 from replibo.results.intervals import Interval, stratified_interval
 from replibo.results.regret import best_regret
-from replibo.results.runs import Runs
+from replibo.results.runs import Runs, of_common_seeds
 from replibo.results.tables import Table
 
 if TYPE_CHECKING:
@@ -41,7 +38,6 @@ if TYPE_CHECKING:
 TARGETS: Array = 10.0 ** (np.arange(10, -41, -1) / 5)
 # "We set the number of evaluations for our optimizers to be 20 times the dimension of the problem."
 EVALUATIONS_PER_DIMENSION = 20
-CONFIDENCE = 0.95
 
 INTERVALS = (
     "95 % intervals (Welch's, of the means of the functions) over the instances of each function: the "
@@ -49,30 +45,17 @@ INTERVALS = (
 )
 
 
-def evaluations_to_target(f: Array, optimal_value: float) -> Array:
-    """The number of evaluations after which each target of `TARGETS` is reached, ``n x 51``.
+def shares_reached(f: Array, optimal_value: float) -> Array:
+    """The share of the 51 targets that each run has reached after each evaluation, ``n x evaluations``.
+
+    Its mean over the runs is the ECDF.
 
     Args:
         f: noise-free values of ``n`` runs, ``n x evaluations``; initial points are evaluations too.
         optimal_value: their common maximum.
-
-    Returns:
-        1, 2, … or infinity where a run never comes within the target.
     """
     best = best_regret(f, optimal_value)
-    # best falls with the evaluations: as many as are above the target come before it is reached
-    before = np.sum(best[:, :, None] > TARGETS, axis=1).astype(float)
-    return np.where(before == f.shape[1], np.inf, before + 1)
-
-
-def shares_reached(f: Array, optimal_value: float) -> Array:
-    """The share of the 51 targets that each run has reached after each evaluation, ``n x evaluations``.
-
-    Its mean over the runs is the ECDF. Arguments as for `evaluations_to_target`.
-    """
-    reached = evaluations_to_target(f, optimal_value)
-    evaluations = np.arange(1, f.shape[1] + 1)
-    return np.asarray(np.mean(reached[:, :, None] <= evaluations, axis=1))
+    return np.asarray(np.mean(best[:, :, None] <= TARGETS, axis=2))
 
 
 def interval_of(values: Array, seeds: Array) -> Interval:
@@ -87,7 +70,7 @@ def interval_of(values: Array, seeds: Array) -> Interval:
         An `Interval`; ``low`` and ``high`` are NaN where a function has one instance.
     """
     functions = np.array([member(int(seed))[0] for seed in seeds])
-    return stratified_interval(values, functions, CONFIDENCE)
+    return stratified_interval(values, functions)
 
 
 def common_shares(
@@ -100,16 +83,16 @@ def common_shares(
     Raises:
         MissingRunsError: they have no seed in common.
     """
-    seeds = functools.reduce(np.intersect1d, [runs.seeds(problem, name) for name in algorithms])
-    if len(seeds) == 0:
+    budget, optimum = EVALUATIONS_PER_DIMENSION * runs.dim(problem), runs.optimal_value(problem)
+    seeds, values = of_common_seeds(
+        (runs.seeds(problem, name), shares_reached(runs.f(problem, name)[:, :budget], optimum))
+        for name in algorithms
+    )
+    if not len(seeds):
         raise MissingRunsError(
             f"{problem}: no (function, instance) was run by all of {', '.join(algorithms)}"
         )
-    budget = EVALUATIONS_PER_DIMENSION * runs.dim(problem)
-    best = runs.optimal_value(problem)
-    found = runs.f_of_common_seeds(problem, algorithms)
-    shares = [shares_reached(f[:, :budget], best) for f in found]
-    return seeds, dict(zip(algorithms, shares, strict=True))
+    return seeds, dict(zip(algorithms, values, strict=True))
 
 
 def coverage(seeds: Sequence[int] | Array) -> str:
@@ -127,10 +110,10 @@ def coverage(seeds: Sequence[int] | Array) -> str:
 def _covered(runs: Runs, seeds: dict[str, Array]) -> str:
     """`coverage` in a sentence, once for all problems where it is the same."""
     texts = {problem: coverage(own) for problem, own in seeds.items()}
-    if len(set(texts.values())) == 1:
-        return f"Run by all methods shown: {next(iter(texts.values()))}."
-    own = [f"{runs.entry.problems[problem].label} {text}" for problem, text in texts.items()]
-    return f"Run by all methods shown: {'; '.join(own)}."
+    said = [*texts.values()][:1]
+    if len(set(texts.values())) > 1:
+        said = [f"{runs.problem_label(problem)} {text}" for problem, text in texts.items()]
+    return f"Run by all methods shown: {'; '.join(said)}."
 
 
 def figure_2(runs: Runs, entry: FigureEntry) -> Figure:
@@ -144,7 +127,7 @@ def figure_2(runs: Runs, entry: FigureEntry) -> Figure:
     def summary(runs: Runs, problem: str, name: str) -> Summary:
         seeds, shares = shares_by_problem[problem]
         x = np.arange(1, shares[name].shape[1] + 1) / runs.dim(problem)
-        return x, *mean_and_interval(interval_of(shares[name], seeds))
+        return x, interval_of(shares[name], seeds)
 
     labels = ("evaluations / $D$", "share of targets")
     figure, panels = problem_panels(
@@ -175,15 +158,15 @@ def coco_final(runs: Runs, entry: FigureEntry) -> Table:
         functions = np.array([member(int(seed))[0] for seed in seeds])
         for name, values in shares.items():
             final = values[:, -1]
-            interval = interval_of(final, seeds)
+            mean, low, high = interval_of(final, seeds).ends
             row = {
-                "problem": runs.entry.problems[problem].label,
-                "algorithm": label_of(runs, name),
+                "problem": runs.problem_label(problem),
+                "algorithm": runs.label(name),
                 "functions x instances": len(final),
                 "evaluations": values.shape[1],
-                "targets reached": float(interval.mean),
-                "95 % interval, low": float(interval.low),
-                "95 % interval, high": float(interval.high),
+                "targets reached": mean,
+                "95 % interval, low": low,
+                "95 % interval, high": high,
             }
             for group, (first, last) in GROUPS.items():
                 own = final[(first <= functions) & (functions <= last)]
@@ -216,27 +199,20 @@ def highest_ecdf_at_budget(
         MissingRunsError: ``algorithm`` was not run, or no baseline was, or two of them have no pair in
             common.
     """
-    comparisons: list[Undecided | Comparison] = []
     said = ""
-    for problem in problems:
-        ran = ran_or_required(runs, problem, algorithm, baselines)
-        label = runs.entry.problems[problem].label
-        for baseline in baselines:
-            if baseline not in ran:
-                text = f"{label}: {label_of(runs, baseline)} was not run"
-                comparisons.append(Comparison("open", text))
-                continue
-            seeds, shares = common_shares(runs, problem, (algorithm, baseline))
-            own, other = shares[algorithm], shares[baseline]
-            difference = own[:, -1] - other[:, -1]
-            interval = interval_of(difference, seeds)
-            text = (
-                f"{label}: {label_of(runs, algorithm)} {own[:, -1].mean():.3f}, "
-                f"{label_of(runs, baseline)} {other[:, -1].mean():.3f}, {shown_difference(interval)}"
-            )
-            if (covered := coverage(seeds)) != said:  # once, and again where it changes
-                text += f" ({covered})"
-                said = covered
-            by_seed = dict(zip(seeds.tolist(), difference.tolist(), strict=True))
-            comparisons.append(tested(text, interval, "difference of shares", [by_seed]))
-    return decided(comparisons)
+
+    def compare(problem: str, baseline: str) -> Undecided:
+        nonlocal said
+        seeds, shares = common_shares(runs, problem, (algorithm, baseline))
+        own, other = (shares[name][:, -1] for name in (algorithm, baseline))
+        interval = interval_of(own - other, seeds)
+        text = (
+            f"{runs.problem_label(problem)}: {runs.label(algorithm)} {own.mean():.3f}, "
+            f"{runs.label(baseline)} {other.mean():.3f}, {shown_difference(interval)}"
+        )
+        if (covered := coverage(seeds)) != said:  # once, and again where it changes
+            text, said = f"{text} ({covered})", covered
+        by_seed = dict(zip(seeds.tolist(), (own - other).tolist(), strict=True))
+        return tested(text, interval, "difference of shares", [by_seed])
+
+    return decided(of_each_baseline(runs, problems, algorithm, baselines, compare))

@@ -10,18 +10,16 @@ import numpy as np
 from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError, allowed
 from replibo.papers.common import (
-    Bounds,
     Summary,
     initial_points_of,
     mean_and_deviation,
-    mean_and_interval,
     problem_panels,
     shown_by,
 )
 from replibo.papers.neuralbo.traces import largest_so_far
 from replibo.problems.base import Array
 from replibo.results import plotting
-from replibo.results.intervals import student_interval
+from replibo.results.intervals import Interval, student_interval
 from replibo.results.runs import Runs
 
 if TYPE_CHECKING:
@@ -30,20 +28,17 @@ if TYPE_CHECKING:
 Spread = Literal["deviation", "quartiles", "interval"]
 
 
-def _quartiles(values: Array) -> Bounds:
+def _quartiles(values: Array) -> Interval:
     """The median over the seeds, and the quartiles; NaN of a single seed."""
     low, middle, high = np.quantile(values, [0.25, 0.5, 0.75], axis=0)
-    none = np.full_like(middle, np.nan)
-    return (middle, low, high) if len(values) > 1 else (middle, none, none)
+    n = len(values)
+    return Interval(middle, low, high, n) if n > 1 else Interval.around(middle, np.nan, n)
 
 
 SPREADS = {
     "deviation": ("mean", "± one standard deviation", mean_and_deviation),
     "quartiles": ("median", "the quartiles", _quartiles),
-    "interval": (
-        *("mean", "Student's 95 % interval of the mean"),
-        lambda values: mean_and_interval(student_interval(values, 0.95)),
-    ),
+    "interval": ("mean", "Student's 95 % interval of the mean", student_interval),
 }
 
 
@@ -83,13 +78,13 @@ def best_so_far(
 
     def summary(runs: Runs, problem: str, name: str) -> Summary:
         t, f = largest_so_far(runs, problem, name)
-        bounds = summarise(f)
+        best = summarise(f)
         if (optimum := optima[problem]) is not None:  # no value exceeds it
-            bounds = (bounds[0], bounds[1], np.minimum(bounds[2], optimum))
+            best = best.cut(most=optimum)
         if largest:
-            return t, *bounds
+            return t, best
         zero = optimum if simple_regret else 0.0
-        return t, zero - bounds[0], zero - bounds[2], zero - bounds[1]
+        return t, Interval(zero - best.mean, zero - best.high, zero - best.low, best.n)
 
     label = "simple regret" if simple_regret else value
     labels = ("iteration $t$", label)

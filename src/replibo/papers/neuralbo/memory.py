@@ -19,7 +19,7 @@ import numpy as np
 from replibo.algorithms.parts.gp_sampled import GpSchedule
 from replibo.config.models import COLORS, AlgorithmEntry, FigureEntry
 from replibo.errors import RepliboError
-from replibo.papers.common import label_of, outcome
+from replibo.papers.common import outcome
 from replibo.problems.base import Array
 from replibo.results import plotting
 from replibo.results.comparisons import Comparison, MissingRunsError
@@ -91,15 +91,11 @@ def memory_of(runs: Runs, algorithm: str, problems: Sequence[str]) -> Memory | N
     it was not run or its traces hold no memory."""
     found = []
     for problem in problems:
-        if not runs.has(problem, algorithm) or HELD not in runs.table.column_names:
+        held, peak = (runs.held(problem, algorithm, name) for name in (HELD, PEAK))
+        if held is None or not (known := np.isfinite(held).all(axis=0)).any():
             continue
-        held = runs.diagnostic(problem, algorithm, HELD).astype(float)
-        known = np.isfinite(held).all(axis=0)
-        if not known.any():
-            continue
-        peak = np.full(held.shape, np.nan)
-        if PEAK in runs.table.column_names:
-            peak = runs.diagnostic(problem, algorithm, PEAK).astype(float)
+        held = held.astype(float)
+        peak = np.full(held.shape, np.nan) if peak is None else peak.astype(float)
         found.append(
             Memory(
                 problem,
@@ -214,37 +210,29 @@ def memory(runs: Runs, entry: FigureEntry) -> Table:
     """Figure 6 in numbers: memory at the first, the middle and the last query."""
     memories = shown(runs, entry)
     rows = []
+    formats: dict[str, Format] = {}
     for name, own in memories.items():
         held, peak = own.held / MIB, np.median(own.peak, axis=0)
         later = calculated(runs, name, own, np.array(AT))
-        rows.append(
-            {
-                "algorithm": label_of(runs, name),
-                "problem": runs.entry.problems[own.problem].label,
-                "iterations": len(held),
-                "held at the first, MiB": float(held[0]),
-                "held in the middle, MiB": float(held[len(held) // 2]),
-                "held at the last, MiB": float(held[-1]),
-                "last / first": own.growth,
-                "exponent": own.exponent,
-                "peak at the first, MiB": float(peak[0]),
-                "peak at the last, MiB": float(peak[-1]),
-                **{
-                    f"calculated at {n:,}, MiB": None if later is None else float(later[i]) / MIB
-                    for i, n in enumerate(AT)
-                },
-            }
-        )
-    formats: dict[str, Format] = {
-        "held at the first, MiB": ".4g",
-        "held in the middle, MiB": ".4g",
-        "held at the last, MiB": ".4g",
-        **{f"calculated at {n:,}, MiB": ".4g" for n in AT},
-        "last / first": ".4g",
-        "exponent": ".2f",
-        "peak at the first, MiB": ".0f",
-        "peak at the last, MiB": ".0f",
-    }
+        row = {
+            "algorithm": runs.label(name),
+            "problem": runs.problem_label(own.problem),
+            "iterations": len(held),
+        }
+        sizes = {
+            "held at the first, MiB": float(held[0]),
+            "held in the middle, MiB": float(held[len(held) // 2]),
+            "held at the last, MiB": float(held[-1]),
+            "last / first": own.growth,
+        }
+        peaks = {"peak at the first, MiB": float(peak[0]), "peak at the last, MiB": float(peak[-1])}
+        to_come = {
+            f"calculated at {n:,}, MiB": None if later is None else float(later[i]) / MIB
+            for i, n in enumerate(AT)
+        }
+        rows.append(row | sizes | {"exponent": own.exponent} | peaks | to_come)
+        formats |= dict.fromkeys((*sizes, *to_come), ".4g")
+        formats |= dict.fromkeys(peaks, ".0f") | {"exponent": ".2f"}
     caption = (
         f"{entry.caption} {EXPLAINED} The peak is the median of the seeds. Exponent: e of held ~ n^e "
         "with n observations, by least squares of the logarithms over all queries; the steps are "
@@ -290,11 +278,11 @@ def memory_growth(
     comparisons = []
     for name, own in memories.items():
         if own is None:
-            comparisons.append(Comparison("open", f"{label_of(runs, name)} was not run"))
+            comparisons.append(Comparison("open", f"{runs.label(name)} was not run"))
             continue
         first, last = own.observations[[0, -1]]
         text = (
-            f"{label_of(runs, name)}: {_mib(own.held[0])} at {first:.0f} observations, "
+            f"{runs.label(name)}: {_mib(own.held[0])} at {first:.0f} observations, "
             f"{_mib(own.held[-1])} at {last:.0f}"
         )
         if last < FACTOR * first:

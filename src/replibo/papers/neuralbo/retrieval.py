@@ -16,8 +16,8 @@ import numpy as np
 from replibo.config.models import FigureEntry
 from replibo.papers.common import (
     cpu_seconds_a_query,
-    label_of,
-    ran_or_required,
+    labelled_rows,
+    of_each_baseline,
     shown_by,
     shown_difference,
     tested,
@@ -28,9 +28,8 @@ from replibo.results.comparisons import Comparison, Undecided, decided
 from replibo.results.intervals import share_interval, student_interval
 from replibo.results.runs import Runs
 from replibo.results.statistics import standard_deviation
-from replibo.results.tables import Format, Table
+from replibo.results.tables import Table
 
-CONFIDENCE = 0.95
 AMAZON, DOCSTRINGS = "retrieval.Retrieval", "docstrings.Docstrings"
 PRINTED: dict[str, Any] = {"rows": 40_000, "documents": 37_738, "categories": [6, 64, 464]}
 """The paper's corpus: reviews, those of known category, classes of each level."""
@@ -79,30 +78,27 @@ def retrieval_final(runs: Runs, entry: FigureEntry) -> Table:
     query."""
     rows = []
     problems = shown_by(runs, entry, AMAZON, DOCSTRINGS)
-    for problem, names in problems.items():
-        for name in names:
-            scores = largest_so_far(runs, problem, name)[1]
-            final, queries = scores[:, -1], np.median(queries_to_best(scores))
-            mean = student_interval(final, CONFIDENCE)
-            found = int(np.sum(final == runs.optimal_value(problem)))
-            share = share_interval(found, len(final), CONFIDENCE)
-            rows.append(
-                {
-                    "problem": runs.entry.problems[problem].label,
-                    "algorithm": label_of(runs, name),
-                    "seeds": len(final),
-                    "T": runs.horizon(problem),
-                    "largest F1, mean": float(mean.mean),
-                    "standard deviation": float(standard_deviation(final)),
-                    "95 % interval, low": float(np.clip(mean.low, 0.0, 1.0)),
-                    "95 % interval, high": float(np.clip(mean.high, 0.0, 1.0)),
-                    "F1 = 1 found in": float(share.mean),
-                    "95 % interval of the share, low": float(share.low),
-                    "95 % interval of the share, high": float(share.high),
-                    "queries to F1 = 1, median": float(queries) if np.isfinite(queries) else None,
-                    "CPU s a query": cpu_seconds_a_query(runs, problem, name),
-                }
-            )
+    for problem, name, row in labelled_rows(runs, entry, problems):
+        scores = largest_so_far(runs, problem, name)[1]
+        final, queries = scores[:, -1], np.median(queries_to_best(scores))
+        mean, low, high = student_interval(final).cut(0.0, 1.0).ends
+        found = int(np.sum(final == runs.optimal_value(problem)))
+        share, share_low, share_high = share_interval(found, len(final)).ends
+        rows.append(
+            {
+                **row,
+                "T": runs.horizon(problem),
+                "largest F1, mean": mean,
+                "standard deviation": float(standard_deviation(final)),
+                "95 % interval, low": low,
+                "95 % interval, high": high,
+                "F1 = 1 found in": share,
+                "95 % interval of the share, low": share_low,
+                "95 % interval of the share, high": share_high,
+                "queries to F1 = 1, median": float(queries) if np.isfinite(queries) else None,
+                "CPU s a query": cpu_seconds_a_query(runs, problem, name),
+            }
+        )
     caption = " ".join(
         [
             f"{entry.caption} Largest hierarchical F1 score after T iterations: mean, standard deviation "
@@ -115,17 +111,9 @@ def retrieval_final(runs: Runs, entry: FigureEntry) -> Table:
             runs.note(list(problems), entry.algorithms),
         ]
     )
-    formats: dict[str, Format] = {
-        "largest F1, mean": ".3f",
-        "standard deviation": ".3f",
-        "95 % interval, low": ".3f",
-        "95 % interval, high": ".3f",
-        "F1 = 1 found in": ".0%",
-        "95 % interval of the share, low": ".0%",
-        "95 % interval of the share, high": ".0%",
-        "queries to F1 = 1, median": ".4g",
-        "CPU s a query": ".3g",
-    }
+    columns = list(rows[0])
+    formats = dict.fromkeys(columns[4:8], ".3f") | dict.fromkeys(columns[8:11], ".0%")
+    formats |= {"queries to F1 = 1, median": ".4g", "CPU s a query": ".3g"}
     return Table.of(rows, caption, formats)
 
 
@@ -144,30 +132,20 @@ def best_score_above(
     Raises:
         MissingRunsError: ``algorithm`` was not run, or no baseline was.
     """
-    comparisons: list[Undecided | Comparison] = []
-    for problem in problems:
-        ran = ran_or_required(runs, problem, algorithm, baselines)
-        label = runs.entry.problems[problem].label
-        for baseline in baselines:
-            other_label = label_of(runs, baseline)
-            if baseline not in ran:
-                comparisons.append(Comparison("open", f"{label}: {other_label} was not run"))
-                continue
-            own, other = (
-                f.max(axis=1) for f in runs.f_of_common_seeds(problem, (algorithm, baseline))
-            )
-            if len(own) < 2:
-                text = (
-                    f"{label}: {other_label} and {label_of(runs, algorithm)} have fewer than two common "
-                    "seeds"
-                )
-                comparisons.append(Comparison("open", text))
-                continue
-            interval = student_interval(own - other, CONFIDENCE)
-            text = (
-                f"{label}: {label_of(runs, algorithm)} {own.mean():.3f}, {other_label} "
-                f"{other.mean():.3f}, {shown_difference(interval)} ({len(own)} seeds)"
-            )
-            by_seed = dict(enumerate((own - other).tolist()))
-            comparisons.append(tested(text, interval, "difference of means", [by_seed]))
-    return decided(comparisons)
+
+    def compare(problem: str, baseline: str) -> Undecided | Comparison:
+        labels = [runs.label(name) for name in (baseline, algorithm)]
+        own, other = (f.max(axis=1) for f in runs.f_of_common_seeds(problem, (algorithm, baseline)))
+        where = runs.problem_label(problem)
+        if len(own) < 2:
+            text = f"{where}: {' and '.join(labels)} have fewer than two common seeds"
+            return Comparison("open", text)
+        interval = student_interval(own - other)
+        text = (
+            f"{where}: {labels[1]} {own.mean():.3f}, {labels[0]} {other.mean():.3f}, "
+            f"{shown_difference(interval)} ({len(own)} seeds)"
+        )
+        by_seed = dict(enumerate((own - other).tolist()))
+        return tested(text, interval, "difference of means", [by_seed])
+
+    return decided(of_each_baseline(runs, problems, algorithm, baselines, compare))

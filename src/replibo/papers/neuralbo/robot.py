@@ -6,7 +6,6 @@ the hands' velocities (`replibo.problems.robot_pushing.RobotPushing`).
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,8 +16,8 @@ from replibo.config.models import COLORS, FigureEntry
 from replibo.papers.common import (
     cpu_seconds_a_query,
     initial_points_of,
-    label_of,
-    ran_or_required,
+    labelled_rows,
+    of_each_baseline,
     shown_by,
     shown_difference,
     tested,
@@ -29,7 +28,7 @@ from replibo.problems.base import Array
 from replibo.results import plotting
 from replibo.results.comparisons import Comparison, Undecided, decided
 from replibo.results.intervals import Interval, bootstrap_median_interval
-from replibo.results.runs import Runs
+from replibo.results.runs import Runs, of_common_seeds
 from replibo.results.tables import Format, Table
 from replibo.streams import generator
 
@@ -43,7 +42,6 @@ LEAST_SEEDS = 6
 """Seeds that an interval of medians needs. A bootstrap over two seeds tells two equal methods apart
 in half of the cases, over four in a seventh. From six on it does so in about one of twenty, as it
 should."""
-CONFIDENCE = 0.95
 RESAMPLES = 10_000
 VIEW = 8.5
 """Half the width of the part of the table that the strip shows."""
@@ -64,7 +62,7 @@ def median_interval(problem: str, *samples: Array) -> Interval:
         samples: ``n`` values each, in the same order of seeds.
     """
     rng = generator("neuralbo", problem, "bootstrap of the median", len(samples[0]))
-    return bootstrap_median_interval(samples, CONFIDENCE, RESAMPLES, rng)
+    return bootstrap_median_interval(samples, RESAMPLES, rng)
 
 
 # Table
@@ -74,25 +72,23 @@ def robot_final(runs: Runs, entry: FigureEntry) -> Table:
     """The best reward after T iterations, and what a query costs."""
     rows = []
     problems = shown_by(runs, entry, "robot_pushing.RobotPushing")
-    for problem, names in problems.items():
-        for name in names:
-            final = largest_so_far(runs, problem, name)[1][:, -1]
-            median, quartiles = median_interval(problem, final), np.quantile(final, [0.25, 0.75])
-            rows.append(
-                {
-                    "problem": runs.entry.problems[problem].label,
-                    "algorithm": label_of(runs, name),
-                    "seeds": len(final),
-                    "T": runs.horizon(problem),
-                    "best reward, median": float(median.mean),
-                    "95 % interval, low": float(median.low),
-                    "95 % interval, high": float(median.high),
-                    "lower quartile": float(quartiles[0]),
-                    "upper quartile": float(quartiles[1]),
-                    "best of all seeds": float(final.max()),
-                    "CPU s a query": cpu_seconds_a_query(runs, problem, name),
-                }
-            )
+    for problem, name, row in labelled_rows(runs, entry, problems):
+        final = largest_so_far(runs, problem, name)[1][:, -1]
+        median, low, high = median_interval(problem, final).ends
+        lower, upper = np.quantile(final, [0.25, 0.75]).tolist()
+        rows.append(
+            {
+                **row,
+                "T": runs.horizon(problem),
+                "best reward, median": median,
+                "95 % interval, low": low,
+                "95 % interval, high": high,
+                "lower quartile": lower,
+                "upper quartile": upper,
+                "best of all seeds": float(final.max()),
+                "CPU s a query": cpu_seconds_a_query(runs, problem, name),
+            }
+        )
     caption = (
         f"{entry.caption} Best reward obtained in T iterations and the "
         f"{initial_points_of(runs, problems)} initial points before them, higher is better; at most "
@@ -126,46 +122,35 @@ def highest_median_reward(
     Raises:
         MissingRunsError: ``algorithm`` was not run, or no baseline was.
     """
-    comparisons: list[Undecided | Comparison] = []
-    for problem in problems:
-        ran_or_required(runs, problem, algorithm, baselines)
-        said = None
-        for baseline in baselines:
-            both = runs.of([(problem, algorithm), (problem, baseline)])
-            own = _compared(both, problem, algorithm, baseline)
-            where, t = both.entry.problems[problem].label, min(ITERATIONS, both.horizon(problem))
-            if both.has(problem, baseline) and t != said:
-                where, said = f"{where}, t = {t}", t
-            comparisons.append(dataclasses.replace(own, ours=f"{where}: {own.ours}"))
-    return decided(comparisons)
+    said = None
 
-
-def _compared(runs: Runs, problem: str, algorithm: str, baseline: str) -> Undecided | Comparison:
-    """One baseline; open where it cannot be compared."""
-    label = label_of(runs, baseline)
-    if not runs.has(problem, baseline):
-        return Comparison("open", f"{label} was not run")
-    seeds = np.intersect1d(runs.seeds(problem, algorithm), runs.seeds(problem, baseline))
-    if len(seeds) < LEAST_SEEDS:
-        return Comparison(
-            "open",
-            f"{label} and {label_of(runs, algorithm)} have {len(seeds)} common seeds, fewer than the "
-            f"{LEAST_SEEDS} that an interval of medians needs",
+    def compare(problem: str, baseline: str) -> Undecided | Comparison:
+        nonlocal said
+        both = runs.of([(problem, algorithm), (problem, baseline)])
+        where, t = runs.problem_label(problem), min(ITERATIONS, both.horizon(problem))
+        if t != said:
+            where, said = f"{where}, t = {t}", t
+        labels = [runs.label(name) for name in (algorithm, baseline)]
+        finals = []
+        for name in (algorithm, baseline):
+            rounds, values = largest_so_far(both, problem, name)
+            last = np.searchsorted(rounds, ITERATIONS, "right") - 1
+            finals.append((both.seeds(problem, name), values[:, last]))
+        seeds, (own, other) = of_common_seeds(finals)
+        if len(seeds) < LEAST_SEEDS:
+            return Comparison(
+                "open",
+                f"{where}: {labels[1]} and {labels[0]} have {len(seeds)} common seeds, fewer than the "
+                f"{LEAST_SEEDS} that an interval of medians needs",
+            )
+        interval = median_interval(problem, own, other)
+        text = (
+            f"{where}: {labels[0]} {np.median(own):.2f}, {labels[1]} {np.median(other):.2f}, "
+            f"{shown_difference(interval, '+.2f')} ({len(seeds)} seeds)"
         )
-    own, other = (
-        values[
-            np.isin(runs.seeds(problem, name), seeds), np.searchsorted(t, ITERATIONS, "right") - 1
-        ]
-        for name in (algorithm, baseline)
-        for t, values in [largest_so_far(runs, problem, name)]
-    )
-    interval = median_interval(problem, own, other)
-    return tested(
-        f"{label_of(runs, algorithm)} {np.median(own):.2f}, {label} {np.median(other):.2f}, "
-        f"{shown_difference(interval, '+.2f')} ({len(seeds)} seeds)",
-        interval,
-        "difference of medians",
-    )
+        return tested(text, interval, "difference of medians")
+
+    return decided(of_each_baseline(runs, problems, algorithm, baselines, compare))
 
 
 # What the best runs do
@@ -196,7 +181,7 @@ def robot_strip(runs: Runs, entry: FigureEntry) -> Figure:
             gained = robot_pushing.reward_at(box, circle)
             ax.set_title(f"{step * robot_pushing.STEP:.2f} s, reward {gained:.2f}")
         seed = runs.seeds(problem, name)[run]
-        row[0].set_ylabel(f"{label_of(runs, name)}\nseed {seed} got {best[run]:.2f}")
+        row[0].set_ylabel(f"{runs.label(name)}\nseed {seed} got {best[run]:.2f}")
     caption = (
         f"{entry.caption} The best query of the best run of each method, with that run's seed and the "
         "reward it obtained. The table from above, simulated again without the noise of the hands' "

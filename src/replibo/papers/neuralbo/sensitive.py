@@ -15,25 +15,16 @@ from replibo.errors import RepliboError
 from replibo.papers.common import (
     Summary,
     cpu_seconds_a_query,
-    label_of,
-    mean_and_interval,
+    of_each_baseline,
     outcome,
     problem_panels,
-    ran_or_required,
     shown_by,
     shown_difference,
     tested,
 )
 from replibo.papers.neuralbo.tampering import (
-    CONFIDENCE,
-    JACKKNIFE,
-    OBJECTIVES,
-    PRINTED,
-    READINGS,
     REFERENCE,
     SAMPLES,
-    SHOWN,
-    TOLERANCE,
     Detected,
     Reading,
     about_the_models,
@@ -49,30 +40,44 @@ from replibo.problems.base import Array
 from replibo.problems.networks.digit_classifier import normalised
 from replibo.results import plotting
 from replibo.results.comparisons import Comparison, MissingRunsError, Undecided, decided
-from replibo.results.effects import Effect, of_interval
+from replibo.results.effects import of_interval
 from replibo.results.intervals import Interval, jackknife_interval, student_interval
-from replibo.results.runs import Runs
-from replibo.results.tables import Format, Table
+from replibo.results.runs import Runs, of_common_seeds
+from replibo.results.tables import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+OBJECTIVES = ("sensitive_samples.SensitiveSamples", "sensitive_released.LargestOutput")
+"""The types of the problems."""
+SHOWN = (1, 2, 4, 8, 16)
+"""N_S of the table."""
+PRINTED = (8, 0.9)
+"""\"Nearly 90 % of the detection rate with at least 8 samples\"."""
+TOLERANCE = 0.05
+"""A rate that is "about 0.9" is at least 0.85."""
+
+JACKKNIFE = (
+    "95 % intervals: jackknife over the runs with Student's quantile, too short where runs differ much; "
+    "none where Nₛ is the number of runs"
+)
+BY_RUNS = (
+    "Each run gives one sample, the best image it queried; detection by at least one of Nₛ samples, the "
+    "mean over all choices of Nₛ of the runs and over the tampered models"
+)
+
+
 # Figures and table
 
 
-def figure_3(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> Figure:
-    """Figure 3: the detection rate against the number of samples, one panel for each problem.
-
-    Args:
-        reading: ``runs``, "each solution of the optimisation gives one sample", so that N_S samples
-            need N_S runs; or ``queries``, the N_S best queries of one run. The paper does not say.
-    """
+def figure_3(runs: Runs, entry: FigureEntry) -> Figure:
+    """Figure 3: the detection rate against the number of samples, one panel for each problem."""
     problems = shown_by(runs, entry, *OBJECTIVES)
     N = np.arange(1.0, SAMPLES + 1)
 
     def summary(runs: Runs, problem: str, name: str) -> Summary:
-        rates = rates_of(detected_by(runs, problem, [name], reading)[name], reading)
-        return N[: len(rates.mean)], *mean_and_interval(rates)
+        rates = rates_of(detected_by(runs, problem, [name], "runs")[name], "runs")
+        return N[: len(rates.mean)], rates
 
     labels = ("number of samples $N_S$", "detection rate")
     figure, panels = problem_panels(runs, problems, summary, labels=labels)
@@ -82,9 +87,8 @@ def figure_3(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> Fi
         ax.plot(*PRINTED, "k+", ms=9, mew=1.5, zorder=6, label="paper, NeuralBO")
         ax.set_ylim(-0.03, 1.05)
     caption = (
-        f"{entry.caption} {READINGS[reading]}; "
-        f"{plotting.intervals_said(problems, JACKKNIFE[reading])}. A bar at the margin is that of the "
-        "largest Nₛ that has an interval. "
+        f"{entry.caption} {BY_RUNS}; {plotting.intervals_said(problems, JACKKNIFE)}. "
+        "A bar at the margin is that of the largest Nₛ that has an interval. "
         f"Dotted: {REFERENCE} images drawn uniformly from the box, which nobody optimised, in the "
         f"same way; cross: nearly 0.9 from 8 samples on, as the paper says of NeuralBO. "
         f"{about_the_models(runs, list(problems))} "
@@ -119,9 +123,9 @@ def sensitive_images(runs: Runs, entry: FigureEntry) -> Figure:
             ax.imshow(image.reshape(size, size), cmap="gray", vmin=low, vmax=high)
             below = f"{label}: {100 * share:.0f} %"
             ax.text(0.5, -0.06, below, ha="center", va="top", transform=ax.transAxes)
-        head = label_of(runs, name)
+        head = runs.label(name)
         if len(problems) > 1:
-            head += f", {runs.entry.problems[problem].label}"
+            head += f", {runs.problem_label(problem)}"
         group[0].set_title(head, loc="left")
     caption = (
         f"{entry.caption} The best image of each of the first {IMAGES} runs, upscaled; below it the "
@@ -133,45 +137,39 @@ def sensitive_images(runs: Runs, entry: FigureEntry) -> Figure:
 
 def detection(runs: Runs, entry: FigureEntry) -> Table:
     """Detection rates at some N_S, the objective reached, and what a query costs."""
-    ends = ("", ", low", ", high")
-    of_rates = [f"Nₛ = {n}{end}" for n in SHOWN for end in ends]
-    of_objective = [f"objective, mean{end}" for end in ends]
-    columns = ("problem", "algorithm", "runs", "T", *of_rates, *of_objective, "CPU s a query")
-    rows: list[tuple[object, ...]] = []
+    rows: list[dict[str, Any]] = []
     problems = shown_by(runs, entry, *OBJECTIVES)
     for problem, algorithms in problems.items():
-        label = runs.entry.problems[problem].label
         for name, found in detected_by(runs, problem, algorithms, "runs").items():
             rates = rates_of(found, "runs")
-            value = student_interval(runs.f(problem, name).max(axis=1), CONFIDENCE)
-            cells = [
-                float(end[n - 1]) if n <= len(rates.mean) else None
-                for n in SHOWN
-                for end in (rates.mean, rates.low, rates.high)
-            ]
-            rows.append(
-                (
-                    label,
-                    label_of(runs, name),
-                    len(found),
-                    runs.horizon(problem),
-                    *cells,
-                    *(float(end) for end in (value.mean, value.low, value.high)),
-                    cpu_seconds_a_query(runs, problem, name),
-                )
-            )
+            row = {
+                "problem": runs.problem_label(problem),
+                "algorithm": runs.label(name),
+                "runs": len(found),
+                "T": runs.horizon(problem),
+            }
+            for n in SHOWN:
+                shares = rates[n - 1].ends if n <= len(rates.mean) else 3 * (math.nan,)
+                names = [f"Nₛ = {n}{end}" for end in ("", ", low", ", high")]
+                row |= dict(zip(names, shares, strict=True))
+            value = student_interval(runs.f(problem, name).max(axis=1))
+            means = [f"objective, mean{end}" for end in ("", ", low", ", high")]
+            row |= dict(zip(means, value.ends, strict=True))
+            row["CPU s a query"] = cpu_seconds_a_query(runs, problem, name)
+            rows.append(row)
         reference = reference_rates(runs, problem)
-        cells = [cell for n in SHOWN for cell in (float(reference[n - 1]), None, None)]
-        rows.append((label, f"{REFERENCE} images at random", None, None, *cells, *4 * (None,)))
+        at_random = {f"Nₛ = {n}": float(reference[n - 1]) for n in SHOWN}
+        label = f"{REFERENCE} images at random"
+        rows.append({"problem": runs.problem_label(problem), "algorithm": label, **at_random})
     caption = (
-        f"{entry.caption} {READINGS['runs']}. {JACKKNIFE['runs']}. The objective is the largest norm "
+        f"{entry.caption} {BY_RUNS}. {JACKKNIFE}. The objective is the largest norm "
         "of the Jacobian in a run, the mean over the runs with Student's 95 % interval. CPU seconds of "
         f"one thread, imports not counted. {about_the_models(runs, list(problems))} "
         f"{runs.note(list(problems), entry.algorithms)}"
     )
-    formats: dict[str, Format] = dict.fromkeys(of_rates, ".3f")
-    formats |= dict.fromkeys(of_objective, ".4g") | {"CPU s a query": ".3g"}
-    return Table.of([dict(zip(columns, row, strict=True)) for row in rows], caption, formats)
+    columns = list(rows[0])
+    formats = dict.fromkeys(columns[4:-4], ".3f") | dict.fromkeys(columns[-4:-1], ".4g")
+    return Table.of(rows, caption, formats | {"CPU s a query": ".3g"})
 
 
 def classifiers(runs: Runs, entry: FigureEntry) -> Table:
@@ -187,35 +185,32 @@ def classifiers(runs: Runs, entry: FigureEntry) -> Table:
     for problem, algorithms in problems.items():
         facts = runs.recorded(problem)
         row: dict[str, Any] = {
-            "problem": runs.entry.problems[problem].label,
+            "problem": runs.problem_label(problem),
             "accuracy": facts["accuracy"],
             "tampered accuracy": facts["tampered_accuracy"],
             "images at random": float(reference_rates(runs, problem)[n - 1]),
         }
         for name, found in detected_by(runs, problem, algorithms, "runs").items():
             if len(found) >= n:
-                row[label_of(runs, name)] = float(subset_rates(found[:, 0])[n - 1])
+                row[runs.label(name)] = float(subset_rates(found[:, 0])[n - 1])
         objectives.setdefault(runs.entry.problems[problem].type, []).append(row)
     for of_objective in objectives.values():
         rows += of_objective
         if len(of_objective) < 2:
             continue
         label = of_objective[0]["problem"]
-        columns = list(dict.fromkeys(key for row in of_objective for key in row))[1:]
-        samples = {key: [row[key] for row in of_objective if key in row] for key in columns}
-        intervals = {
-            key: student_interval(values, CONFIDENCE)
-            for key, values in samples.items()
-            if len(values) > 1
+        ends = ("mean", "low", "high")
+        summary: dict[str, dict[str, Any]] = {
+            what: {"problem": f"{label}: {what}"} for what in (*ends, "classifiers")
         }
-        for what in ("mean", "low", "high"):
-            ends = {  # all columns are shares
-                key: min(max(float(getattr(interval, what)), 0.0), 1.0)
-                for key, interval in intervals.items()
-            }
-            rows.append({"problem": f"{label}: {what}"} | ends)
-        counts = {key: len(values) for key, values in samples.items()}
-        rows.append({"problem": f"{label}: classifiers"} | counts)
+        for column in list(dict.fromkeys(key for row in of_objective for key in row))[1:]:
+            values = [row[column] for row in of_objective if column in row]
+            summary["classifiers"][column] = len(values)
+            if len(values) > 1:  # all columns are shares
+                interval = np.clip(student_interval(values).ends, 0.0, 1.0)
+                for what, end in zip(ends, interval.tolist(), strict=True):
+                    summary[what][column] = end
+        rows += summary.values()
     caption = (
         f"{entry.caption} Detection rates with {n} samples, by the best images of {n} runs (mean over "
         f"all choices) and by {n} images drawn uniformly from the box. Each classifier has the same "
@@ -238,25 +233,23 @@ def objective(runs: Runs, entry: FigureEntry) -> Table:
     rows = []
     problems = shown_by(runs, entry, *OBJECTIVES)
     for problem, names in problems.items():
-        for name in names:
-            reached = runs.f(problem, name).max(axis=1)
-            value = student_interval(reached, CONFIDENCE)
+        best = {name: runs.f(problem, name).max(axis=1) for name in names}
+        for name, reached in best.items():
             row = {
-                "problem": runs.entry.problems[problem].label,
-                "algorithm": label_of(runs, name),
+                "problem": runs.problem_label(problem),
+                "algorithm": runs.label(name),
                 "runs": len(reached),
                 "T": runs.horizon(problem),
-                **_ends("objective", value),
+                **_ends("objective", student_interval(reached)),
             }
             if name != algorithm and algorithm in names:
-                own, other = (
-                    f.max(axis=1) for f in runs.f_of_common_seeds(problem, (name, algorithm))
-                )
-                row |= _ends("difference", student_interval(own - other, CONFIDENCE))
+                pair = [(runs.seeds(problem, own), best[own]) for own in (name, algorithm)]
+                own, other = of_common_seeds(pair)[1]
+                row |= _ends("difference", student_interval(own - other))
             rows.append(row)
     caption = (
         f"{entry.caption} Largest norm of the classifier's Jacobian in a run: mean over the runs with "
-        f"Student's 95 % interval. Difference to {label_of(runs, algorithm)}, in pairs of the same seed, "
+        f"Student's 95 % interval. Difference to {runs.label(algorithm)}, in pairs of the same seed, "
         "with Student's 95 % interval; these are not widened for the number of methods. The objective "
         "says nothing of detection: with log-probabilities it is largest where tampering is hardly seen. "
         f"{runs.note(list(problems), entry.algorithms)}"
@@ -267,10 +260,8 @@ def objective(runs: Runs, entry: FigureEntry) -> Table:
 
 def _ends(name: str, interval: Interval) -> dict[str, float]:
     """Mean and ends of an interval, as a table has them."""
-    ends = (interval.mean, interval.low, interval.high)
-    return {
-        f"{name}{end}": float(x) for end, x in zip((", mean", ", low", ", high"), ends, strict=True)
-    }
+    names = [f"{name}, {end}" for end in ("mean", "low", "high")]
+    return dict(zip(names, interval.ends, strict=True))
 
 
 # Measure of the claim
@@ -308,63 +299,54 @@ def detection_at(
         raise RepliboError(
             f"options.samples: must be an integer from 1 to {SAMPLES}, got {samples}"
         )
-    needed = samples + 1 if reading == "runs" else 2
+    needed, least = samples + 1 if reading == "runs" else 2, rate - TOLERANCE
     if len(problems) > 1:
         return _over_classifiers(
-            runs, problems, algorithm, baselines, samples, rate - TOLERANCE, reading, needed
+            runs, problems, algorithm, baselines, samples, least, reading, needed
         )
-    comparisons: list[Undecided | Comparison] = []
-    for problem in problems:
-        ran = ran_or_required(runs, problem, algorithm, baselines)
-        if (n := len(runs.seeds(problem, algorithm))) < needed:
-            raise MissingRunsError(
-                f"{problem}: {samples} samples with their interval need {needed} runs of {algorithm}; "
-                f"there are {n}"
-            )
-        found = detected_by(runs, problem, [algorithm, *ran], reading)
-        if reading == "queries" and (k := found[algorithm].shape[1]) < samples:
-            raise MissingRunsError(f"{problem}: {k} queries of a run are kept, {samples} needed")
-        label = runs.entry.problems[problem].label
-        own = rates_of(found[algorithm], reading)
-        level, low, high = (float(end[samples - 1]) for end in (own.mean, own.low, own.high))
-        least = rate - TOLERANCE
-        comparisons.append(
-            Comparison(
-                outcome(low >= least, high < least),
-                f"{label}: {label_of(runs, algorithm)} detects {level:.3f} [{low:.3f}, {high:.3f}] with "
-                f"{samples} samples ({own.n} runs, {least:.2f} or more is about {rate:g})",
-                _above(least, level, low, high, own.n),
-            )
+    (problem,) = problems
+    label = runs.problem_label(problem)
+    runs.require(problem, algorithm)
+    if (n := len(runs.seeds(problem, algorithm))) < needed:
+        raise MissingRunsError(
+            f"{problem}: {samples} samples with their interval need {needed} runs of {algorithm}; "
+            f"there are {n}"
         )
-        for baseline in baselines:
-            if baseline not in ran:
-                text = f"{label}: {label_of(runs, baseline)} was not run"
-                comparisons.append(Comparison("open", text))
-                continue
-            seeds = [runs.seeds(problem, name) for name in (algorithm, baseline)]
-            common = np.intersect1d(seeds[0], seeds[1])
-            if len(common) < needed:
-                text = (
-                    f"{label}: {label_of(runs, baseline)} has {len(common)} of the seeds, fewer than "
-                    f"the {needed} needed"
-                )
-                comparisons.append(Comparison("open", text))
-                continue
-            pair = np.stack(
-                [
-                    found[name][np.isin(ours, common)]
-                    for name, ours in zip((algorithm, baseline), seeds, strict=True)
-                ],
-                axis=1,
+    ran = runs.algorithms(problem, [algorithm, *baselines])
+    found = detected_by(runs, problem, ran, reading)
+    if (k := found[algorithm].shape[1]) < samples and reading == "queries":
+        raise MissingRunsError(f"{problem}: {k} queries of a run are kept, {samples} needed")
+
+    def compare(problem: str, baseline: str) -> Undecided | Comparison:
+        names = (algorithm, baseline)
+        common, pair = of_common_seeds((runs.seeds(problem, name), found[name]) for name in names)
+        if len(common) < needed:
+            text = (
+                f"{label}: {runs.label(baseline)} has {len(common)} of the seeds, fewer than the "
+                f"{needed} needed"
             )
-            comparisons.append(_compared(runs, baseline, label, pair, samples, reading))
-    return decided(comparisons)
+            return Comparison("open", text)
+        return _compared(runs, baseline, label, np.stack(pair, axis=1), samples, reading)
+
+    others = of_each_baseline(runs, problems, algorithm, baselines, compare)
+    level = rates_of(found[algorithm], reading)[samples - 1]
+    text = (
+        f"{label}: {_detects(runs, algorithm, level)} with {samples} samples ({level.n} runs, "
+        f"{least:.2f} or more is about {rate:g})"
+    )
+    return decided([_level(text, least, level), *others])
 
 
-def _above(least: float, rate: float, low: float, high: float, n: int) -> Effect | None:
-    """By how much a detection rate with its interval exceeds the least one."""
-    mean, left, right = (np.asarray(end - least) for end in (rate, low, high))
-    return of_interval(Interval(mean, left, right, n, CONFIDENCE), "share above the least")
+def _detects(runs: Runs, algorithm: str, rate: Interval) -> str:
+    return "{} detects {:.3f} [{:.3f}, {:.3f}]".format(runs.label(algorithm), *rate.ends)
+
+
+def _level(text: str, least: float, rate: Interval) -> Comparison:
+    """Whether a detection rate is at least the least one, and by how much it exceeds it."""
+    mean, low, high = (np.asarray(end - least) for end in rate.ends)
+    excess = Interval(mean, low, high, rate.n)
+    effect = of_interval(excess, "share above the least")
+    return Comparison(outcome(bool(rate.low >= least), bool(rate.high < least)), text, effect)
 
 
 def _over_classifiers(
@@ -392,29 +374,25 @@ def _over_classifiers(
     levels = rates(algorithm)
     if len(levels) < 2:
         raise MissingRunsError(
-            f"{label_of(runs, algorithm)} has {needed} runs on {len(levels)} of {len(problems)} "
+            f"{runs.label(algorithm)} has {needed} runs on {len(levels)} of {len(problems)} "
             "classifiers; an interval needs two"
         )
-    interval = student_interval(list(levels.values()), CONFIDENCE)
-    low, high = max(float(interval.low), 0.0), min(float(interval.high), 1.0)
-    comparisons: list[Undecided | Comparison] = [
-        Comparison(
-            outcome(low >= least, high < least),
-            f"{label_of(runs, algorithm)} detects {float(interval.mean):.3f} [{low:.3f}, {high:.3f}] "
-            f"with {samples} samples ({interval.n} classifiers, from {min(levels.values()):.3f} to "
-            f"{max(levels.values()):.3f}; {least:.2f} or more is about {least + TOLERANCE:g})",
-            _above(least, float(interval.mean), low, high, interval.n),
-        )
-    ]
+    level = student_interval(list(levels.values())).cut(0.0, 1.0)
+    text = (
+        f"{_detects(runs, algorithm, level)} with {samples} samples ({level.n} classifiers, from "
+        f"{min(levels.values()):.3f} to {max(levels.values()):.3f}; {least:.2f} or more is about "
+        f"{least + TOLERANCE:g})"
+    )
+    comparisons: list[Undecided | Comparison] = [_level(text, least, level)]
     for baseline in baselines:
         others = rates(baseline)
         differences = [levels[p] - others[p] for p in levels if p in others]
-        label = label_of(runs, baseline)
+        label = runs.label(baseline)
         if len(differences) < 2:
             text = f"{label} has {needed} runs on {len(differences)} of {len(levels)} classifiers"
             comparisons.append(Comparison("open", text))
             continue
-        difference = student_interval(differences, CONFIDENCE)
+        difference = student_interval(differences)
         mean = sum(others.values()) / len(others)
         comparisons.append(
             tested(
@@ -440,10 +418,10 @@ def _compared(
     def difference(values: Detected) -> Array:
         return np.asarray(rate(values[:, 0]) - rate(values[:, 1]))
 
-    interval = jackknife_interval(pair, difference, CONFIDENCE)
+    interval = jackknife_interval(pair, difference)
     other = rate(pair[:, 1])
     return tested(
-        f"{label}: {label_of(runs, baseline)} {other:.3f}, {shown_difference(interval)} "
+        f"{label}: {runs.label(baseline)} {other:.3f}, {shown_difference(interval)} "
         f"({interval.n} runs)",
         interval,
         "difference of shares",

@@ -8,6 +8,7 @@ are words, as T is the number of rounds.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from replibo.config.models import FigureEntry
-from replibo.papers.common import label_of
 from replibo.papers.neuralbo.printed import BASELINES, KS_P_VALUES, T_TESTS
 from replibo.papers.neuralbo.traces import (
     FUNCTIONS,
@@ -46,11 +46,6 @@ PRINTED_SEEDS = 10
 """Runs of each method behind the printed p-values: "averaged over 10 runs"."""
 
 
-KS_COLUMNS = (
-    *("function", "D", "method", "seeds", "KS distance", "p, ours", "p, paper", "p, Lilliefors"),
-)
-
-
 def _p(value: float) -> str:
     """A p-value with the digits of the paper's Table 1."""
     return f"{value:.2f}" if value >= 0.01 else f"{value:.3g}"
@@ -69,26 +64,22 @@ def _yes(value: bool | None) -> str | None:
 
 def table_1(runs: Runs, entry: FigureEntry) -> Table:
     """Table 1: are the final values of each method normally distributed? p of the KS test."""
+    columns = (
+        *("function", "D", "method", "seeds"),
+        *("KS distance", "p, ours", "p, paper", "p, Lilliefors"),
+    )
     rows: list[dict[str, Any]] = []
     problems = synthetic_problems(runs, entry.problems)
     methods = list(dict.fromkeys([OWN, *(entry.algorithms or BASELINES)]))
-    for problem in problems:
-        paper = KS_P_VALUES.get(problem, {})
-        for name in methods:
-            values = _values(runs, problem, name)
-            test = statistics.ks_normality(values) if len(values) else None
-            rows.append(
-                {
-                    "function": FUNCTIONS[function_of(problem)],
-                    "D": runs.dim(problem),
-                    "method": label_of(runs, name),
-                    "seeds": len(values),
-                    "KS distance": test.statistic if test else math.nan,
-                    "p, ours": test.p_value if test else math.nan,
-                    "p, paper": paper.get(name),
-                    "p, Lilliefors": statistics.lilliefors(values).p_value if test else math.nan,
-                }
-            )
+    for problem, name in itertools.product(problems, methods):
+        values = _values(runs, problem, name)
+        distance, p = statistics.ks_normality(values) if len(values) else (math.nan, math.nan)
+        row = (
+            *(FUNCTIONS[function_of(problem)], runs.dim(problem), runs.label(name)),
+            *(len(values), distance, p, KS_P_VALUES.get(problem, {}).get(name)),
+            statistics.lilliefors(values)[1] if len(values) else math.nan,
+        )
+        rows.append(dict(zip(columns, row, strict=True)))
     known = [row["p, ours"] for row in rows if not math.isnan(row["p, ours"])]
     caption = (
         f"{entry.caption} Test of the values after T iterations against the normal distribution with "
@@ -99,13 +90,8 @@ def table_1(runs: Runs, entry: FigureEntry) -> Table:
         f"{sum(row['p, Lilliefors'] > LEVEL for row in rows)} of {len(known)} exceed {LEVEL:g}. No "
         f"p-value: fewer than two seeds, or no spread. {runs.note(problems, methods)}"
     )
-    formats: dict[str, Format] = {
-        "KS distance": ".4g",
-        "p, ours": _p,
-        "p, paper": _p,
-        "p, Lilliefors": _p,
-    }
-    return Table.of(rows, caption, formats, KS_COLUMNS)
+    formats: dict[str, Format] = {"KS distance": ".4g", **dict.fromkeys(columns[5:], _p)}
+    return Table.of(rows, caption, formats, columns)
 
 
 # Table 2
@@ -127,6 +113,7 @@ class Cell:
             standard deviations, or is smaller (non-inferiority); adjusted as the others.
         equivalence: p of the two one-sided tests that the means differ by less than `MARGIN` pooled
             standard deviations (the larger of the two); adjusted as the others.
+        printed_p, printed: the paper's p-value, and its true or false; None if it has no such cell.
 
     All numbers but ``seeds`` are NaN where there is no test (fewer than two seeds of one of them), and
     ``effect_size`` where neither of them has a spread and the means are equal.
@@ -144,6 +131,8 @@ class Cell:
     inferior: float = math.nan
     equivalence: float = math.nan
     difference_effect: Effect | None = None
+    printed_p: float | None = None
+    printed: bool | None = None
 
     @property
     def rejected(self) -> bool | None:
@@ -178,18 +167,6 @@ class Cell:
         )
 
     @property
-    def printed(self) -> bool | None:
-        """True or false of the paper; None where it has no such cell."""
-        cell = self._of_the_paper
-        return None if cell is None else cell[1]
-
-    @property
-    def printed_p(self) -> float | None:
-        """The paper's p-value; None where it has no such cell."""
-        cell = self._of_the_paper
-        return None if cell is None else cell[0]
-
-    @property
     def printed_effect(self) -> float | None:
         """Cohen's d that belongs to the paper's p-value, by Student's t-test of ten seeds each; None if
         it has no such cell."""
@@ -216,10 +193,6 @@ class Cell:
         if not self.printed or self.printed_effect is None or math.isnan(self.effect_size):
             return None
         return self.interval[1] < self.printed_effect
-
-    @property
-    def _of_the_paper(self) -> tuple[float, bool] | None:
-        return T_TESTS.get(self.problem, {}).get(self.baseline)
 
     @property
     def agrees(self) -> bool | None:
@@ -249,40 +222,29 @@ def compare(
         pooled: the t-test with equal variances instead of Welch's.
     """
     cells = []
-    for problem in synthetic_problems(runs, problems):
-        neural_bo = _values(runs, problem, OWN)
-        for baseline in baselines:
-            theirs = _values(runs, problem, baseline)
-            seeds = (len(theirs), len(neural_bo))
-            if min(seeds) < 2:
-                cells.append(Cell(problem, baseline, seeds))
-                continue
+    for problem, baseline in itertools.product(synthetic_problems(runs, problems), baselines):
+        neural_bo, theirs = (_values(runs, problem, name) for name in (OWN, baseline))
+        printed_p, printed = T_TESTS.get(problem, {}).get(baseline, (None, None))
+        sizes = (len(theirs), len(neural_bo))
+        cell = Cell(problem, baseline, sizes, printed_p=printed_p, printed=printed)
+        if min(sizes) > 1:
+            ways = ((neural_bo, theirs), (theirs, neural_bo))
             better, worse = (
-                statistics.t_test_less(a, b, paired=False, equal_variances=pooled)
-                for a, b in ((neural_bo, theirs), (theirs, neural_bo))
+                statistics.t_test_less(*pair, paired=False, equal_variances=pooled) for pair in ways
             )
-            cells.append(
-                Cell(
-                    problem,
-                    baseline,
-                    seeds,
-                    difference=worse.difference,
-                    effect_size=worse.effect_size,
-                    p=better.p_value,
-                    worse=worse.p_value,
-                    inferior=within_margin(neural_bo, theirs, pooled),
-                    equivalence=max(
-                        within_margin(a, b, pooled)
-                        for a, b in ((neural_bo, theirs), (theirs, neural_bo))
-                    ),
-                    difference_effect=of_samples(
-                        neural_bo,
-                        theirs,
-                        paired=False,
-                        seeds=[runs.seeds(problem, a).tolist() for a in (OWN, baseline)],
-                    ),
-                )
+            within = [within_margin(*pair, pooled) for pair in ways]
+            seeds = [runs.seeds(problem, name).tolist() for name in (OWN, baseline)]
+            cell = replace(
+                cell,
+                difference=worse.difference,
+                effect_size=worse.effect_size,
+                p=better.p_value,
+                worse=worse.p_value,
+                inferior=within[0],
+                equivalence=max(within),
+                difference_effect=of_samples(neural_bo, theirs, paired=False, seeds=seeds),
             )
+        cells.append(cell)
     return _corrected(cells)
 
 
@@ -304,25 +266,17 @@ def _values(runs: Runs, problem: str, algorithm: str) -> Array:
 
 def _corrected(cells: Sequence[Cell]) -> list[Cell]:
     """The cells with their adjusted p-values: the tests of one kind within a function are a family."""
-    kinds = ("p", "worse", "inferior", "equivalence")
-    p_values = np.array([[getattr(cell, kind) for kind in kinds] for cell in cells], dtype=float)
-    p_values = p_values.reshape(-1, len(kinds)).T
-    adjusted = np.full(p_values.shape, np.nan)
-    functions = np.array([function_of(cell.problem) for cell in cells])
+    kinds = {"p": "adjusted", "worse": "worse_adjusted"}
+    kinds |= {"inferior": "inferior", "equivalence": "equivalence"}
+    corrected = list(cells)
     for function in FUNCTIONS:
-        family = functions == function
-        for own, of_kind in zip(adjusted, p_values, strict=True):
-            own[family] = statistics.benjamini_hochberg(of_kind[family])
-    return [
-        replace(
-            cell,
-            adjusted=float(better),
-            worse_adjusted=float(worse),
-            inferior=float(inferior),
-            equivalence=float(equivalence),
-        )
-        for cell, better, worse, inferior, equivalence in zip(cells, *adjusted, strict=True)
-    ]
+        family = [i for i, cell in enumerate(cells) if function_of(cell.problem) == function]
+        for kind, name in kinds.items():
+            adjusted = statistics.benjamini_hochberg([getattr(cells[i], kind) for i in family])
+            for i, p in zip(family, adjusted.tolist(), strict=True):
+                changed: dict[str, Any] = {name: p}
+                corrected[i] = replace(corrected[i], **changed)
+    return corrected
 
 
 def _families(cells: Sequence[Cell]) -> str:
@@ -336,27 +290,8 @@ def _families(cells: Sequence[Cell]) -> str:
     return f"{', '.join(run) if run else 'none'} tests ({full})"
 
 
-def _caption(runs: Runs, entry: FigureEntry, cells: Sequence[Cell], pooled: bool = False) -> str:
-    """The caption's part about the tests of Table 2, with the count of cells that agree."""
-    known = [cell.agrees for cell in cells if cell.agrees is not None]
-    test = "Student's t-test (pooled variance)" if pooled else "Welch's t-test"
-    names = [OWN, *dict.fromkeys(cell.baseline for cell in cells)]
-    problems = list(dict.fromkeys(cell.problem for cell in cells))
-    return (
-        f"{entry.caption} {test}, one-sided, of the values after T iterations, alternative: the "
-        f"baseline's mean is larger (worse) than that of {label_of(runs, OWN)}. True: rejected after "
-        f"Benjamini and Hochberg's correction at {LEVEL:g} within each function, false: not. Families of "
-        f"what was run: {_families(cells)}. {sum(known)} of {len(known)} cells have the paper's word. "
-        f"{runs.note(problems, names)}"
-    )
-
-
-def table_2(runs: Runs, entry: FigureEntry, *, pooled: bool = False) -> Table:
-    """Table 2: is each baseline's mean final value larger than NeuralBO's? Ours beside the paper's.
-
-    Args:
-        pooled: the t-test with equal variances instead of Welch's.
-    """
+def table_2(runs: Runs, entry: FigureEntry) -> Table:
+    """Table 2: is each baseline's mean final value larger than NeuralBO's? Ours beside the paper's."""
     columns = (
         *("function", "D", "baseline", "seeds, baseline", "seeds, NeuralBO"),
         *("baseline - NeuralBO", "p, ours", "adjusted p, ours", "p, equivalence", "ours"),
@@ -364,13 +299,13 @@ def table_2(runs: Runs, entry: FigureEntry, *, pooled: bool = False) -> Table:
         *("d, ours", "d, low", "d, high", "d, paper", "smaller than printed"),
     )
     baselines = [name for name in entry.algorithms or BASELINES if name != OWN]
-    wanted = synthetic_problems(runs, entry.problems)
-    cells = compare(runs, wanted, baselines=baselines, pooled=pooled)
+    problems = synthetic_problems(runs, entry.problems)
+    cells = compare(runs, problems, baselines=baselines)
     rows = [
         (
             FUNCTIONS[function_of(cell.problem)],
             runs.dim(cell.problem),
-            label_of(runs, cell.baseline),
+            runs.label(cell.baseline),
             *cell.seeds,
             *(cell.difference, cell.p, cell.adjusted, cell.equivalence),
             _word(cell.rejected),
@@ -383,9 +318,14 @@ def table_2(runs: Runs, entry: FigureEntry, *, pooled: bool = False) -> Table:
         for cell in cells
     ]
     judged = [cell.smaller for cell in cells if cell.smaller is not None]
+    agreeing = [cell.agrees for cell in cells if cell.agrees is not None]
     caption = (
-        f"{_caption(runs, entry, cells, pooled)} A false of ours shows nothing by "
-        "itself. p, equivalence: of two one-sided tests that the means differ by less than "
+        f"{entry.caption} Welch's t-test, one-sided, of the values after T iterations, alternative: the "
+        f"baseline's mean is larger (worse) than that of {runs.label(OWN)}. True: rejected after "
+        f"Benjamini and Hochberg's correction at {LEVEL:g} within each function, false: not. Families of "
+        f"what was run: {_families(cells)}. {sum(agreeing)} of {len(agreeing)} cells have the paper's "
+        f"word. {runs.note(problems, [OWN, *baselines])} A false of ours shows nothing by itself. p, "
+        "equivalence: of two one-sided tests that the means differ by less than "
         f"{MARGIN:g} pooled standard deviation, adjusted. d: the difference in pooled deviations "
         "(Cohen's d), positive if NeuralBO is better, with its 95 % interval; d, paper: that of the "
         f"printed p, by Student's t-test of {PRINTED_SEEDS} seeds each. Of {len(judged)} printed true, "
@@ -393,6 +333,4 @@ def table_2(runs: Runs, entry: FigureEntry, *, pooled: bool = False) -> Table:
     )
     of_three = ("baseline - NeuralBO", "p, ours", "adjusted p, ours", "p, equivalence", "p, paper")
     formats = dict.fromkeys((*of_three, *columns[-5:-1]), ".3g")
-    return Table.of(
-        [dict(zip(columns, row, strict=True)) for row in rows], caption, formats, columns
-    )
+    return Table.of(rows, caption, formats, columns)

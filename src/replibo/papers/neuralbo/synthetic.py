@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,12 +17,9 @@ from replibo.errors import RepliboError
 from replibo.papers.common import (
     cpu_seconds,
     cpu_seconds_a_query,
-    label_of,
+    labelled_rows,
 )
-from replibo.papers.neuralbo.traces import (
-    final_values_of,
-    synthetic_problems,
-)
+from replibo.papers.neuralbo.traces import final_values_of, synthetic_problems
 from replibo.problems.base import Array
 from replibo.results.intervals import student_interval
 from replibo.results.runs import Runs
@@ -35,41 +33,28 @@ DIVERGED = "diverged"
 # Tables
 
 
-COLUMNS = (
-    *("problem", "algorithm", "seeds", "T", "smallest value, mean", "standard deviation"),
-    *("95 % interval, low", "95 % interval, high", "CPU s a query"),
-)
-
-
 def final_values(runs: Runs, entry: FigureEntry) -> Table:
     """The value that each method reached after T iterations, with 95 % intervals, and the cost of a
     query."""
+    columns = (
+        *("problem", "algorithm", "seeds", "T", "smallest value, mean", "standard deviation"),
+        *("95 % interval, low", "95 % interval, high", "CPU s a query"),
+    )
     rows = []
     problems = synthetic_problems(runs, entry.problems)
-    for problem in problems:
-        for name in runs.algorithms(problem, entry.algorithms):
-            values = final_values_of(runs, problem, name)
-            interval = student_interval(values, 0.95)
-            rows.append(
-                {
-                    "problem": runs.entry.problems[problem].label,
-                    "algorithm": label_of(runs, name),
-                    "seeds": len(values),
-                    "T": runs.horizon(problem),
-                    "smallest value, mean": float(interval.mean),
-                    "standard deviation": float(standard_deviation(values)),
-                    "95 % interval, low": float(interval.low),
-                    "95 % interval, high": float(interval.high),
-                    "CPU s a query": cpu_seconds_a_query(runs, problem, name),
-                }
-            )
+    for problem, name, row in labelled_rows(runs, entry.model_copy(update={"problems": problems})):
+        values = final_values_of(runs, problem, name)
+        mean, low, high = student_interval(values).ends
+        numbers = (mean, float(standard_deviation(values)), low, high)
+        cost = cpu_seconds_a_query(runs, problem, name)
+        rows.append((*row.values(), runs.horizon(problem), *numbers, cost))
     caption = (
         f"{entry.caption} Smallest noise-free value after T iterations, as the paper minimises: mean, "
         "standard deviation and Student's 95 % interval of the mean over the seeds. CPU seconds of "
         f"one thread, imports not counted, over the T queries. {runs.note(problems, entry.algorithms)}"
     )
-    formats: dict[str, Format] = dict.fromkeys(COLUMNS[4:8], ".4g")
-    return Table.of(rows, caption, formats | {"CPU s a query": ".3g"}, COLUMNS)
+    formats = dict.fromkeys(columns[4:8], ".4g") | {"CPU s a query": ".3g"}
+    return Table.of(rows, caption, formats, columns)
 
 
 # The grid search for a constant: ν of NeuralBO (section 7), β of GP-UCB
@@ -143,67 +128,48 @@ def grid_search(
 
     rows: list[tuple[object, ...]] = []
     problems = [p for p in synthetic_problems(runs, entry.problems) if runs.algorithms(p, grid)]
+    constants = {name: constant_of(runs, name, parameter) for name in (*grid, algorithm)}
+    cost = {
+        name: math.fsum(cpu_seconds(runs, p, name) for p in problems if runs.has(p, name))
+        for name in grid
+    }
     for problem in problems:
         names = runs.algorithms(problem, grid)
         values = [final_values_of(runs, problem, name) for name in names]
-        ranks = rankdata([v.mean() for v in values])
+        ranks = rankdata([own.mean() for own in values])
         for name, own, rank in zip(names, values, ranks, strict=True):
+            best = len(names) == len(grid) and rank == ranks.min()
             rows.append(
                 (
-                    runs.entry.problems[problem].label,
-                    constant_of(runs, name, parameter),
-                    len(own),
-                    runs.horizon(problem),
-                    float(own.mean()),
-                    float(standard_deviation(own)),
-                    float(rank),
-                    "yes" if len(names) == len(grid) and rank == ranks.min() else "",
-                    cpu_seconds(runs, problem, name),
+                    *(
+                        runs.problem_label(problem),
+                        constants[name],
+                        len(own),
+                        runs.horizon(problem),
+                    ),
+                    *(float(own.mean()), float(standard_deviation(own)), float(rank)),
+                    *("yes" if best else "", cpu_seconds(runs, problem, name)),
                 )
             )
     choice = chosen(runs, problems, grid)
-    cost = [
-        math.fsum(cpu_seconds(runs, p, name) for p in problems if runs.has(p, name))
-        for name in grid
-    ]
-    for name, rank, seconds in zip(grid, mean_ranks(runs, problems, grid), cost, strict=True):
-        whole = (
-            "all, mean rank",
-            constant_of(runs, name, parameter),
-            None,
-            None,
-            None,
-            None,
-            float(rank),
-        )
-        rows.append((*whole, "yes" if name == choice else "", seconds))
-    used = constant_of(runs, algorithm, parameter)
-    words = (
-        f"No problem was run with every {symbol}, so none is chosen; {label_of(runs, algorithm)} "
-    )
+    for name, rank in zip(grid, mean_ranks(runs, problems, grid), strict=True):
+        whole = ("all, mean rank", constants[name], *4 * (None,), float(rank))
+        rows.append((*whole, "yes" if name == choice else "", cost[name]))
+    used = f"{runs.label(algorithm)} runs with {symbol} = {constants[algorithm]:g}"
+    words = f"No problem was run with every {symbol}, so none is chosen; {used}"
     if choice is not None:
+        same = "" if constants[algorithm] == constants[choice] else "not "
         words = (
-            f"Chosen for all problems: {symbol} = {constant_of(runs, choice, parameter):g}, by the "
-            f"smallest mean rank of the mean value over the problems. {label_of(runs, algorithm)} "
+            f"Chosen for all problems: {symbol} = {constants[choice]:g}, by the smallest mean rank of "
+            f"the mean value over the problems. {used}, which is {same}the choice of these runs"
         )
-    words += f"runs with {symbol} = {used:g}"
-    if choice is not None:
-        same = used == constant_of(runs, choice, parameter)
-        words += f", which is {'' if same else 'not '}the choice of these runs"
     caption = f"{entry.caption} {words}. {_seeds_of_the_grid(runs, problems, grid, algorithm)}"
-    if problems and not any(map(math.isnan, cost)):
-        caption += f" The grid cost {math.fsum(cost):.3g} CPU s."
+    total = math.fsum(cost.values())
+    if problems and not math.isnan(total):
+        caption += f" The grid cost {total:.3g} CPU s."
     caption = f"{caption} {runs.note(problems, grid)}"
-    formats: dict[str, Format] = {
-        symbol: "g",
-        "smallest value, mean": ".4g",
-        "standard deviation": ".4g",
-        "rank": ".3g",
-        "CPU s": ".3g",
-    }
-    return Table.of(
-        [dict(zip(columns, row, strict=True)) for row in rows], caption, formats, columns
-    )
+    formats = {symbol: "g", "rank": ".3g", "CPU s": ".3g"} | dict.fromkeys(columns[4:6], ".4g")
+    return Table.of(rows, caption, formats, columns)
 
 
 def _seeds_of_the_grid(
@@ -234,34 +200,27 @@ def literal_recipe(runs: Runs, entry: FigureEntry) -> Table:
         *("problem", "algorithm", "seeds", "rounds", "rounds diverged (share)"),
         *("seeds with such rounds", "first such round", "smallest value, mean"),
     )
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     problems = runs.problems(entry.problems)  # COCO's too
     synthetic = synthetic_problems(runs, problems)
-    if DIVERGED not in runs.table.column_names:
-        problems = []
-    for problem in problems:
+    for problem, name, _ in labelled_rows(runs, entry):
+        if (held := runs.held(problem, name, DIVERGED)) is None:
+            continue
         first = runs.initial_points(problem)
-        for name in runs.algorithms(problem, entry.algorithms):
-            recorded = runs.diagnostic(problem, name, DIVERGED)[:, first:]
-            known = ~np.isnan(recorded)
-            if not known.any():
-                continue
-            diverged = recorded > 0.5  # NaN is not
-            t = runs.rounds(problem, name)[first:][diverged.any(axis=0)]
-            values = (
-                runs.entry.problems[problem].label,
-                label_of(runs, name),
-                len(recorded),
-                int(known.sum()),
-                float(diverged.sum() / known.sum()),
-                int(diverged.any(axis=1).sum()),
+        recorded = held[:, first:]
+        known = int(np.sum(~np.isnan(recorded)))
+        diverged = recorded > 0.5  # NaN is not
+        t = runs.rounds(problem, name)[first:][diverged.any(axis=0)]
+        # The mean over different functions would say nothing.
+        ends = final_values_of(runs, problem, name) if problem in synthetic else None
+        rows.append(
+            (
+                *(runs.problem_label(problem), runs.label(name), len(recorded), known),
+                *(float(diverged.sum() / known), int(diverged.any(axis=1).sum())),
                 int(t[0]) if len(t) else None,
-                # The mean over different functions would say nothing.
-                float(final_values_of(runs, problem, name).mean())
-                if problem in synthetic
-                else None,
+                None if ends is None else float(ends.mean()),
             )
-            rows.append(dict(zip(columns, values, strict=True)))
+        )
     caption = (
         f"{entry.caption} Rounds (of all seeds) whose network came out of its training with NaN "
         "or infinite weights. "

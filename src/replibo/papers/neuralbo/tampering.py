@@ -32,37 +32,14 @@ from replibo.results.runs import Runs
 from replibo.streams import generator
 
 Reading = Literal["runs", "queries"]
+"""``runs``: "each solution of the optimisation gives one sample", so that N_S samples need N_S runs;
+``queries``: the N_S best queries of one run. The paper does not say."""
 Detected = NDArray[np.bool_]
 
-OBJECTIVES = ("sensitive_samples.SensitiveSamples", "sensitive_released.LargestOutput")
-"""The types of the problems."""
 SAMPLES = 16
 """The largest N_S of our Figure 3, twice the paper's."""
-SHOWN = (1, 2, 4, 8, 16)
-"""N_S of the table."""
 REFERENCE = 200
 """Images at random that the samples are compared with."""
-PRINTED = (8, 0.9)
-"""\"Nearly 90 % of the detection rate with at least 8 samples\"."""
-TOLERANCE = 0.05
-"""A rate that is "about 0.9" is at least 0.85."""
-CONFIDENCE = 0.95
-
-JACKKNIFE = {
-    "runs": "95 % intervals: jackknife over the runs with Student's quantile, too short where runs "
-    "differ much; none where Nₛ is the number of runs",
-    "queries": "95 % intervals: jackknife over the runs with Student's quantile",
-}
-READINGS = {
-    "runs": (
-        "Each run gives one sample, the best image it queried; detection by at least one of Nₛ samples, "
-        "the mean over all choices of Nₛ of the runs and over the tampered models"
-    ),
-    "queries": (
-        "Each run gives Nₛ samples, the best images it queried; detection by at least one of them, the "
-        "mean over the runs and over the tampered models"
-    ),
-}
 
 
 # Detection
@@ -117,13 +94,12 @@ def rates_of(detected: Detected, reading: Reading) -> Interval:
         RepliboError: there is no such reading.
     """
     if reading == "runs":
-        interval = jackknife_interval(detected[:, 0], subset_rates, CONFIDENCE)
+        interval = jackknife_interval(detected[:, 0], subset_rates)
     elif reading == "queries":
-        interval = jackknife_interval(detected[:, :SAMPLES], query_rates, CONFIDENCE)
+        interval = jackknife_interval(detected[:, :SAMPLES], query_rates)
     else:
         raise RepliboError(f"options.reading: must be runs or queries, got {reading!r}")
-    low, high = (np.clip(end, 0.0, 1.0) for end in (interval.low, interval.high))
-    return Interval(interval.mean, low, high, interval.n, CONFIDENCE)
+    return interval.cut(0.0, 1.0)
 
 
 # What is read from the traces

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from replibo.papers.common import require
 from replibo.problems.base import Array
 from replibo.results.runs import Runs
 
@@ -35,7 +34,7 @@ def largest_so_far(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Arr
     Raises:
         MissingRunsError: the algorithm was not run on the problem.
     """
-    require(runs, problem, algorithm)
+    runs.require(problem, algorithm)
     first = runs.initial_points(problem) - 1
     values = np.maximum.accumulate(runs.f(problem, algorithm), axis=1)
     return runs.rounds(problem, algorithm)[first:], values[:, first:]
