@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from replibo import cli, files
+from replibo import cli, files, stopping
 from replibo.run import traces
 
 RUN = ("run", "go_ucb", "f1", "gp_ucb", "--seeds", "0", "--scale", "quick")
@@ -144,3 +144,14 @@ def test_the_other_commands_end_as_well(
     assert cli.main([*arguments, "--scale", "quick"]) == 143
     assert capsys.readouterr().err == LINE.format("SIGTERM")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_stop_is_not_lost_in_a_destructor() -> None:
+    class Destroyed:
+        def __del__(self) -> None:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.01)
+
+    with pytest.raises(stopping.Stopped), stopping.on_signals(stopping.unwind):
+        Destroyed()
+        time.sleep(10)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from types import FrameType
@@ -25,11 +26,24 @@ def on_signals(handler: Any) -> Iterator[None]:
         yield
         return
     before = {number: signal.signal(number, handler) for number in (signal.SIGTERM, signal.SIGINT)}
+    unraisable, sys.unraisablehook = sys.unraisablehook, _raised_again
     try:
         yield
     finally:
+        sys.unraisablehook = unraisable
         for number, old in before.items():
             signal.signal(number, old)
+
+
+def _raised_again(ignored: sys.UnraisableHookArgs) -> None:
+    """Raise a `Stopped` again that a destructor or a callback of the garbage collector has swallowed: a
+    moment later, for here it would be swallowed, too."""
+    if isinstance(ignored.exc_value, Stopped):
+        number = ignored.exc_value.args[0]
+        signal.signal(signal.SIGALRM, lambda _, frame: unwind(number, frame))
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+    else:
+        sys.__unraisablehook__(ignored)
 
 
 def unwind(number: int, frame: FrameType | None) -> NoReturn:
