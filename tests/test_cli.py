@@ -186,11 +186,11 @@ def test_a_wrong_option_is_named_with_its_place(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     overlay = tmp_path / "bad.yaml"
-    overlay.write_text("go_ucb: {figures: {figure_1: {options: {linear: bad}}}}\n")
+    overlay.write_text("go_ucb: {figures: {figure_1: {options: {regret: bad}}}}\n")
     figure = ("figure", "go_ucb", "figure_1", "--scale", "published", "--config", str(overlay))
     status, error = said(capsys, *figure, "--output", str(tmp_path / "a.png"))
     assert status == 2 and error.count("\n") == 1
-    assert "config: go_ucb.figures.figure_1.options.linear: must be" in error
+    assert "config: go_ucb.figures.figure_1.options: must be linear, got 'regret'" in error
 
 
 def test_collect_names_each_missing_or_damaged_file(
