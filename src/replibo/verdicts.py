@@ -231,7 +231,7 @@ class Verdict:
         """The readings that judge the printed runs again, by another rule: no independent evidence."""
         if not self.judged or self.judged[0].name != PRINTED:
             return ()
-        return tuple(own for own in self.judged if own.same_runs)
+        return tuple(reading for reading in self.judged if reading.same_runs)
 
     @property
     def units(self) -> dict[str, str]:
@@ -258,7 +258,7 @@ class Verdict:
             f", {total - n} not run" * (n < total)
         )
         if self.repeating:
-            again = ", ".join(own.name for own in self.repeating)
+            again = ", ".join(reading.name for reading in self.repeating)
             count += f"; on the printed runs by another rule: {again}"
         if self.claim.weak:
             count += f"; weak: {self.claim.weak}"

@@ -135,4 +135,4 @@ def _by_label(runs: Runs, entry: FigureEntry) -> Values:
 def _labels(runs: Runs, values: Values) -> list[str]:
     """The labels of the algorithms that were run, each once, in the order of the config."""
     labels = dict.fromkeys(algorithm.label for algorithm in runs.entry.algorithms.values())
-    return [label for label in labels if any(label in own for own in values.values())]
+    return [label for label in labels if any(label in cells for cells in values.values())]

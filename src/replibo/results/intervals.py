@@ -185,7 +185,7 @@ def stratified_interval(values: Array, strata: Array) -> Interval:
         strata: ``n``, the stratum of each value.
     """
     groups = [values[strata == name] for name in np.unique(strata)]
-    return contrast_interval(groups, [len(own) / len(values) for own in groups])
+    return contrast_interval(groups, [len(group) / len(values) for group in groups])
 
 
 def spread_trend(samples: Sequence[Array]) -> Interval:

@@ -399,7 +399,7 @@ def _tally(verdict: Verdict) -> str:
 
 def _repeats(verdict: Verdict) -> str:
     """Which readings judge the printed runs again, as a sentence after the tally; empty if none does."""
-    names = [f"`{own.name}`" for own in verdict.repeating]
+    names = [f"`{reading.name}`" for reading in verdict.repeating]
     if not names:
         return ""
     judges = "judge" if len(names) > 1 else "judges"
@@ -410,7 +410,9 @@ def _repeats(verdict: Verdict) -> str:
 def _sign(verdict: Verdict) -> str:
     """Where an effect lies if the claim is true, as a sentence."""
     rows = (*verdict.readings, *verdict.controls)
-    effects = [own.effect for row in rows for own in row.comparisons if own.effect]
+    effects = [
+        comparison.effect for row in rows for comparison in row.comparisons if comparison.effect
+    ]
     if all(effect.equality for effect in effects):
         return "The claim is that two values are equal, so an effect near 0 speaks for it."
     if any(effect.equality for effect in effects):
@@ -441,7 +443,7 @@ def _by_reading(judged: Sequence[Verdict], entry: PaperEntry) -> list[dict[str, 
             _add(reading["variations"], verdict.claim.variation(row.name))
             reading["claims"].setdefault(verdict.label(row), []).append(verdict)
     for reading in readings.values():
-        texts = ("; ".join(own.in_words(entry)) for own in reading.pop("variations"))
+        texts = ("; ".join(variation.in_words(entry)) for variation in reading.pop("variations"))
         reading["changes"] = list(dict.fromkeys(texts))
     return list(readings.values())
 

@@ -136,7 +136,7 @@ def diagnostic(runs: Runs, problem: str, algorithm: str, name: str) -> Array:
 def having(runs: Runs, problem: str, algorithms: Sequence[str] | None, name: str) -> list[str]:
     """The algorithms whose runs on a problem hold a diagnostic."""
     ran = runs.algorithms(problem, algorithms)
-    return [own for own in ran if recorded(runs, problem, own, name) is not None]
+    return [algorithm for algorithm in ran if recorded(runs, problem, algorithm, name) is not None]
 
 
 def theta0_of(runs: Runs, problem: str, algorithm: str) -> Array:

@@ -136,7 +136,7 @@ def grid_search(
     for problem in problems:
         names = runs.algorithms(problem, grid)
         values = [final_values_of(runs, problem, name) for name in names]
-        ranks = rankdata([own.mean() for own in values])
+        ranks = rankdata([sample.mean() for sample in values])
         for name, own, rank in zip(names, values, ranks, strict=True):
             best = len(names) == len(grid) and rank == ranks.min()
             rows.append(
