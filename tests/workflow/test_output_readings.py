@@ -30,8 +30,10 @@ def test_an_output_does_not_show_the_same_runs_twice() -> None:
     assert "neural_bo_standardised" not in (entry.algorithms or [])
 
 
-def test_a_reading_may_change_problems_alone() -> None:
+def test_a_reading_may_change_problems_or_options_alone() -> None:
     config = load.load()
+    pooled, _ = targets.shown(config, "tables", "neuralbo", "table_2.pooled")
+    assert pooled.options == {"pooled": True}
     pairs = targets.output_pairs(config, "figures", "neuralbo", "figure_4.per_seed", "paper")
     assert {problem for problem, _ in pairs} == {"retrieval_per_seed"}
 
@@ -51,12 +53,12 @@ def test_the_table_in_a_reading_names_what_was_run(monkeypatch: pytest.MonkeyPat
     assert "f1 → f1_low_noise" in table.caption
 
 
-@pytest.mark.parametrize("reading", ["standardisedd", "one_run", "", "released.released"])
+@pytest.mark.parametrize("reading", ["pooledd", "one_run", "", "pooled.pooled"])
 def test_a_wrong_reading_gets_one_line_with_what_is_allowed(reading: str) -> None:
     with pytest.raises(RepliboError) as error:
         targets.output_pairs(load.load(), "tables", "neuralbo", f"table_2.{reading}", "paper")
     assert str(error.value).startswith("neuralbo.tables.table_2: reading: must be ")
-    assert "\n" not in str(error.value) and "standardised" in str(error.value)
+    assert "\n" not in str(error.value) and "pooled" in str(error.value)
 
 
 def test_claims_agree_on_what_a_reading_replaces_on_one_problem() -> None:
@@ -75,8 +77,8 @@ def test_claims_agree_on_what_a_reading_replaces_on_one_problem() -> None:
 def test_a_file_of_a_reading_needs_its_own_runs_only() -> None:
     config = load.load()
     plan = Plan(config)
-    plan.add("results/paper/neuralbo/table_2.standardised.csv")
-    wanted = targets.output_pairs(config, "tables", "neuralbo", "table_2.standardised", "paper")
+    plan.add("results/paper/neuralbo/table_2.pooled.csv")
+    wanted = targets.output_pairs(config, "tables", "neuralbo", "table_2.pooled", "paper")
     run = {(job.names[0], job.names[1]) for job in plan.jobs if job.kind == "run"}
     assert run == set(wanted)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -43,11 +43,18 @@ LEVEL = 0.01
 """Level of the one-sided tests behind the claims."""
 
 REGRETS = {
-    "average": regret.average_regret,
-    "cumulative": regret.cumulative_regret,
-    "instantaneous": regret.instantaneous_regret,
+    "average": (regret.average_regret, "average regret $R_t/(t-n)$"),
+    "cumulative": (regret.cumulative_regret, "cumulative regret $R_t$"),
+    "instantaneous": (regret.instantaneous_regret, "regret $r_t$"),
 }
 Regret = Literal["average", "cumulative", "instantaneous"]
+
+
+def _regret(kind: str) -> tuple[Callable[[Array, float], Array], str]:
+    """The function and the label of a regret."""
+    if kind not in REGRETS:
+        raise RepliboError(f"options.regret: must be {allowed(REGRETS)}, got {kind!r}")
+    return REGRETS[kind]
 
 
 def phase_two_regret(
@@ -60,9 +67,8 @@ def phase_two_regret(
     runs.require(problem, algorithm)
     n = runs.initial_points(problem)
     f = runs.f(problem, algorithm)[:, n:]
-    if kind not in REGRETS:
-        raise RepliboError(f"options.regret: must be {allowed(REGRETS)}, got {kind!r}")
-    return runs.rounds(problem, algorithm)[n:], REGRETS[kind](f, runs.optimal_value(problem))
+    function, _ = _regret(kind)
+    return runs.rounds(problem, algorithm)[n:], function(f, runs.optimal_value(problem))
 
 
 def final_phase_two_regret(
@@ -85,11 +91,13 @@ def paired_final_regret(
     f_of_each = runs.f_of_common_seeds(problem, algorithms)
     if len(f_of_each[0]) < 2:
         raise MissingRunsError(f"{problem} has fewer than two seeds of {' and '.join(algorithms)}")
-    return [REGRETS[kind](f[:, n:], best)[:, -1] for f in f_of_each]
+    return [_regret(kind)[0](f[:, n:], best)[:, -1] for f in f_of_each]
 
 
-def regret_panels(runs: Runs, entry: FigureEntry, *, linear: bool = False) -> Figure:
-    """Figure 1: one panel for each problem, average regret in Phase II with 98 % Wald intervals.
+def regret_panels(
+    runs: Runs, entry: FigureEntry, *, regret: Regret = "average", linear: bool = False
+) -> Figure:
+    """Figure 1: one panel for each problem, regret in Phase II with 98 % Wald intervals.
 
     Args:
         linear: a linear axis, where no method comes near zero.
@@ -98,11 +106,10 @@ def regret_panels(runs: Runs, entry: FigureEntry, *, linear: bool = False) -> Fi
     shown = {problem: runs.algorithms(problem, entry.algorithms) for problem in problems}
 
     def summary(runs: Runs, problem: str, name: str) -> Summary:
-        t, values = phase_two_regret(runs, problem, name)
+        t, values = phase_two_regret(runs, problem, name, regret)
         return t, intervals.wald_interval(values, CONFIDENCE).cut(0.0)
 
-    labels = ("round $t$", "average regret $R_t/(t-n)$")
-    figure, panels = problem_panels(runs, shown, summary, labels=labels)
+    figure, panels = problem_panels(runs, shown, summary, labels=("round $t$", _regret(regret)[1]))
     for ax in panels.values():
         (plotting.from_zero if linear else plotting.logarithmic_from_zero)(ax)
     scale = f" The axis is linear below {plotting.LINEAR_BELOW:g}, logarithmic above."

@@ -4,13 +4,14 @@ performance against cost."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from replibo.config.models import COLORS, FigureEntry
 from replibo.papers.bbo.printed import ACQUISITIONS, CELLS, PERFORMANCE, STEPS, UNIFORM_GUESS
-from replibo.papers.bbo.traces import LEVELS, METRICS, REPORTED, Metric, Reading, problems_run
+from replibo.papers.bbo.traces import LEVELS, METRICS, Metric, Reading, problems_run, reading_of
 from replibo.problems.base import Array
 from replibo.results import plotting
 from replibo.results.runs import Runs
@@ -27,12 +28,20 @@ Means = Mapping[tuple[int, int], float]
 """For each (T, N) the mean."""
 
 
-def performance(runs: Runs, entry: FigureEntry) -> Figure:
+def performance(runs: Runs, entry: FigureEntry, *, reading: str = "reported") -> Figure:
     """The six tables as one figure: performance against N, a row for each T that was run, a line for each
     algorithm. Ours as test cross-entropy and as test error, the paper's on the axes of the latter.
+
+    Args:
+        reading: as of the claims.
     """
     names = entry.algorithms or list(ACQUISITIONS)
-    ours = {(name, metric): _ours(runs, name, metric) for name in names for metric in METRICS}
+    readings = {metric: replace(reading_of(reading), metric=metric) for metric in METRICS}
+    ours = {
+        (name, metric): _ours(runs, name, read)
+        for name in names
+        for metric, read in readings.items()
+    }
     ran = [t for t in STEPS if any(t == steps for losses in ours.values() for steps, _ in losses)]
     figure, axes = plotting.panels(len(ran) or 1, len(METRICS))
     for row, steps in zip(axes, ran or STEPS[:1], strict=True):
@@ -92,18 +101,21 @@ def agreement(ours: Array, printed: Array) -> tuple[float, float, float]:
     return float(spearmanr(ours, printed).statistic), float(error), float(printed.std())
 
 
-def frontier(runs: Runs, entry: FigureEntry) -> Figure:
+def frontier(runs: Runs, entry: FigureEntry, *, reading: str = "reported") -> Figure:
     """Performance against cost, the total number T·N of SGD steps: a row for each acquisition function.
 
     Every cell (T, N), with the best that each budget buys; left ours, right the paper's.
+
+    Args:
+        reading: as of the claims.
     """
-    metric = REPORTED.metric
+    read = reading_of(reading)
     names = [name for name in entry.algorithms or ACQUISITIONS if name in PERFORMANCE]
     figure, axes = plotting.panels(len(names), 2)
     for row, name in zip(axes, names, strict=True):
-        ours = _means(_ours(runs, name, metric))
+        ours = _means(_ours(runs, name, read))
         for ax, points, whose, label in (
-            (row[0], ours, "ours", METRICS[metric]),
+            (row[0], ours, "ours", METRICS[read.metric]),
             (row[1], _printed(name), "paper", "performance"),
         ):
             ax.set_title(f"{runs.label(name)}, {whose}")
@@ -126,9 +138,8 @@ def frontier(runs: Runs, entry: FigureEntry) -> Figure:
 # The numbers
 
 
-def _ours(runs: Runs, algorithm: str, metric: Metric) -> Samples:
+def _ours(runs: Runs, algorithm: str, reading: Reading) -> Samples:
     """The cells that were run."""
-    reading = Reading(metric)
     cells = ((t, n, reading.cell(runs, algorithm, t, n)) for t, n in CELLS)
     return {(t, n): cell.values for t, n, cell in cells if cell is not None}
 

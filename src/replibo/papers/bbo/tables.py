@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError, allowed
 from replibo.papers.bbo.printed import ACQUISITIONS, PERFORMANCE, iterations_of
-from replibo.papers.bbo.traces import LEVELS, METRICS, REPORTED, Reading, problem_of
+from replibo.papers.bbo.traces import LEVELS, METRICS, Reading, problem_of, reading_of
 from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table
 
@@ -19,23 +20,28 @@ RULE_SENTENCES = {
         "Returned (Algorithm 1): of the T queries the one with the smallest posterior mean"
     ),
     "last_query": "Returned (Algorithm 2): the last of the T queries",
+    "best_observed": "Returned: of the T queries the one with the smallest validation loss",
 }
 
 
-def performance_table(runs: Runs, entry: FigureEntry, *, algorithm: str, steps: int) -> Table:
+def performance_table(
+    runs: Runs, entry: FigureEntry, *, algorithm: str, steps: int, reading: str = "reported"
+) -> Table:
     """One of the six tables: for each N the paper's performance, and what ours and random search, by EI's
     rule, return after T steps.
 
     Args:
         algorithm: ``gp_ei`` or ``gp_ucb``.
         steps: T.
+        reading: as of the claims.
     """
     if algorithm not in PERFORMANCE:
         raise RepliboError(f"options.algorithm: must be {allowed(PERFORMANCE)}, got {algorithm!r}")
+    readings = {metric: replace(reading_of(reading), metric=metric) for metric in METRICS}
     rows: list[dict[str, Any]] = []
     ran = []
     for n in iterations_of(steps):
-        entropy, error = (Reading(metric).cell(runs, algorithm, steps, n) for metric in METRICS)
+        entropy, error = (read.cell(runs, algorithm, steps, n) for read in readings.values())
         printed, printed_sd = PERFORMANCE[algorithm][steps][n]
         row = {
             "N (SGD iterations)": n,
@@ -49,12 +55,12 @@ def performance_table(runs: Runs, entry: FigureEntry, *, algorithm: str, steps: 
             "± (error)": error and error.sd,
         }
         for metric, name in METRICS.items():
-            cell = Reading(metric).cell(runs, RANDOM_SEARCH, steps, n)
+            cell = readings[metric].cell(runs, RANDOM_SEARCH, steps, n)
             row[f"random search, {name}"] = cell and cell.mean
             row[f"± (random search, {name})"] = cell and cell.sd
         rows.append(row)
         ran += [problem_of(n)] if entropy else []
-    rule = RULE_SENTENCES[REPORTED.rule(algorithm)]
+    rule = RULE_SENTENCES[reading_of(reading).rule(algorithm)]
     caption = (
         f"{entry.caption} {ACQUISITIONS[algorithm]}, T = {steps} outer steps, initial points "
         f"included. {rule}; its network on the test set, mean ± standard deviation over the seeds. "

@@ -20,6 +20,7 @@ from replibo.papers.lb_gp_ucb.traces import (
     cpu_time,
     diagnostic,
     final_regret_of,
+    first_rounds,
     having,
     paired_losses,
     recorded,
@@ -141,12 +142,17 @@ def table_2(runs: Runs, entry: FigureEntry) -> Table:
 OWN = "lb_gp_ucb"
 
 
-def final_regret(runs: Runs, entry: FigureEntry) -> Table:
+def final_regret(runs: Runs, entry: FigureEntry, *, rounds: int | None = None) -> Table:
     """Cumulative and best regret at t = T, and tests of LB-GP-UCB's being lower.
 
     The tests are paired by seed; the adjusted p-values are of Benjamini and Hochberg, a family
     being all methods that it is compared with on one problem, by one metric.
+
+    Args:
+        rounds: T, where it is not that of the runs. (No method knows T, so that a run's first
+            rounds are a shorter run.)
     """
+    runs = first_rounds(runs, rounds)
     rows: list[Row] = []
     problems = runs.problems(entry.problems)
     for problem in problems:

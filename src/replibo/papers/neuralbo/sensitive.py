@@ -57,26 +57,38 @@ PRINTED = (8, 0.9)
 TOLERANCE = 0.05
 """A rate that is "about 0.9" is at least 0.85."""
 
-JACKKNIFE = (
-    "95 % intervals: jackknife over the runs with Student's quantile, too short where runs differ much; "
-    "none where Nₛ is the number of runs"
-)
-BY_RUNS = (
-    "Each run gives one sample, the best image it queried; detection by at least one of Nₛ samples, the "
-    "mean over all choices of Nₛ of the runs and over the tampered models"
-)
+JACKKNIFE = {
+    "runs": "95 % intervals: jackknife over the runs with Student's quantile, too short where runs "
+    "differ much; none where Nₛ is the number of runs",
+    "queries": "95 % intervals: jackknife over the runs with Student's quantile",
+}
+READINGS = {
+    "runs": (
+        "Each run gives one sample, the best image it queried; detection by at least one of Nₛ samples, "
+        "the mean over all choices of Nₛ of the runs and over the tampered models"
+    ),
+    "queries": (
+        "Each run gives Nₛ samples, the best images it queried; detection by at least one of them, the "
+        "mean over the runs and over the tampered models"
+    ),
+}
 
 
 # Figures and table
 
 
-def figure_3(runs: Runs, entry: FigureEntry) -> Figure:
-    """Figure 3: the detection rate against the number of samples, one panel for each problem."""
+def figure_3(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> Figure:
+    """Figure 3: the detection rate against the number of samples, one panel for each problem.
+
+    Args:
+        reading: ``runs``, "each solution of the optimisation gives one sample", so that N_S samples
+            need N_S runs; or ``queries``, the N_S best queries of one run. The paper does not say.
+    """
     problems = shown_by(runs, entry, *OBJECTIVES)
     N = np.arange(1.0, SAMPLES + 1)
 
     def summary(runs: Runs, problem: str, name: str) -> Summary:
-        rates = rates_of(detected_by(runs, problem, [name], "runs")[name], "runs")
+        rates = rates_of(detected_by(runs, problem, [name], reading)[name], reading)
         return N[: len(rates.mean)], rates
 
     labels = ("number of samples $N_S$", "detection rate")
@@ -87,7 +99,8 @@ def figure_3(runs: Runs, entry: FigureEntry) -> Figure:
         ax.plot(*PRINTED, "k+", ms=9, mew=1.5, zorder=6, label="paper, NeuralBO")
         ax.set_ylim(-0.03, 1.05)
     caption = (
-        f"{entry.caption} {BY_RUNS}; {plotting.intervals_said(problems, JACKKNIFE)}. "
+        f"{entry.caption} {READINGS[reading]}; "
+        f"{plotting.intervals_said(problems, JACKKNIFE[reading])}. "
         "A bar at the margin is that of the largest Nₛ that has an interval. "
         f"Dotted: {REFERENCE} images drawn uniformly from the box, which nobody optimised, in the "
         f"same way; cross: nearly 0.9 from 8 samples on, as the paper says of NeuralBO. "
@@ -162,7 +175,7 @@ def detection(runs: Runs, entry: FigureEntry) -> Table:
         label = f"{REFERENCE} images at random"
         rows.append({"problem": runs.problem_label(problem), "algorithm": label, **at_random})
     caption = (
-        f"{entry.caption} {BY_RUNS}. {JACKKNIFE}. The objective is the largest norm "
+        f"{entry.caption} {READINGS['runs']}. {JACKKNIFE['runs']}. The objective is the largest norm "
         "of the Jacobian in a run, the mean over the runs with Student's 95 % interval. CPU seconds of "
         f"one thread, imports not counted. {about_the_models(runs, list(problems))} "
         f"{runs.note(list(problems), entry.algorithms)}"

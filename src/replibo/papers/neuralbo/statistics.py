@@ -290,8 +290,12 @@ def _families(cells: Sequence[Cell]) -> str:
     return f"{', '.join(run) if run else 'none'} tests ({full})"
 
 
-def table_2(runs: Runs, entry: FigureEntry) -> Table:
-    """Table 2: is each baseline's mean final value larger than NeuralBO's? Ours beside the paper's."""
+def table_2(runs: Runs, entry: FigureEntry, *, pooled: bool = False) -> Table:
+    """Table 2: is each baseline's mean final value larger than NeuralBO's? Ours beside the paper's.
+
+    Args:
+        pooled: the t-test with equal variances instead of Welch's.
+    """
     columns = (
         *("function", "D", "baseline", "seeds, baseline", "seeds, NeuralBO"),
         *("baseline - NeuralBO", "p, ours", "adjusted p, ours", "p, equivalence", "ours"),
@@ -300,7 +304,7 @@ def table_2(runs: Runs, entry: FigureEntry) -> Table:
     )
     baselines = [name for name in entry.algorithms or BASELINES if name != OWN]
     problems = synthetic_problems(runs, entry.problems)
-    cells = compare(runs, problems, baselines=baselines)
+    cells = compare(runs, problems, baselines=baselines, pooled=pooled)
     rows = [
         (
             FUNCTIONS[function_of(cell.problem)],
@@ -319,8 +323,9 @@ def table_2(runs: Runs, entry: FigureEntry) -> Table:
     ]
     judged = [cell.smaller for cell in cells if cell.smaller is not None]
     agreeing = [cell.agrees for cell in cells if cell.agrees is not None]
+    test = "Student's t-test (pooled variance)" if pooled else "Welch's t-test"
     caption = (
-        f"{entry.caption} Welch's t-test, one-sided, of the values after T iterations, alternative: the "
+        f"{entry.caption} {test}, one-sided, of the values after T iterations, alternative: the "
         f"baseline's mean is larger (worse) than that of {runs.label(OWN)}. True: rejected after "
         f"Benjamini and Hochberg's correction at {LEVEL:g} within each function, false: not. Families of "
         f"what was run: {_families(cells)}. {sum(agreeing)} of {len(agreeing)} cells have the paper's "
