@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -222,6 +223,46 @@ def test_a_closed_pipe_is_no_error(root: Path) -> None:
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )
     assert done.stdout == "papers:\n" and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("streams", [">/dev/full", "2>/dev/full", "1>&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("word, status", [("go_ucb", 0), ("nope", 2)])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_streams_that_cannot_be_written_change_no_exit_status(
+    streams: str, word: str, status: int, unbuffered: str, root: Path, tmp_path: Path
+) -> None:
+    """Nor do messages for a closed standard error land elsewhere. Without a buffer even a write of no
+    bytes comes to the device; with one, what is left comes there at the end."""
+    words = f"run go_ucb f1 {word} --seeds 0 --scale smoke --output {tmp_path}/out.parquet"
+    command = f"{sys.executable} -m replibo {words} {streams}"
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, env=environment)
+    assert done.returncode == status and not done.stdout
+    assert len(done.stderr.splitlines()) == ("2>" not in streams)
+    assert [path.name for path in tmp_path.iterdir()] == ["out.parquet"] * (not status)
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("words", ["--help", "run --help", "--version", "list scales"])
+def test_what_is_asked_for_and_cannot_be_printed_is_an_error(
+    words: str, unbuffered: str, root: Path
+) -> None:
+    command = f"{sys.executable} -m replibo {words} >/dev/full"
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, env=environment)
+    assert done.returncode == 2
+    assert done.stderr.startswith("replibo: standard output: cannot be written (No space left")
+
+
+def test_no_file_takes_the_number_of_a_closed_stream(tmp_path: Path) -> None:
+    """The message of a stop is written to number 2, and would land in a journal."""
+    lines = (
+        "from replibo import messages",
+        "messages.open_streams()",
+        "assert open('x', 'w').fileno() > 2",
+    )
+    code = shlex.quote("; ".join(lines))
+    subprocess.run(f"{sys.executable} -c {code} <&- >&- 2>&-", shell=True, check=True, cwd=tmp_path)
 
 
 def test_estimate_counts_jobs_runs_and_queries(

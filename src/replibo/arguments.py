@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-from replibo import __version__
+from replibo import __version__, messages
 
 LISTED = ("papers", "problems", "algorithms", "figures", "tables", "scales", "data")
 """What ``replibo list`` knows."""
@@ -23,6 +24,10 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Say it, and where to read on; exit status 2."""
         self.exit(2, f"replibo: {message}; see '{self.prog} --help'\n")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """argparse passes over a help that it could not print."""
+        (messages.show if file is sys.stdout else messages.tell)(message.removesuffix("\n"))
 
 
 def parser() -> argparse.ArgumentParser:

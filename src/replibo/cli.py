@@ -6,14 +6,13 @@ from __future__ import annotations
 
 import argparse
 import io
-import os
 import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from replibo import files, paths, stopping
+from replibo import files, messages, paths, stopping
 from replibo.arguments import ANYWHERE, LISTED, parser
 from replibo.errors import RepliboError, not_installed
 from replibo.threads import one_thread
@@ -43,49 +42,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "status": _status,
         "list": _list,
     }
+    messages.open_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):  # names and paths that its encoding does not have
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         # One thread: the same bits as in the workflow, and small matrices are slower on several.
         with stopping.on_signals(stopping.unwind), one_thread():
             _check_lines(sys.argv[1:] if arguments is None else arguments)
-            try:
-                options = parser().parse_args(arguments)
-            except SystemExit:  # --help, or wrong arguments
-                _print("")
-                raise
+            options = parser().parse_args(arguments)
             _check_outputs(options)
-            _print(commands[options.command](options))
+            if text := commands[options.command](options):
+                messages.show(text)
     except RepliboError as error:
         for line in str(error).splitlines():
-            print(f"replibo: {line}", file=sys.stderr)
+            messages.tell(f"replibo: {line}")
         return 2
     except OSError as error:
         if error.filename is None:
             raise
-        print(f"replibo: {error.filename}: {files.reason(error)}", file=sys.stderr)
+        messages.tell(f"replibo: {error.filename}: {files.reason(error)}")
         return 2
     except ModuleNotFoundError as error:
-        print(f"replibo: {not_installed(error)}", file=sys.stderr)
+        messages.tell(f"replibo: {not_installed(error)}")
         return 2
     except stopping.Stopped as stopped:
         number = signal.Signals(stopped.args[0])
-        print(f"replibo: {stopping.STOPPED.format(number.name)}", file=sys.stderr)
+        messages.tell(f"replibo: {stopping.STOPPED.format(number.name)}")
         return 128 + number
     except MemoryError:
-        print("replibo: not enough memory for these settings", file=sys.stderr)
+        messages.tell("replibo: not enough memory for these settings")
         return 2
+    finally:  # warnings of libraries
+        messages.flush_errors()
     return 0
-
-
-def _print(text: str | None) -> None:
-    """Print, now: an error at the interpreter's end could not be told."""
-    try:
-        print(text or "", end="\n" if text else "", flush=True)
-    except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left
-        if not isinstance(error, BrokenPipeError):  # the reader (head, less) has gone
-            raise files.unwritable(Path("standard output"), error) from None
 
 
 def _check_lines(arguments: Sequence[str]) -> None:
@@ -153,7 +142,7 @@ def _recompute(options: argparse.Namespace) -> None:
         cores=options.cores,
     )
     for line in lines:
-        _print(line)
+        messages.show(line)
 
 
 def _fetch(options: argparse.Namespace) -> str:
@@ -212,7 +201,7 @@ def _check(options: argparse.Namespace) -> str | None:
     config = _load(options)
     asked = (options.claim, options.reading, options.seeds, options.cores)
     wanted = check.prepare(config, _overlays(options), *asked, narrow=options.narrow)
-    _print(check.cost(wanted))
+    messages.show(check.cost(wanted))
     if options.dry_run:
         return None
     check.run(wanted, verbose=options.verbose)
@@ -236,7 +225,7 @@ def _bench(options: argparse.Namespace) -> str | None:
         variants=options.variants,
         cores=options.cores,
     )
-    _print(bench.cost(wanted))
+    messages.show(bench.cost(wanted))
     if options.dry_run:
         return None
     bench.run(wanted, verbose=options.verbose)

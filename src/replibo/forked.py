@@ -27,6 +27,8 @@ import sys
 from contextlib import suppress
 from typing import Any
 
+from replibo import messages
+
 VARIABLE = "REPLIBO_SERVER"
 """The environment variable with the server's address."""
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGTSTP, signal.SIGCONT)
@@ -50,6 +52,7 @@ RUNNING = (
 
 def main() -> int:
     """Run the command of ``sys.argv``; returns its exit status."""
+    messages.open_streams()
     status = _by_server(sys.argv[1:]) if VARIABLE in os.environ else None
     if status is None:
         from replibo import cli
@@ -86,9 +89,7 @@ def _by_server(arguments: list[str]) -> int | None:
         except ConnectionError:
             answer = b""
     if not answer:
-        print(
-            "replibo: the process of this job was killed; the same command goes on", file=sys.stderr
-        )
+        messages.tell("replibo: the process of this job was killed; the same command goes on")
         return 1
     status: int = struct.unpack("i", answer)[0]
     if status < 0:

@@ -893,6 +893,8 @@ def _(case: Case) -> None:
 def _(case: Case) -> None:
     number, how = case.integer(0, 2), case.choice(["closed", "full", "without a reader"])
 
+    unbuffered = case.choice(["", "1"])
+
     def prepare() -> None:
         if how == "closed":
             return os.close(number)
@@ -902,11 +904,22 @@ def _(case: Case) -> None:
 
     if case.integer(0, 2) == 0:
         output, _ = case.block()
-        return case.must_be_done(case.anew(command(output), prepare), output)
+        case.must_be_done(case.anew(command(output), prepare, PYTHONUNBUFFERED=unbuffered), output)
+        return
+    if case.integer(0, 2) == 0:
+        wrong = command(paths.block(SCALE, PAPER, PROBLEM, "nope", BLOCKS[0]))
+        outcome = case.anew(wrong, prepare, PYTHONUNBUFFERED=unbuffered)
+        if number != 2:
+            case.must_be_refused(outcome, "no algorithm called 'nope'")
+        elif outcome != Outcome(2, ""):
+            raise FaultError(
+                f"status {outcome.status}, not 2, or not silent: {outcome.text[-500:]}"
+            )
+        return
     words = case.choice(
         [["list"], ["list", "papers"], ["--help"], ["run", "--help"], ["--version"]]
     )
-    outcome = case.anew(words, prepare)
+    outcome = case.anew(words, prepare, PYTHONUNBUFFERED=unbuffered)
     if (number, how) == (1, "full"):
         case.must_be_refused(outcome, "standard output: cannot be written (No space left")
     else:

@@ -227,7 +227,16 @@ LAYERS = (
     ("problems",),
     ("config",),
     ("data",),
-    ("paths", "files", "settings", "stopping", "streams", "threads", "clean_matplotlib"),
+    (
+        "paths",
+        "files",
+        "settings",
+        "stopping",
+        "streams",
+        "threads",
+        "clean_matplotlib",
+        "messages",
+    ),
     ("errors",),
 )
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+
+from replibo import messages
 
 INTERVAL = 10.0
 """Seconds from one line to the next, at least."""
@@ -62,8 +62,7 @@ def reporter(name: str) -> Callable[[int, int], None]:
             last = now
             left = None if done == total else forecast.left(total)
             line = said(datetime.now(UTC), done / total, now - started, left)
-            with contextlib.suppress(OSError):  # a full disk, a reader that has gone
-                print(f"{line}: {name}: {done} of {total} queries", file=sys.stderr, flush=True)
+            messages.tell(f"{line}: {name}: {done} of {total} queries")
 
     return report
 

@@ -17,7 +17,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from replibo import paths, stopping
+from replibo import messages, paths, stopping
 from replibo.config import load
 from replibo.config.models import Config, seed_list
 from replibo.errors import RepliboError
@@ -93,13 +93,11 @@ class Publisher:
     def publish(self, paper: str) -> None:
         """Publish what is finished of a paper, and say what changed."""
         try:
-            lines = merge.publish(self.config, paper, self.scale, replace=False)
+            for line in merge.publish(self.config, paper, self.scale, replace=False):
+                if ": as published" not in line:
+                    messages.show(f"{paper}: {line}")
         except RepliboError as error:
-            print(f"replibo: {error}", file=sys.stderr)
-            return
-        for line in lines:
-            if ": as published" not in line:
-                print(f"{paper}: {line}", flush=True)
+            messages.tell(f"replibo: {error}")
 
 
 def run_stage(
