@@ -10,10 +10,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from replibo.algorithms.a_gp_ucb import AGpUcb
 from replibo.algorithms.base import History, Space
+from replibo.algorithms.gp_ucb_mle import GpUcbMle
 from replibo.algorithms.lb_gp_ucb import LbGpUcb
 from replibo.algorithms.length_scale_readings import (
     AGpUcbBotorchSearch,
     AGpUcbSmallestT0,
+    GpUcbMleBotorchSearch,
     LbGpUcbBotorchSearch,
     LbGpUcbSmallestT0,
     OracleTheory,
@@ -24,6 +26,7 @@ from replibo.streams import RunStreams
 STREAMS = RunStreams("lb_gp_ucb", "agnp", "lb_gp_ucb", 0)
 PAIRS = [
     (AGpUcbBotorchSearch, AGpUcb),
+    (GpUcbMleBotorchSearch, GpUcbMle),
     (LbGpUcbBotorchSearch, LbGpUcb),
 ]
 
@@ -42,7 +45,7 @@ def test_both_searches_find_the_same_maximum_where_it_is_easy(
     searched: type, usual: type, sigma: str
 ) -> None:
     history = history_on_cube(1, 6)
-    settings = {"sigma": sigma, "theta0": 0.5}
+    settings = {"sigma": sigma} | ({} if usual is GpUcbMle else {"theta0": 0.5})
     x = searched(Space(1), STREAMS, **settings).ask(history, 1)
     y = usual(Space(1), STREAMS, **settings).ask(history, 1)
     assert_allclose(x.x, y.x, atol=1e-4)

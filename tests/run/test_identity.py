@@ -119,6 +119,7 @@ EXACT_GP = {
     "gp_ucb_mle.GpUcbMle",
     "length_scale_readings.AGpUcbBotorchSearch",
     "length_scale_readings.AGpUcbSmallestT0",
+    "length_scale_readings.GpUcbMleBotorchSearch",
     "length_scale_readings.LbGpUcbBotorchSearch",
     "length_scale_readings.LbGpUcbSmallestT0",
     "length_scale_readings.OracleTheory",

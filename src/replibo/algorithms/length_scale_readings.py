@@ -12,10 +12,11 @@ import math
 from typing import Any, ClassVar
 
 from replibo.algorithms.a_gp_ucb import AGpUcb
-from replibo.algorithms.base import History, Proposal, Space
+from replibo.algorithms.base import Algorithm, History, Proposal, Space
+from replibo.algorithms.gp_ucb_mle import GpUcbMle
 from replibo.algorithms.lb_gp_ucb import LbGpUcb
 from replibo.algorithms.oracle import Oracle
-from replibo.algorithms.parts.acquisition import Sigma
+from replibo.algorithms.parts.acquisition import Sigma, UcbMaximiser
 from replibo.algorithms.parts.botorch_search import BotorchUcbMaximiser
 from replibo.algorithms.parts.information_gain import scaled_norm, theoretical_beta
 from replibo.algorithms.parts.length_scale_range import (
@@ -31,36 +32,32 @@ from replibo.streams import RunStreams
 from replibo.surrogates.length_scale_fit import LOWER_BOUND
 
 
-class AGpUcbBotorchSearch(AGpUcb):
+class BotorchSearch(Algorithm):
+    """Before an algorithm of this paper among the bases: the algorithm with `BotorchUcbMaximiser`."""
+
+    def __init__(
+        self,
+        space: Space,
+        streams: RunStreams,
+        *,
+        noise_variance: NonNegative = 1e-4,
+        sigma: Sigma = "latent",
+        **settings: Any,
+    ) -> None:
+        super().__init__(space, streams, noise_variance=noise_variance, sigma=sigma, **settings)  # type: ignore[call-arg]
+        self._maximiser: UcbMaximiser = BotorchUcbMaximiser(space, noise_variance, sigma=sigma)
+
+
+class AGpUcbBotorchSearch(BotorchSearch, AGpUcb):
     """`AGpUcb` with `BotorchUcbMaximiser`."""
 
-    def __init__(
-        self,
-        space: Space,
-        streams: RunStreams,
-        *,
-        noise_variance: NonNegative = 1e-4,
-        sigma: Sigma = "latent",
-        **settings: Any,
-    ) -> None:
-        super().__init__(space, streams, noise_variance=noise_variance, sigma=sigma, **settings)
-        self._maximiser = BotorchUcbMaximiser(space, noise_variance, sigma=sigma)
+
+class GpUcbMleBotorchSearch(BotorchSearch, GpUcbMle):
+    """`GpUcbMle` with `BotorchUcbMaximiser`."""
 
 
-class LbGpUcbBotorchSearch(LbGpUcb):
+class LbGpUcbBotorchSearch(BotorchSearch, LbGpUcb):
     """`LbGpUcb` with `BotorchUcbMaximiser`."""
-
-    def __init__(
-        self,
-        space: Space,
-        streams: RunStreams,
-        *,
-        noise_variance: NonNegative = 1e-4,
-        sigma: Sigma = "latent",
-        **settings: Any,
-    ) -> None:
-        super().__init__(space, streams, noise_variance=noise_variance, sigma=sigma, **settings)
-        self._maximiser = BotorchUcbMaximiser(space, noise_variance, sigma=sigma)
 
 
 def smallest_growth(dim: int, exponent: float) -> Growth:
