@@ -854,6 +854,19 @@ def test_a_table_by_hand() -> None:
     assert "Read from runs to T = 60: their first 40 rounds are those to T = 40." in table.caption
 
 
+def test_a_table_in_another_reading_shows_what_that_returns() -> None:
+    columns = ending_in([1.0, 2.0])
+    columns["test_cross_entropy"] = np.arange(120.0).reshape(2, 60)
+    runs = made_runs({"n_2000": {"gp_ucb": columns}})
+    best = columns["f"][:, :20].argmax(axis=1) + np.array([0, 60])
+    for reading, returned in {"reported": [19, 79], "best_observed": best}.items():
+        table = bbo_tables.performance_table(
+            runs, output(), algorithm="gp_ucb", steps=20, reading=reading
+        )
+        assert tuples(table)[3][5] == np.mean(returned)
+        assert ("smallest validation loss" in table.caption) == (reading == "best_observed")
+
+
 def test_a_table_is_whole_where_its_prefix_is() -> None:
     """Runs to T = 40 of 60: reduced for the figure, not for the tables of T = 20 and 40."""
     made = first_two_tables()
@@ -970,13 +983,12 @@ def test_labels_of_the_frontier_do_not_overprint() -> None:
     }
     made = {
         f"n_{n}": {
-            "gp_ucb": ending_in([1.0], HORIZONS[n])
-            | {"test_cross_entropy": np.repeat(own, 20)[None]}
+            "gp_ucb": ending_in([1.0], HORIZONS[n]) | {"test_error": np.repeat(own, 20)[None]}
         }
         for n, own in errors.items()
     }
     runs = made_runs(made)
-    figure = figures.frontier(runs, output(algorithms=["gp_ucb"]))
+    figure = figures.frontier(runs, output(algorithms=["gp_ucb"]), reading="test_error")
     figure.canvas.draw()
     for ax in figure.axes:
         boxes = [(text.get_text(), text.get_window_extent()) for text in ax.texts]

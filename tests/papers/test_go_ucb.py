@@ -74,12 +74,15 @@ def test_regret_counts_phase_two_only():
         paper.phase_two_regret(runs, "f2", "gp_ei")
 
 
-def test_the_figure_has_the_means_and_98_percent_bands():
-    figure = paper.regret_panels(made_runs(F), FIGURE)
+@pytest.mark.parametrize("kind", ["average", "instantaneous"])
+def test_the_figure_has_the_means_and_98_percent_bands(kind):
+    figure = paper.regret_panels(made_runs(F), FIGURE, regret=kind)
     (ax,) = figure.axes
     assert ax.get_title() == "F1"
     for line, band, name in zip(ax.lines, ax.collections, ALGORITHMS, strict=True):
-        values = np.cumsum(OPTIMUM - F["f1", name][:, INITIAL:], axis=1) / np.arange(1, 5)
+        values = OPTIMUM - F["f1", name][:, INITIAL:]
+        if kind == "average":
+            values = np.cumsum(values, axis=1) / np.arange(1, 5)
         np.testing.assert_allclose(line.get_ydata(), values.mean(axis=0))
         ends = [
             [limit(band.get_paths()[0].vertices[band.get_paths()[0].vertices[:, 0] == t, 1])

@@ -530,6 +530,16 @@ def test_final_regret_and_its_tests() -> None:
     assert row["p (cumulative)"] is None and row["standard error (best)"] is None
 
 
+def test_a_shorter_horizon_is_the_first_rounds_of_a_run() -> None:
+    found = full_runs()
+    table = printed_tables.final_regret(found, output(), rounds=5)
+    (own,) = rows(table, problem="Agnp", algorithm="MLE")
+    assert own["T"] == 5
+    for metric, function in (("best", best_regret), ("cumulative", cumulative_regret)):
+        expected = function(found, "agnp", "mle")[1][:, 4].mean()
+        assert own[f"{metric} regret"] == pytest.approx(expected)
+
+
 def test_regret_over_the_oracles() -> None:
     """By hand: constant regrets 3 and 2 a round, on the seeds that both have."""
     regret = np.full((4, INITIAL + HORIZON), 3.0)

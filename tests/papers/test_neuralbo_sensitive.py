@@ -165,23 +165,27 @@ def test_the_samples_are_the_best_queries():
     assert 0 < found["gp_ucb"].mean() < 1
 
 
-def test_the_curves_of_the_figure():
+@pytest.mark.parametrize("reading", ["runs", "queries"])
+def test_the_curves_of_the_figure(reading):
     runs = made_runs(everything())
-    figure = paper.figure_3(runs, FIGURE)
+    figure = paper.figure_3(runs, FIGURE, reading=reading)
     assert [ax.get_title() for ax in figure.axes] == list(PROBLEMS.values())
     for ax, problem in zip(figure.axes, PROBLEMS, strict=True):
         *curves, reference, printed = ax.get_lines()
         assert [curve.get_label() for curve in curves] == [name.upper() for name in ALGORITHMS]
-        found = paper.detected_by(runs, problem, list(ALGORITHMS), "runs")
+        found = paper.detected_by(runs, problem, list(ALGORITHMS), reading)
         for curve, name in zip(curves, ALGORITHMS, strict=True):
-            np.testing.assert_allclose(curve.get_ydata(), subset_rates(found[name][:, 0]))
+            rates = (
+                subset_rates(found[name][:, 0]) if reading == "runs" else query_rates(found[name])
+            )
+            np.testing.assert_allclose(curve.get_ydata(), rates)
             assert curve.get_color() == COLORS[ALGORITHMS[name]]
         assert len(ax.collections) == 3 and len(reference.get_xdata()) == 16
         assert (printed.get_xdata()[0], printed.get_ydata()[0]) == (8, 0.9)
     caption = plotting.caption_of(figure).replace("\n", " ")
     for words in (
         "The caption.",
-        "all choices of Nₛ of the runs",
+        {"runs": "all choices of Nₛ of the runs", "queries": "the mean over the runs and"}[reading],
         "jackknife over the runs",
         "test accuracy 93.60 % (paper: 93 %)",
         "noise of sd 0.0100 on every weight and bias: 87.63 % (sd over the models 2.68 %, standard "

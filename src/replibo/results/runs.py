@@ -347,7 +347,10 @@ class Runs:
                 (self.entry.settings("paper", problem, a).horizon or 0 for a in shown), default=0
             )
             if fewer := [(n, full) for n, full in counts if n < full]:
-                reasons.append("{} of {} seeds".format(*min(fewer, key=lambda c: c[0] / c[1])))
+                least, full = min(fewer, key=lambda c: c[0] / c[1])
+                most = max(n for n, configured in counts if configured == full)
+                seeds = f"{least} to {most}" if most > least else str(least)
+                reasons.append(f"{seeds} of {full} seeds")
             if self.horizon(problem) < min(horizon, rounds):
                 reasons.append(f"T = {self.horizon(problem)} of {horizon}")
             if self.stand_in(problem):
