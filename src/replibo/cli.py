@@ -280,10 +280,12 @@ def _status(options: argparse.Namespace) -> str:
 
 def _list(options: argparse.Namespace) -> str:
     from replibo.config import registry
+    from replibo.papers import lookup
     from replibo.workflow import listing
 
     config = _load(options)
     registry.check_all(config)
+    lookup.check_all(config)
     said = listing.in_full if options.csv else listing.text
     return said(config, [options.what] if options.what else LISTED)
 

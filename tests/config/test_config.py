@@ -14,10 +14,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replibo.config import load, models, registry
+from replibo.config import claims, load, models, registry
 from replibo.config.models import SCALES, RunSettings
 from replibo.config.schema import schema
 from replibo.errors import RepliboError
+from replibo.papers import lookup
 from replibo.run import build, identity
 from replibo.workflow import targets
 
@@ -221,8 +222,37 @@ def test_a_wrong_type_or_parameter_is_said_in_one_line(overlay: str, root: Path)
         assert "\n" not in str(caught.value)
 
 
-def test_all_types_and_parameters_of_the_config_are_known(root: Path) -> None:
+def test_all_types_parameters_and_functions_of_the_config_are_known(root: Path) -> None:
     registry.check_all(load.load())
+    lookup.check_all(load.load())
+
+
+def test_every_wrong_function_is_said_before_a_workflow(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the target: a run of days must not end at the figure."""
+    figure = "figures: {figure_1: {function: os.system}}"
+    table = "tables: {final_regret: {options: {nope: 1}}}"
+    read = claims.read_yaml
+    wrong = {
+        "go_ucb_1_f1": {"measure": "nope"},
+        "go_ucb_1_f2": {"readings": {"cumulative": {"options": {"nope": 1}}}},
+    }
+
+    def with_wrong_claims(path: Path) -> dict[str, Any]:
+        return load.merge(read(path), wrong) if path.stem == "go_ucb" else read(path)
+
+    monkeypatch.setattr(claims, "read_yaml", with_wrong_claims)
+    with pytest.raises(RepliboError) as caught:
+        lookup.check_all(parsed(f"go_ucb: {{{figure}, {table}}}"))
+    places = [
+        "config: go_ucb.figures.figure_1.function: must be a function of replibo.papers.go_ucb, got 'os",
+        "config: go_ucb.tables.final_regret.options: must be ",
+        "config/claims/go_ucb.yaml: go_ucb_1_f1.measure: must be ",
+        "config/claims/go_ucb.yaml: go_ucb_1_f2.readings.cumulative.options: must be ",
+    ]
+    for line, place in zip(str(caught.value).splitlines(), places, strict=True):
+        assert line.startswith(place)
 
 
 @pytest.mark.parametrize("name", ["base.Algorithm", "neural_bo", "parts.Seen", "gp_ts.GpSampled"])

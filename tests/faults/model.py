@@ -1054,6 +1054,7 @@ def _(case: Case) -> None:
             (defaults + "horizon: 9, horizon: 8}}", "mine.yaml, line 1"),
             *((f"{problem}{x}}}}}}}", f"{PAPER}.problems.{PROBLEM}") for x in ("type: os.system", "parameters: {x: 1}")),
             (f"{PAPER}: {{figures: {{figure: {{function: os.system}}}}}}", f"config: {PAPER}.figures.figure"),
+            (f"{PAPER}: {{tables: {{table: {{options: {{x: 1}}}}}}}}", f"config: {PAPER}.tables.table.options"),
             (f"{PAPER}: {{algorithms: {{go_ucb: {{parameters: {{x: 1}}}}}}}}", f"{PAPER}.algorithms.go_ucb"),
             ("variant: ../x", "config: variant"), ("memory_mb: many", "config: memory_mb"),
             (f"{PAPER}: !!python/name:os.system", "mine.yaml"), (f"{PAPER}: 7", f"config: {PAPER}"),

@@ -5,6 +5,7 @@ from snakemake.utils import validate
 from replibo import forked, paths
 from replibo.config import claims, load, models, registry
 from replibo.data.manifest import load_manifest
+from replibo.papers import lookup
 from replibo.run import code, pairs
 from replibo.workflow import progress_line, targets
 
@@ -12,6 +13,7 @@ from replibo.workflow import progress_line, targets
 CONFIG = one_line(load.parse)(config)
 if workflow.is_main_process:  # a job checks its own problem and algorithm
     one_line(registry.check_all)(CONFIG)
+    one_line(lookup.check_all)(CONFIG)
     # Snakemake has not read its targets yet.
     one_line(targets.check_scales)(CONFIG, sys.argv[1:])
 validate(config, "../schemas/config.schema.json")

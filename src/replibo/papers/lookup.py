@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import ast
 import importlib
-from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal
 
-from replibo.config import registry
+from replibo import paths
+from replibo.config import claims, registry
 from replibo.errors import RepliboError, allowed
+
+if TYPE_CHECKING:
+    from replibo.config.models import Config
 
 Kind = Literal["figures", "tables", "claims"]
 
@@ -33,6 +37,45 @@ def check(kind: Kind, paper: str, name: str, options: Mapping[str, Any], where: 
     for option, default in defaults.items():
         if default is None and option not in options:
             raise RepliboError(f"{where}.options: {option} is missing")
+
+
+def check_all(config: Config) -> None:
+    """`check` every figure, table and claim of the config, a claim in all its readings and controls.
+
+    Raises:
+        RepliboError: a line for each entry at fault.
+    """
+    faults = []
+    for places in _places(config):
+        try:
+            for place in places:
+                check(*place)
+        except RepliboError as error:
+            faults.append(str(error))
+    if faults:
+        raise RepliboError("\n".join(faults))
+
+
+def _places(config: Config) -> Iterator[list[tuple[Kind, str, str, Mapping[str, Any], str]]]:
+    """The arguments of `check` for each entry of the config that names a function."""
+    kinds: tuple[Kind, ...] = ("figures", "tables")
+    for paper, of_paper in config.entries.items():
+        for kind in kinds:
+            for name, entry in getattr(of_paper, kind).items():
+                where = f"config: {paper}.{kind}.{name}"
+                yield [(kind, paper, entry.function, entry.options, where)]
+        for name, claim in claims.load(config, paper).items():
+            where = f"{paths.claims_config(paper)}: {name}"
+            variations = {
+                where if label == claims.PRINTED else f"{where}.{group}.{label}": variation
+                for group in ("readings", "controls")
+                for label, variation in getattr(claim, group).items()
+                if not (label == claims.PRINTED and claim.unprinted)
+            }
+            yield [
+                ("claims", paper, claim.measure, claim.under(variation).options, place)
+                for place, variation in variations.items()
+            ]
 
 
 def options_of(kind: Kind, paper: str, name: str, where: str) -> set[str]:
