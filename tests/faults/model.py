@@ -13,6 +13,7 @@ import io
 import itertools
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -600,6 +601,39 @@ def drawn_file(case: Case) -> tuple[DataFile, bytes, bytes]:
     return file, pack(content), pack(bytes(wrong))
 
 
+CELL = '"(?:[^"]|"")*"|(?!")[^,\r\n]*'
+RECORD = re.compile(rf"({CELL}),({CELL})(?:\r\n|\r|\n|\Z)")
+
+
+def has_structure(content: bytes) -> bool:
+    """Whether a file can be the reviews, of which nobody knows the digest: four rows of two cells, with two
+    or more kinds. By a grammar of CSV, independent of the reader that is tested."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return False
+    place, rows = 0, []
+    while place < len(text):
+        if not (record := RECORD.match(text, place)):
+            return False
+        place = record.end()
+        cells = (x[1:-1].replace('""', '"') if x.startswith('"') else x for x in record.groups())
+        rows.append(tuple(cells))
+    kinds = {kind for _, kind in rows[1:]}
+    return (
+        rows[:1] == [("text", "kind")]
+        and len(rows) == 5
+        and len(kinds) > 1
+        and all(map(str.strip, kinds))
+    )
+
+
+def first_taken(file: DataFile, given: bytes, content: bytes) -> bytes:
+    """What is taken if the first source gives ``given`` and a later one ``content``: the first file that
+    can be the wanted one. A flipped letter in a text shows only if the digest is known."""
+    return given if file.table and has_structure(given) else content
+
+
 def fetch(case: Case, file: DataFile, url: str = "", mirror: str | None = None) -> Outcome:
     outcome = fetching_child(case, file, url, mirror).outcome()
     if PASSWORD in outcome.text:
@@ -636,6 +670,9 @@ def must_be_fetched(case: Case, outcome: Outcome, file: DataFile, content: bytes
     unpack = gzip.decompress if path.suffix == ".gz" else bytes
     if unpack(path.read_bytes()) != unpack(content):
         raise FaultError("another file was taken")
+    record, digest = path.with_name(f"{path.name}.sha256"), hashlib.sha256(path.read_bytes())
+    if file.table and record.read_text().split()[0] != digest.hexdigest():
+        raise FaultError("its digest was not recorded")
     if left := {x.name for x in path.parent.iterdir()} - {path.name, f"{path.name}.sha256"}:
         raise FaultError(f"left behind: {left}")
 
@@ -646,10 +683,13 @@ def must_be_missed(case: Case, outcome: Outcome, *names: str) -> None:
         raise FaultError(f"left behind: {left}")
 
 
-def must_be_fetched_or_missed(case: Case, outcome: Outcome, file: DataFile, content: bytes) -> None:
-    """Check that the right file was taken, or none and that the line says so."""
-    if outcome.status == 0:
-        must_be_fetched(case, outcome, file, content)
+def must_be_fetched_or_missed(
+    case: Case, outcome: Outcome, file: DataFile, content: bytes, first: bytes
+) -> None:
+    """Check that ``first``, what is `first_taken`, was taken; if that is no more than the right
+    content, none may be, and the line says so."""
+    if outcome.status == 0 or first != content:
+        must_be_fetched(case, outcome, file, first)
     else:
         must_be_missed(case, outcome, "wanted: no source gave the file")
 
@@ -702,8 +742,8 @@ def silent(content: bytes) -> Answer:
     return lambda: itertools.chain([content], iter(lambda: time.sleep(3600), 0))
 
 
-def misbehaving(case: Case, content: bytes, wrong: bytes) -> Answer:
-    """One way of not giving ``content``."""
+def misbehaving(case: Case, content: bytes, wrong: bytes) -> tuple[Answer, bytes]:
+    """One way of not giving ``content``; and the file that a client sees, if it cannot see that it is cut."""
     place, ok, chunked = (
         case.integer(0, len(content) - 1),
         b"HTTP/1.1 200 OK\r\n",
@@ -720,12 +760,13 @@ def misbehaving(case: Case, content: bytes, wrong: bytes) -> Answer:
         "",
     ]
     endless = lambda start, again: lambda: itertools.chain([start], itertools.repeat(again))  # noqa: E731
-    whole = next(iter(body(content)()))
+    whole, length = next(iter(body(content)())), case.choice(lengths)
+    cut, told = body(content[:place]), body(content, length)
     answers: list[Answer] = [
-        body(content[:place], len(content)), body(content[:place]), body(wrong), body(b""),
+        body(content[:place], len(content)), cut, body(wrong), body(b""),
         body(wrong, headers="Content-Encoding: gzip\r\n"), body(content + b"6,0.5\n"),
         body(b"<!doctype html><title>Sign in</title>"), body(case.draw(st.binary())),
-        body(content, case.choice(lengths)), body(content, headers=chunked),  # there are no chunks
+        told, body(content, headers=chunked),  # there are no chunks
         lambda: body(gzip.compress(bytes(100 * 2**20), 1), headers="Content-Encoding: gzip\r\n")(),
         lambda: [ok + chunked.encode() + b"\r\nffffffffff\r\n" + content], lambda: [ok + chunked.encode() + b"\r\nno\r\n\r\n"],
         lambda: [whole[: place % (len(whole) - len(content))]], lambda: [], lambda: [b""],
@@ -735,28 +776,32 @@ def misbehaving(case: Case, content: bytes, wrong: bytes) -> Answer:
         endless(ok + chunked.encode() + b"\r\n", b"4\r\nabcd\r\n"), status(302, f"Location: {case.choice(places)}\r\n"),
         status(case.choice(codes)), body(content, code=case.choice([404, 503])),
     ]  # fmt: skip
-    return case.choice(answers)
+    answer = case.choice(answers)
+    is_cut = answer is cut or (answer is told and length == place)
+    return answer, content[:place] if is_cut else content
 
 
 @kind("sources: a server that misbehaves", 7)
 def _(case: Case) -> None:
     file, content, wrong = drawn_file(case)
-    bad = misbehaving(case, content, wrong)
+    bad, given = misbehaving(case, content, wrong)
+    first = first_taken(file, given, content)
     mirror_path = f"/m/{file.path_in_mirror}".replace(" ", "%20")
     url = serve(case, {"/bad": bad, mirror_path: bad, "/good": body(content)})
     mirror = case.choice([None, f"{url}/m", f"http://me:{PASSWORD}@{url[7:]}/m/"])
     if case.draw(st.booleans()):  # another source is good
-        must_be_fetched(case, fetch(case, file, f"{url}/bad {url}/good", mirror), file, content)
+        must_be_fetched(case, fetch(case, file, f"{url}/bad {url}/good", mirror), file, first)
     else:
-        must_be_fetched_or_missed(case, fetch(case, file, f"{url}/bad", mirror), file, content)
-        must_be_fetched(case, fetch(case, file, f"{url}/good"), file, content)
+        outcome = fetch(case, file, f"{url}/bad", mirror)
+        must_be_fetched_or_missed(case, outcome, file, content, first)
+        must_be_fetched(case, fetch(case, file, f"{url}/good"), file, first)
 
 
 @kind("sources: a folder as mirror that holds what it should not", 4)
 def _(case: Case) -> None:
     file, content, wrong = drawn_file(case)
     mirror = case.folder / "mirror"
-    path = mirror / file.path_in_mirror
+    path, first = mirror / file.path_in_mirror, content
     path.parent.mkdir(parents=True)
     match case.choice(["odd", "odd", "wrong", "long", "endless", "loop", "above", "none"]):
         case "odd":
@@ -764,6 +809,7 @@ def _(case: Case) -> None:
         case "wrong":
             path.write_bytes(content)
             damage(case, path) if case.draw(st.booleans()) else path.write_bytes(wrong)
+            first = first_taken(file, path.read_bytes(), content)
         case "long":
             path.write_bytes(content + bytes(case.choice([1, MOST, 2**24])))
         case "endless" | "loop" as what:
@@ -773,11 +819,12 @@ def _(case: Case) -> None:
             mirror.write_bytes(b"a file")
     url = serve(case, {"/good": body(content)})
     if case.draw(st.booleans()):
-        must_be_fetched(case, fetch(case, file, f"{url}/good", "mirror"), file, content)
+        must_be_fetched(case, fetch(case, file, f"{url}/good", "mirror"), file, first)
     else:
         named = case.choice(["mirror", str(mirror), f"{mirror}/"])
-        must_be_fetched_or_missed(case, fetch(case, file, mirror=named), file, content)
-        must_be_fetched(case, fetch(case, file, f"{url}/good"), file, content)
+        outcome = fetch(case, file, mirror=named)
+        must_be_fetched_or_missed(case, outcome, file, content, first)
+        must_be_fetched(case, fetch(case, file, f"{url}/good"), file, first)
 
 
 @kind("sources: a wrong name of a mirror, a proxy of no use", 2)
@@ -799,7 +846,7 @@ def _(case: Case) -> None:
 def _(case: Case) -> None:
     file, content, wrong = drawn_file(case)
     url = serve(case, {"/good": body(content)}) + "/good"
-    path = case.folder / "data" / file.path
+    path, first = case.folder / "data" / file.path, content
     path.parent.mkdir(parents=True)
     no_links = [what for what in ODD if not what.startswith("a link")]
     match case.choice(["odd", "wrong", "damaged", "long", "folder", "record"]):
@@ -817,11 +864,11 @@ def _(case: Case) -> None:
         case how:
             path.write_bytes(wrong if how == "wrong" else content)
             damage(case, path) if how == "damaged" else None
+            first = first_taken(file, path.read_bytes(), content)
     before, outcome = state(path), fetch(case, file, url)
-    if (
-        outcome.status == 0
-    ):  # the file was right (a record of a known digest is not read), or could be put there
-        must_be_fetched(case, outcome, file, content)
+    # The file was right (a record of a known digest is not read), or could be put there.
+    if outcome.status == 0 or first != content:
+        must_be_fetched(case, outcome, file, first)
     else:
         case.must_be_refused(outcome, str(path.relative_to(case.folder)), "data/folder")
         if state(path) != before:
