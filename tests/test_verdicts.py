@@ -637,7 +637,9 @@ def test_only_a_modules_own_public_functions_are_offered(kind: Any, name: str, l
 
 
 def test_wrong_options_are_said() -> None:
-    with pytest.raises(RepliboError, match=r"here\.options: must be linear or regret, got 'regrets'"):
+    with pytest.raises(
+        RepliboError, match=r"here\.options: must be linear or regret, got 'regrets'"
+    ):
         lookup.load("figures", "go_ucb", "regret_panels", {"regrets": "average"}, "here")
     with pytest.raises(RepliboError, match=r"here\.options: algorithm is missing"):
         lookup.load("claims", "go_ucb", "below_each_baseline", {"problem": "f1"}, "here")
