@@ -41,8 +41,7 @@ def test_units_that_keep_the_sign():
 
 
 @given(VALUES)
-def test_the_bits_of_the_rule_with_the_bound(values):
-    """`replibo.run.code.REWRITTEN` counts on it."""
+def test_the_bits_are_those_of_the_formulas(values):
     y = np.array(values)
     sd = float(np.std(y, ddof=1))
     if sd < 1e-8 or np.all(y == y[0]):
