@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import sys
 import tomllib
@@ -39,9 +40,11 @@ def declared(requirements: list[str]) -> set[str]:
 
 
 REQUIRED = declared(PROJECT["dependencies"])
+INSTALLED = packages_distributions()
 OPTIONAL = {name: declared(group) for name, group in PROJECT["optional-dependencies"].items()}
 
 
+@functools.cache
 def imported() -> dict[str, set[str]]:
     """The modules from outside the standard library that ``src`` imports, and the files that do."""
     found: dict[str, set[str]] = {}
@@ -60,7 +63,7 @@ def imported() -> dict[str, set[str]]:
 
 
 def distributions(module: str) -> set[str]:
-    return {normal(name) for name in packages_distributions()[module]}
+    return {normal(name) for name in INSTALLED[module]}
 
 
 def test_every_import_is_declared() -> None:
