@@ -10,8 +10,11 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parents[1]
 
-# A slow machine is no failure: no limit per example, nor on how long examples take to be drawn.
-settings.register_profile("replibo", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# A slow machine is no failure: no limit per example, nor on how long examples take to be drawn. The
+# examples are other ones in each run of the tests, so that 50 at a time are enough.
+settings.register_profile(
+    "replibo", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("replibo")
 
 # Before NumPy is loaded: the number of threads changes results bitwise, and runs take one.
@@ -34,9 +37,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in left_out]
 
 
+def digests(path: Path) -> dict[str, str]:
+    """The digest of each seed's trace in a file of runs."""
+    from replibo.run import traces  # loads NumPy
+
+    found: dict[str, str] = traces.read_metadata(traces.read(path))["digests"]
+    return found
+
+
 @pytest.fixture
 def root(monkeypatch: pytest.MonkeyPatch) -> Path:
     """The project's root, which is also made the working folder."""
     monkeypatch.chdir(ROOT)
     monkeypatch.delenv("REPLIBO_CONFIG", raising=False)
     return ROOT
+
+
+@pytest.fixture
+def elsewhere(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with the config, and nothing else: no results and no published traces."""
+    (tmp_path / "config").symlink_to(root / "config")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

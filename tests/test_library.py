@@ -5,8 +5,6 @@ from __future__ import annotations
 import copy
 import pickle
 import re
-import subprocess
-import sys
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -29,13 +27,6 @@ BOX = [(-5.0, 10.0), (0.0, 15.0)]
 
 def bowl(x: Any) -> float:
     return float((x[0] - 2) ** 2 + (x[1] - 3) ** 2)
-
-
-def test_importing_the_package_loads_nothing_heavy() -> None:
-    heavy = "'torch', 'numpy', 'pandas', 'rich'"
-    code = f"import sys, replibo; print([name for name in ({heavy}) if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
 
 
 def test_the_examples_of_the_page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -15,14 +15,11 @@ import pytest
 from replibo import cli, files, stopping
 from replibo.run import traces
 
+from .conftest import digests
+
 RUN = ("run", "go_ucb", "f1", "gp_ucb", "--seeds", "0", "--scale", "quick")
 FOLDER = "journal_go_ucb_f1_gp_ucb_quick"
 LINE = "replibo: stopped by {}; the same command goes on from here\n"
-
-
-def digests(path: Path) -> dict[str, str]:
-    found: dict[str, str] = traces.read_metadata(traces.read(path))["digests"]
-    return found
 
 
 def wait_for(what: Callable[[], bool], process: subprocess.Popen[str]) -> None:

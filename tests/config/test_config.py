@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -140,16 +138,6 @@ def test_an_algorithm_has_one_look_in_all_papers_and_no_two_of_a_figure_share_it
             assert looks.setdefault(name, look) == look
 
 
-def test_every_entry_can_be_built(root: Path) -> None:
-    config = load.load()
-    for paper, entry in config.entries.items():
-        *others, last = entry.problems_at("smoke")
-        built = [(p, a) for p in others for a in entry.settings("smoke", p).algorithms or []]
-        built += [(last, a) for a in entry.algorithms]
-        for problem, algorithm in built:
-            assert build.experiment(config, paper, "smoke", problem, algorithm).horizon > 0
-
-
 FAULTS = {
     "go_ucb: {defaults: {horizon: -3}}": r"config: go_ucb\.defaults\.horizon: must be greater than or equal to 1, got -3",
     "go_ucb: {problems: {f1: {horizons: {go_ucb: 5}}}}": "f1 has horizon 5 and 5 initial points",
@@ -175,6 +163,7 @@ FAULTS = {
     "go_ucb: {algorithms: {go_ucb: {color: pink}}}": r"color: must be .*'blue'.*got \"pink\"",
     "go_ucb: {figures: {figure_1: {problems: [f9]}}}": r"figures\.figure_1\.problems: no problem is",
     "go_ucb: {defaults: {algorithms: [go_ucb, go_ucb]}}": "must hold each name once, got 'go_ucb' twice",
+    "go_ucb: 0": r"config: go_ucb: must be a valid dictionary .*, got 0",
     "papres: [go_ucb]": r"config: papres: unknown key; allowed: bbo, .*data_dir, .*go_ucb, .*papers",
     "go_ucb: {defaults: {horizon: true}}": r"defaults\.horizon: must be a valid integer, got true",
     "go_ucb: {defaults: {initial_points: 8.0}}": r"initial_points: must be a valid integer, got 8\.0",
@@ -259,26 +248,6 @@ def test_every_wrong_function_is_said_before_a_workflow(
 def test_what_is_no_algorithm_is_refused(name: str) -> None:
     with pytest.raises(RepliboError, match=r"^type: must be a_gp_ucb\.AGpUcb, .*, got '"):
         registry.load("algorithms", name)
-
-
-def test_all_classes_are_known_without_heavy_imports() -> None:
-    code = (
-        "import sys; from replibo.config import registry as r;"
-        "assert len(r.names('problems')) > 9 and len(r.names('algorithms')) > 19;"
-        "heavy = {'torch', 'botorch', 'scipy.stats', 'sklearn', 'skopt', 'pyro', 'pandas', 'cocoex'};"
-        "sys.exit(', '.join(heavy & sys.modules.keys()) or 0)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_one_class_is_loaded_without_the_others() -> None:
-    code = (
-        "import sys; from replibo.config import registry as r;"
-        "r.load('algorithms', 'random_search.RandomSearch');"
-        "found = [m for m in sys.modules if m.startswith('replibo.algorithms.')];"
-        "sys.exit(set(found) != {'replibo.algorithms.base', 'replibo.algorithms.random_search'})"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_a_file_that_is_no_yaml_is_named_with_its_line(tmp_path: Path) -> None:
@@ -369,14 +338,12 @@ def test_every_key_of_the_config_is_explained(root: Path) -> None:
 
 
 def test_jobs_get_a_changed_config_in_its_own_order(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    overlay = tmp_path / "mine.yaml"
+    overlay = elsewhere / "mine.yaml"
     entry = "{type: random_search.RandomSearch, label: Mine, color: grey}"
     overlay.write_text(f"go_ucb: {{algorithms: {{second: {entry}, first: {entry}}}}}\n")
     raw = load.read(overlays=[overlay])
-    (tmp_path / "config").symlink_to(root / "config")
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", os.environ["PATH"])
     monkeypatch.setenv(load.OVERLAY_VARIABLE, "")
     targets.export(load.parse(raw), raw)

@@ -70,15 +70,10 @@ RANDOM = ("f1", "random_search")
 
 @pytest.fixture
 def project(
-    root: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Project:
-    (tmp_path / "config").symlink_to(root / "config")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(commit, "PACKAGE", tmp_path)  # where git tracks nothing
-    return Project(tmp_path, capsys)
+    monkeypatch.setattr(commit, "PACKAGE", elsewhere)  # where git tracks nothing
+    return Project(elsewhere, capsys)
 
 
 def test_seeds_join_and_larger_sets_take_the_place_of_smaller_ones(project: Project) -> None:

@@ -93,17 +93,15 @@ def test_traces_without_them_say_so() -> None:
 
 
 def test_what_a_problem_records_reaches_the_figures(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Through the commands: run, collect, read."""
     monkeypatch.setattr(Problem, "recorded", lambda self: {"weights": [1.5, self.dim]})
     monkeypatch.setattr(Problem, "kept_queries", 2)
-    overlay = tmp_path / "one.yaml"
+    overlay = elsewhere / "one.yaml"
     overlay.write_text(
         "go_ucb: {scales: {smoke: {only: [f1], problems: {f1: {algorithms: [random_search]}}}}}\n"
     )
-    (tmp_path / "config").symlink_to(root / "config")
-    monkeypatch.chdir(tmp_path)
     common = ["--scale", "smoke", "--config", str(overlay)]
     output = "results/smoke/go_ucb/f1/random_search/seeds_0-1.parquet"
     name = ["run", "go_ucb", "f1", "random_search"]
@@ -120,18 +118,15 @@ def test_what_a_problem_records_reaches_the_figures(
 
 
 def test_runs_on_problems_that_recorded_something_else_are_not_put_together(
-    root: Path,
-    tmp_path: Path,
+    elsewhere: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    overlay = tmp_path / "one.yaml"
+    overlay = elsewhere / "one.yaml"
     overlay.write_text(
         "go_ucb: {algorithms: {random_search: {seeds_per_job: 1}}, scales: {smoke: {only: [f1], "
         "problems: {f1: {algorithms: [random_search]}}}}}\n"
     )
-    (tmp_path / "config").symlink_to(root / "config")
-    monkeypatch.chdir(tmp_path)
     common = ["--scale", "smoke", "--config", str(overlay)]
     for seed in range(2):
         monkeypatch.setattr(Problem, "recorded", lambda self, weight=seed: {"weight": weight})
@@ -156,18 +151,14 @@ def test_a_changed_config_is_said_of_the_pairs_that_have_it() -> None:
     assert own.metadata["changed_config"] is False
 
 
-def test_runs_of_one_problem_are_read_up_to_the_shortest_of_them(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_of_one_problem_are_read_up_to_the_shortest_of_them(elsewhere: Path) -> None:
     """x of the best queries up to there is read, too; alone, a longer run is read whole."""
     names = ["random_search", "exploration_first"]
-    overlay = tmp_path / "one.yaml"
+    overlay = elsewhere / "one.yaml"
     overlay.write_text(
         f"go_ucb: {{scales: {{smoke: {{only: [f1], problems: {{f1: {{algorithms: {names}, "
         "horizon: 12, horizons: {exploration_first: 8}}}}}}\n"
     )
-    (tmp_path / "config").symlink_to(root / "config")
-    monkeypatch.chdir(tmp_path)
     common = ["--scale", "smoke", "--config", str(overlay)]
     for name in names:
         output = f"results/smoke/go_ucb/f1/{name}/seeds_0-1.parquet"

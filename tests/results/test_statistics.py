@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -22,13 +20,6 @@ Array = NDArray[np.float64]
 values = st.integers(-(10**6), 10**6).map(lambda i: i / 1000)
 samples = st.lists(values, min_size=1, max_size=12)
 p_lists = st.lists(st.floats(0, 1), min_size=1, max_size=30)
-
-imports_late = settings(deadline=None)  # the first example may import scipy.stats
-
-
-def test_import_leaves_scipy_stats_out() -> None:
-    code = "import sys, replibo.results.intervals; sys.exit('scipy.stats' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 # Regret
@@ -165,7 +156,6 @@ def test_wilson_against_newcombe(successes: int, n: int, low: float, high: float
     assert float(interval.high) == pytest.approx(high, abs=5e-5)
 
 
-@imports_late
 @given(st.integers(1, 40))
 def test_wilson_properties(n: int) -> None:
     found = [intervals.share_interval(count, n) for count in range(n + 1)]
@@ -281,7 +271,6 @@ def test_too_few_values(a: list[float], b: list[float], equal_variances: bool) -
     assert result.difference == pytest.approx(np.mean(a) - np.mean(b))
 
 
-@imports_late
 @given(st.lists(st.tuples(values, values), min_size=2, max_size=12), st.booleans())
 def test_t_test_properties(pairs: list[tuple[float, float]], paired: bool) -> None:
     a, b = np.array(pairs).T
@@ -295,7 +284,7 @@ def test_t_test_properties(pairs: list[tuple[float, float]], paired: bool) -> No
 # Ranks
 
 
-@settings(imports_late, max_examples=25)
+@settings(max_examples=25)
 @given(st.lists(st.integers(-3, 3), min_size=2, max_size=8).filter(any))
 def test_ties_take_scipys_signed_rank_test(values: list[int]) -> None:
     differences = np.array(values) / 4
@@ -340,7 +329,6 @@ def test_benjamini_hochberg_s_example() -> None:
     assert adjusted[:8] == pytest.approx(expected)
 
 
-@imports_late
 @given(p_lists, st.floats(0.001, 0.5), st.randoms(use_true_random=False))
 def test_benjamini_hochberg_properties(p: list[float], level: float, random: object) -> None:
     adjusted = statistics.benjamini_hochberg(p)
@@ -376,7 +364,6 @@ def test_ks_normality_by_closed_form() -> None:
     assert statistics.ks_normality([3.0, 5.0]) == (pytest.approx(distance), pytest.approx(p))
 
 
-@imports_late
 @given(
     st.lists(values, min_size=3, max_size=12).filter(lambda v: len(set(v)) > 1),
     st.integers(-5, 5),

@@ -40,7 +40,7 @@ def test_records_come_back_bit_for_bit(tmp_path: Path) -> None:
     assert reopened(tmp_path / "j") == RECORDS
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(cut=st.integers(0, 10_000))
 def test_cut_anywhere_gives_a_prefix_and_can_be_continued(
     tmp_path_factory: pytest.TempPathFactory, cut: int
@@ -59,7 +59,7 @@ def test_cut_anywhere_gives_a_prefix_and_can_be_continued(
 DAMAGE = ("flip", "lose", "double", "swap", "foreign seed", "foreign run")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(data=st.data(), kind=st.sampled_from(DAMAGE))
 def test_damage_anywhere_leaves_the_unbroken_prefix_or_is_said(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, kind: str

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from replibo import cli
-from replibo.run import traces
+
+from ..conftest import digests
 
 CASES = [
     ("go_ucb", "f2", "go_ucb", "quick"),  # fitted in blocks, by a chain of warm starts
@@ -27,11 +28,6 @@ def _cut_last_line(path: Path, rng: random.Random) -> None:
     lines = content.splitlines(keepends=True)
     if lines:
         os.truncate(path, len(content) - rng.randint(1, len(lines[-1])))
-
-
-def _digests(path: Path) -> dict[str, str]:
-    digests: dict[str, str] = traces.read_metadata(traces.read(path))["digests"]
-    return digests
 
 
 def _queries(folder: Path) -> int:
@@ -66,10 +62,10 @@ def test_sigkill_at_random_moments(
         return ended
 
     assert attempt(tmp_path / "whole" / "a.parquet", math.inf)
-    expected = _digests(tmp_path / "whole" / "a.parquet")
+    expected = digests(tmp_path / "whole" / "a.parquet")
     rng = random.Random(str(case))
     kills = torn = 0
-    while kills < 12:
+    while kills < 8:
         output = tmp_path / f"after_{kills}_kills" / "a.parquet"
         # One line is enough to go on; at times it is killed before it has got that far.
         while not attempt(output, _queries(output.parent) + rng.randint(0, 30)):
@@ -78,5 +74,5 @@ def test_sigkill_at_random_moments(
                 if rng.random() < 0.3:
                     _cut_last_line(journal, rng)
                     torn += 1
-        assert _digests(output) == expected
+        assert digests(output) == expected
     assert torn > 2

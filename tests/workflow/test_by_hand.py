@@ -8,16 +8,12 @@ import sys
 from pathlib import Path
 
 from replibo import cli
-from replibo.run import traces
 
+from ..conftest import digests
 from .conftest import Project
 
 # With more threads than one, its few rounds end in other bits on most machines.
 RUN = ("lb_gp_ucb", "berkenkamp", "mle")
-
-
-def digests(path: Path) -> object:
-    return traces.read_metadata(traces.read(path))["digests"]
 
 
 def test_by_hand_as_by_the_workflow_whatever_the_number_of_threads(
