@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pyarrow as pa
+import pytest
 from matplotlib.figure import Figure
 
 from replibo.config import load
 from replibo.config.models import FigureEntry, PaperEntry
 from replibo.papers.neuralbo import figures
+from replibo.results import plotting
 from replibo.results.comparisons import Comparison
 from replibo.results.runs import Runs
 from replibo.results.tables import Table
@@ -19,22 +23,26 @@ from replibo.results.tables import Table
 
 def made_paper(
     problems: Mapping[str, Any],
-    colors: Mapping[str, str],
+    algorithms: Mapping[str, str | Mapping[str, Any]],
     settings: Mapping[str, Any],
     first_round: str = "search",
 ) -> PaperEntry:
-    """The config of a paper whose algorithms all have random search's class: outputs need none."""
+    """The config of a paper. An algorithm is its colour, or its entry; without a type it has random search's
+    class: outputs need none."""
+    plain = {
+        name: {"type": "random_search.RandomSearch", "label": name.upper()} for name in algorithms
+    }
     return PaperEntry.model_validate(
         {
             "title": "t",
             "reference": "r",
             **{"label": "L", "url": "u", "proposes": "p", "main_claims": []},
             "first_round": first_round,
-            "defaults": {**settings, "algorithms": list(colors)},
+            "defaults": {**settings, "algorithms": list(algorithms)},
             "problems": problems,
             "algorithms": {
-                name: {"type": "random_search.RandomSearch", "label": name.upper(), "color": color}
-                for name, color in colors.items()
+                name: plain[name] | ({"color": own} if isinstance(own, str) else own)
+                for name, own in algorithms.items()
             },
             "scales": {"paper": {}, "quick": {}, "smoke": {}},
             "figures": {},
@@ -99,6 +107,25 @@ def tuples(table: Table) -> list[tuple[Any, ...]]:
 def outcomes(comparisons: list[Comparison]) -> list[str]:
     """The outcome of each comparison."""
     return [comparison.outcome for comparison in comparisons]
+
+
+def caption_of(figure: Figure) -> str:
+    """The caption, in one line."""
+    return " ".join(plotting.caption_of(figure).split())
+
+
+def drawn(figure: Figure, folder: Path) -> Figure:
+    """The figure, after it was really drawn. (As PDF: `tests/workflow/test_smoke.py`.)"""
+    plotting.save(figure, [folder / "figure.png"])
+    assert (folder / "figure.png").stat().st_size > 5_000
+    return figure
+
+
+@pytest.fixture(autouse=True)
+def no_figure_left() -> Iterator[None]:
+    """Close what a test has drawn."""
+    yield
+    plt.close("all")
 
 
 def as_configured(name: str) -> Callable[[Runs, FigureEntry], Figure]:

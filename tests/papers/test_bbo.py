@@ -11,12 +11,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from matplotlib.figure import Figure
 from scipy import stats
 
 from replibo.config import load
@@ -31,7 +29,7 @@ from replibo.results.comparisons import LEVEL, Comparison, MissingRunsError
 from replibo.results.runs import Runs
 from replibo.run import traces as files
 
-from .conftest import outcomes, output, pair, runs_of, tuples
+from .conftest import caption_of, drawn, made_paper, outcomes, output, pair, runs_of, tuples
 
 # Largest T of each N: one run serves all the tables.
 HORIZONS = {100: 20, 500: 40, 1000: 60, 2000: 60, 3000: 60, 4000: 60, 6000: 60}
@@ -46,44 +44,18 @@ ALGORITHMS = {
 
 
 def made_entry() -> PaperEntry:
-    """With random search's class for all: these tests need no algorithm."""
-    problems = {
-        f"n_{n}": {
-            "type": "mnist_cnn.MnistCnn",
-            "label": f"N = {n}",
-            "horizon": horizon,
-            "parameters": {"iterations": n},
-        }
-        for n, horizon in HORIZONS.items()
+    kind = {"type": "mnist_cnn.MnistCnn"}
+    problems: dict[str, Any] = {
+        f"n_{n}": kind | {"label": f"N = {n}", "horizon": T, "parameters": {"iterations": n}}
+        for n, T in HORIZONS.items()
     }
-    problems["n_1000_momentum"] = {
-        "type": "mnist_cnn.MnistCnn",
+    problems["n_1000_momentum"] = problems["n_1000"] | {
         "label": "N = 1000, momentum",
-        "horizon": 60,
         "parameters": {"iterations": 1000, "momentum": "tuned"},
     }
-    return PaperEntry.model_validate(
-        {
-            "title": "t",
-            "reference": "r",
-            **{"label": "L", "url": "u", "proposes": "p", "main_claims": []},
-            "first_round": "initial",
-            "defaults": {
-                "initial_points": INITIAL,
-                "seeds": "0-4",
-                "seeds_per_job": 1,
-                "algorithms": list(ALGORITHMS),
-            },
-            "problems": problems,
-            "algorithms": {
-                name: {"type": "random_search.RandomSearch", "label": label, "color": color}
-                for name, (label, color) in ALGORITHMS.items()
-            },
-            "scales": {"paper": {}, "quick": {}, "smoke": {}},
-            "figures": {},
-            "tables": {},
-        }
-    )
+    algorithms = {n: {"label": label, "color": color} for n, (label, color) in ALGORITHMS.items()}
+    settings = {"initial_points": INITIAL, "seeds": "0-4", "seeds_per_job": 1}
+    return made_paper(problems, algorithms, settings, "initial")
 
 
 ENTRY = made_entry()
@@ -358,7 +330,7 @@ def test_what_is_returned_is_the_incumbent_of_the_algorithm() -> None:
     assert mean[chosen] == pytest.approx(incumbent, rel=1e-6)
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(st.integers(0, 2**31), st.sampled_from(printed.STEPS[:2]))
 def test_what_follows_the_prefix_does_not_matter(key: int, steps: int) -> None:
     """One run to the largest T serves the smaller ones."""
@@ -396,7 +368,6 @@ def test_published_traces_return_the_same() -> None:
         np.testing.assert_array_equal(one, other)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.floats(-4, 0), st.floats(0, 0.99)), min_size=1, max_size=20))
 def test_published_traces_give_the_same_points(asked: list[tuple[float, float]]) -> None:
     """The diagnostics are rounded before they are scaled, so that bytes agree, not only the choice."""
@@ -889,17 +860,6 @@ def test_a_table_is_whole_where_its_prefix_is() -> None:
 # Figures
 
 
-def drawn(figure: Figure, folder: Path, name: str = "figure") -> Figure:
-    """The figure, after it was really drawn."""
-    plotting.save(figure, [folder / f"{name}.png"])
-    plt.close(figure)
-    return figure
-
-
-def caption_of(figure: Figure) -> str:
-    return " ".join(plotting.caption_of(figure).split())
-
-
 @pytest.mark.parametrize("runs_of", INPUTS.values(), ids=INPUTS)
 def test_every_figure_is_drawn(runs_of: Callable[[], Runs], tmp_path: Path) -> None:
     made, missing = runs_of(), {}
@@ -995,7 +955,6 @@ def test_labels_of_the_frontier_do_not_overprint() -> None:
         assert len(boxes) > 3
         pairs = itertools.combinations(boxes, 2)
         assert not [(a, b) for (a, own), (b, other) in pairs if own.overlaps(other)]
-    plt.close(figure)
 
 
 def test_of_equal_posterior_means_the_first_query_is_returned(root: Path) -> None:

@@ -20,9 +20,15 @@ def runs() -> Runs:
     return read(config, "cross", paths.PUBLISHED, pairs.at(config, "cross", paths.PUBLISHED), "")
 
 
-def test_ranks_are_those_of_the_best_values(runs: Runs) -> None:
+@pytest.fixture(scope="module")
+def ranked(runs: Runs) -> pd.DataFrame:
+    """The table of ranks."""
+    return cross.ranks(runs, runs.entry.tables["ranks"]).frame
+
+
+def test_ranks_are_those_of_the_best_values(runs: Runs, ranked: pd.DataFrame) -> None:
     """pandas ranks the same values."""
-    table = cross.ranks(runs, runs.entry.tables["ranks"]).frame.set_index("algorithm")
+    table = ranked.set_index("algorithm")
     best = (
         library.published("cross").groupby(["problem", "algorithm", "seed"], observed=True).f.max()
     )
@@ -35,16 +41,15 @@ def test_ranks_are_those_of_the_best_values(runs: Runs) -> None:
     assert table["relative rank"].is_monotonic_increasing
 
 
-def test_the_librarys_default_is_the_best_of_the_table(runs: Runs) -> None:
-    best = cross.ranks(runs, runs.entry.tables["ranks"]).frame.algorithm[0]
+def test_the_librarys_default_is_the_best_of_the_table(runs: Runs, ranked: pd.DataFrame) -> None:
+    best = ranked.algorithm[0]
     (algorithm,) = [entry for entry in runs.entry.algorithms.values() if entry.label == best]
     assert algorithm.type.partition(".")[0] == library.DEFAULT
     assert not algorithm.parameters
 
 
-def test_the_conclusion_is_that_of_the_ranks(runs: Runs) -> None:
-    frame = cross.ranks(runs, runs.entry.tables["ranks"]).frame
-    frame = frame[frame.problems == frame.problems.max()]
+def test_the_conclusion_is_that_of_the_ranks(runs: Runs, ranked: pd.DataFrame) -> None:
+    frame = ranked[ranked.problems == ranked.problems.max()]
     said = cross.conclusion(frame.to_dict("records"))
     first, last = frame.iloc[0], frame.iloc[-1]
     assert f"{first.algorithm} ({first['relative rank']:.2f}) has the best" in said

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -37,7 +36,7 @@ from replibo.results.runs import Runs
 from replibo.results.tables import Table
 from replibo.run import collect, traces
 
-from .conftest import outcomes, output, pair, records, rows, runs_of, tuples
+from .conftest import drawn, made_paper, outcomes, output, pair, records, rows, runs_of, tuples
 
 PROBLEMS = {"berkenkamp": 1, "michalewicz5": 5, "crossed_barrel": 4, "agnp": 5}
 OPTIMA = {"berkenkamp": 0.75, "michalewicz5": 4.69, "crossed_barrel": 46.7, "agnp": -0.148}
@@ -93,28 +92,14 @@ ALGORITHMS: dict[str, tuple[str, str, str, str, dict[str, Any]]] = {
 }
 
 
-def made_entry() -> PaperEntry:
-    settings = {"horizon": HORIZON, "initial_points": INITIAL, "seeds": "0-9", "seeds_per_job": 1}
-    return PaperEntry.model_validate(
-        {
-            "title": "t",
-            "reference": "r",
-            **{"label": "L", "url": "u", "proposes": "p", "main_claims": []},
-            "first_round": "search",
-            "defaults": {**settings, "algorithms": list(ALGORITHMS)},
-            "problems": {p: {"type": "materials.AgNP", "label": p.title()} for p in PROBLEMS},
-            "algorithms": {
-                name: {"type": kind, "label": label, "color": color, "line": line, "parameters": p}
-                for name, (kind, label, color, line, p) in ALGORITHMS.items()
-            },
-            "scales": {"paper": {}, "quick": {}, "smoke": {}},
-            "figures": {},
-            "tables": {},
-        }
-    )
-
-
-ENTRY = made_entry()
+ENTRY = made_paper(
+    {p: {"type": "materials.AgNP", "label": p.title()} for p in PROBLEMS},
+    {
+        name: dict(zip(("type", "label", "color", "line", "parameters"), own, strict=True))
+        for name, own in ALGORITHMS.items()
+    },
+    {"horizon": HORIZON, "initial_points": INITIAL, "seeds": "0-9", "seeds_per_job": 1},
+)
 Regrets = Mapping[str, Mapping[str, np.ndarray]]
 
 
@@ -261,14 +246,6 @@ FIGURES: dict[str, tuple[Callable[..., Figure], dict[str, Any]]] = {
 }
 
 
-def drawn(figure: Figure, folder: Path) -> Figure:
-    """The figure, after it was really drawn, in each of the formats."""
-    plotting.save(figure, [folder / "figure.png", folder / "figure.pdf"])
-    assert (folder / "figure.png").stat().st_size > 5_000
-    plt.close(figure)
-    return figure
-
-
 @pytest.mark.parametrize("runs_of", INPUTS.values(), ids=INPUTS)
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_figure_is_drawn_without_warnings(
@@ -315,7 +292,6 @@ def test_figure_1_has_the_fits_of_scikit_learn() -> None:
             assert ax.get_title().endswith(f"= {length_scale:.3g}")
     for asked, expected in fits:
         assert asked == pytest.approx(expected, abs=1e-3)
-    plt.close(figure)
 
 
 def test_figure_1_finds_the_peak_on_the_left_alone() -> None:
@@ -329,7 +305,6 @@ def test_figure_1_finds_the_peak_on_the_left_alone() -> None:
     assert asked[1].min() > 0.9  # MLE stays at the local optimum
     caption = plotting.caption_of(figure)
     assert "0.7452 (left) and 0.6 (right)" in caption and "x = 0, 0.4, 0.6, 0.8, 1" in caption
-    plt.close(figure)
 
 
 def test_figure_1_refuses_points_outside() -> None:
@@ -360,7 +335,6 @@ def test_figure_2_shows_shares_of_rounds(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "outermost bins, being outside of 0.001 to 0.1: MLE 100.0%" in " ".join(
         plotting.caption_of(narrow).split()
     )
-    plt.close("all")
 
 
 def test_figure_3_shows_the_known_regret(tmp_path: Path) -> None:
@@ -394,7 +368,6 @@ def test_figure_3_has_two_rows_of_four_and_one_legend() -> None:
     assert labels == ["MLE", "MCMC", "A-GP-UCB", "LB-GP-UCB"]
     with pytest.raises(RepliboError, match=r"no runs on agnp, .* \(oracle\)"):
         figures.figure_3(partial_runs(), output(algorithms=["oracle"]))
-    plt.close("all")
 
 
 def test_figure_4_shows_the_regret_over_a() -> None:
@@ -410,7 +383,6 @@ def test_figure_4_shows_the_regret_over_a() -> None:
             np.testing.assert_allclose(np.asarray(values, dtype=float), expected)
     assert len(boxes.lines) == 7 + 1  # of LB-GP-UCB as released a = 0.5 only; and the optimum
     assert boxes.get_yscale() == "log"
-    plt.close(figure)
 
 
 # Tables
@@ -554,7 +526,6 @@ def test_regret_over_the_oracles() -> None:
     (ax,) = figure.axes
     rate = ax.lines[1].get_ydata()
     np.testing.assert_allclose(rate, 5 * np.log(np.maximum(np.e, np.sqrt(t))))  # d = 5, t0 = e
-    plt.close(figure)
     with pytest.raises(RepliboError, match="oracle must have been run"):
         figures.optimality(made_runs({"agnp": {"mle": regret}}), output())
 

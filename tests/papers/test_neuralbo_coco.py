@@ -1,9 +1,8 @@
 """Figure 2 of NeuralBO on traces whose share of reached targets is known."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from scipy import stats
@@ -13,10 +12,10 @@ from replibo.errors import RepliboError
 from replibo.papers.neuralbo import coco as paper
 from replibo.papers.neuralbo.coco import TARGETS, coverage, shares_reached
 from replibo.problems.coco import member
-from replibo.results import plotting, tables
+from replibo.results import tables
 from replibo.results.comparisons import MissingRunsError, judge
 
-from .conftest import made_paper, pair, runs_of, tuples
+from .conftest import caption_of, drawn, made_paper, pair, runs_of, tuples
 
 DIMS = {"bbob_2d": 2, "bbob_3d": 3, "bbob_5d": 5, "bbob_10d": 10}
 ALGORITHMS = {"neural_bo": "blue", "gp_ucb": "orange", "random_search": "grey"}
@@ -75,7 +74,6 @@ GAPS = arrays(
 )
 
 
-@settings(deadline=None, max_examples=60)
 @given(GAPS)
 def test_shares_reached_by_counting(gap):
     shares = shares_reached(-gap, 0.0)
@@ -147,7 +145,7 @@ def test_the_curves_of_the_figure():
             assert curve.get_color() == COLORS[ALGORITHMS[name]]
         assert len(ax.collections) == 3
         assert initial.get_xdata()[0] == pytest.approx(3 / dim)
-    caption = plotting.caption_of(figure).replace("\n", " ")
+    caption = caption_of(figure)
     for words in (
         "The caption. Share of",
         "95 % intervals (Welch's, of the means of the functions) over the instances of each function",
@@ -157,7 +155,6 @@ def test_the_curves_of_the_figure():
         "48 of 360 seeds",
     ):
         assert words in caption
-    plt.close(figure)
 
 
 def test_what_was_not_run_is_not_drawn(tmp_path):
@@ -170,11 +167,10 @@ def test_what_was_not_run_is_not_drawn(tmp_path):
     )
     figure = paper.figure_2(runs, FIGURE)
     assert [ax.get_title() for ax in figure.axes if ax.get_visible()] == ["2-D", "3-D", "10-D"]
-    caption = plotting.caption_of(figure).replace("\n", " ")
+    caption = caption_of(figure)
     assert f"10-D 1 of 24 functions (f{member(7)[0]}), 1 of 15 instances each." in caption
     assert "2-D 24 of 24 functions" in caption
-    plotting.save(figure, [tmp_path / "figure_2.pdf", tmp_path / "figure_2.png"])
-    plt.close(figure)
+    drawn(figure, tmp_path)
 
     def only(name):
         return FIGURE.model_copy(update={"algorithms": [name]})
@@ -198,7 +194,6 @@ def test_only_the_pairs_that_all_methods_ran_are_compared():
     assert "Run by all methods shown: 5 of 24 functions (f1, f6, f11, f16, f21)" in table.caption
     figure = paper.figure_2(runs, FIGURE)
     assert figure.axes[0].get_lines()[0].get_ydata()[-1] == pytest.approx(10 / 51)
-    plt.close(figure)
     alone = paper.coco_final(runs, FIGURE.model_copy(update={"algorithms": ["neural_bo"]}))
     assert tuples(alone)[0][2:5] == (48, 40, pytest.approx((5 * 10 + 43 * 51) / 48 / 51))
 

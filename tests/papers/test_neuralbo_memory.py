@@ -1,6 +1,5 @@
 """Figure 6 of NeuralBO on traces whose memory is known."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -9,12 +8,12 @@ from replibo.config import load
 from replibo.config.models import COLORS, FigureEntry
 from replibo.errors import RepliboError
 from replibo.papers.neuralbo import memory as paper
-from replibo.results import plotting, tables
+from replibo.results import tables
 from replibo.results.comparisons import MissingRunsError, judge
 from replibo.results.runs import Runs, read
 from replibo.run import pairs
 
-from .conftest import made_paper, pair, runs_of, tuples
+from .conftest import caption_of, drawn, made_paper, pair, runs_of, tuples
 
 ALGORITHMS = {
     "gp_ucb": "vermillion",
@@ -113,7 +112,7 @@ def test_the_lines_of_the_figure(tmp_path):
     assert [line.get_color() for line in later] == [printed.get_color(), greedy.get_color()]
     assert later[0].get_xdata()[[0, -1]].tolist() == [100, 6000 - 15]
     assert set(later[0].get_ydata()) == {512e6 / 2**20}
-    caption = plotting.caption_of(figure).replace("\n", " ")
+    caption = caption_of(figure)
     for words in (
         "The caption. Held: all tensors",
         "interpreter, PyTorch and the problem included",
@@ -122,8 +121,7 @@ def test_the_lines_of_the_figure(tmp_path):
         "T = 300 of 6000",
     ):
         assert words in caption
-    plotting.save(figure, [tmp_path / "figure_6.pdf", tmp_path / "figure_6.png"])
-    plt.close(figure)
+    drawn(figure, tmp_path)
 
 
 def test_one_seed_one_query_and_no_measured_peak(tmp_path):
@@ -134,8 +132,7 @@ def test_one_seed_one_query_and_no_measured_peak(tmp_path):
     (line,) = figure.axes[0].get_lines()
     assert line.get_marker() == "^" and line.get_xdata().tolist() == [1]
     assert not figure.axes[1].get_lines()
-    plotting.save(figure, [tmp_path / "figure_6.png"])
-    plt.close(figure)
+    drawn(figure, tmp_path)
     (row,) = tuples(paper.memory(runs, FIGURE))
     assert row[2:] == (1, *[8 * 15**2 / 2**20] * 3, 1.0, *[None] * 5)
     tables.save(

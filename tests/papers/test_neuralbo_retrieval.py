@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -15,12 +14,12 @@ from replibo.config.models import COLORS, FigureEntry
 from replibo.errors import RepliboError
 from replibo.papers.neuralbo import retrieval as paper
 from replibo.problems.retrieval import Retrieval
-from replibo.results import plotting, tables
+from replibo.results import tables
 from replibo.results.comparisons import MissingRunsError, judge
 from replibo.results.intervals import student_interval
 from replibo.results.runs import Runs
 
-from .conftest import as_configured, made_paper, pair, runs_of, tuples
+from .conftest import as_configured, caption_of, drawn, made_paper, pair, runs_of, tuples
 
 ALGORITHMS = {"neural_bo": "blue", "gp_ucb": "vermillion", "gp_ei": "orange", "dngo": "black"}
 INITIAL, HORIZON = 3, 8
@@ -113,7 +112,7 @@ def test_the_curves_of_the_figure(tmp_path):
             assert top == pytest.approx(
                 min(1, (best.mean(axis=1) + best.std(axis=1, ddof=1)).max())
             )
-    caption = plotting.caption_of(figure).replace("\n", " ")
+    caption = caption_of(figure)
     for words in (
         "The caption. Largest hierarchical F1 so far: mean",
         "shaded: ± one standard deviation",
@@ -121,8 +120,7 @@ def test_the_curves_of_the_figure(tmp_path):
         STAND_IN,
     ):
         assert words in caption
-    plotting.save(figure, [tmp_path / "figure_4.pdf", tmp_path / "figure_4.png"])
-    plt.close(figure)
+    drawn(figure, tmp_path)
 
 
 def test_a_single_seed_has_no_band():
@@ -132,10 +130,9 @@ def test_a_single_seed_has_no_band():
     figure = drawn_figure(runs, FIGURE)
     (ax,) = figure.axes
     assert len(ax.get_lines()) == 2 and len(ax.collections) == 1
-    caption = plotting.caption_of(figure).replace("\n", " ")
+    caption = caption_of(figure)
     assert "shaded: ± one standard deviation" in caption
     assert not np.isnan(ax.get_lines()[0].get_ydata()).any()
-    plt.close(figure)
 
 
 def test_without_runs_a_line_says_so():
@@ -177,7 +174,6 @@ def test_the_corpus_of_docstrings_is_named():
     assert list(paper.retrieval_final(runs, FIGURE).frame["problem"]) == ["Docstrings"]
 
 
-@settings(deadline=None, max_examples=50)
 @given(arrays(float, (4, 7), elements=st.sampled_from([0.0, 2 / 3, 1.0])))
 def test_queries_to_the_best_by_counting(f):
     expected = [
@@ -217,7 +213,6 @@ def test_the_table(tmp_path):
     assert tuples(untimed)[0][12] is None
 
 
-@settings(deadline=None, max_examples=50)
 @given(arrays(float, st.integers(2, 12), elements=st.floats(-10, 10)))
 def test_the_interval_is_students(values):
     interval = student_interval(values)
@@ -258,7 +253,6 @@ def test_the_three_outcomes():
         assert judge([found]) == verdict
 
 
-@settings(deadline=None, max_examples=50)
 @given(arrays(float, st.tuples(st.just(2), st.integers(2, 10)), elements=THIRDS))
 def test_the_outcome_is_that_of_a_paired_t_test(final):
     own, other = final

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -15,11 +14,11 @@ from replibo.config.models import COLORS, FigureEntry
 from replibo.errors import RepliboError
 from replibo.papers.neuralbo import robot as paper
 from replibo.problems.robot_pushing import BOUND, RobotPushing, trajectory
-from replibo.results import plotting, tables
+from replibo.results import tables
 from replibo.results.comparisons import MissingRunsError, judge
 from replibo.streams import generator
 
-from .conftest import as_configured, made_paper, pair, records, runs_of
+from .conftest import as_configured, caption_of, drawn, made_paper, pair, records, runs_of
 
 ALGORITHMS = {"neural_bo": "blue", "gp_ucb": "orange", "random_search": "grey"}
 SETTINGS = {"horizon": 5985, "initial_points": 2, "seeds": "0-9", "seeds_per_job": 1}
@@ -69,10 +68,6 @@ def ending(values, queries=8):
     f = np.full((len(values), queries), -20.0)
     f[:, 4] = values
     return f
-
-
-def caption_of(figure):
-    return plotting.caption_of(figure).replace("\n", " ")
 
 
 # What is read
@@ -150,8 +145,7 @@ def test_the_curves_of_the_figure(tmp_path):
         "7 seeds. Smaller than configured at paper scale: quick scale, 7 of 10 seeds, T = 38 of 5985.",
     ):
         assert words in caption_of(figure)
-    plotting.save(figure, [tmp_path / "figure_5.pdf", tmp_path / "figure_5.png"])
-    plt.close(figure)
+    drawn(figure, tmp_path)
 
 
 def test_a_single_seed_and_several_problems():
@@ -163,7 +157,6 @@ def test_a_single_seed_and_several_problems():
     assert [ax.get_title() for ax in figure.axes] == ["Robot", "Robot, no noise"]
     assert [len(ax.collections) for ax in figure.axes] == [0, 1]
     assert "shaded: the quartiles" in caption_of(figure)
-    plt.close(figure)
 
 
 def test_no_runs_of_the_task_are_said():
@@ -292,8 +285,7 @@ def test_the_strip_shows_the_best_run_of_each_method(tmp_path):
                 long, 2 * np.array([np.cos(angle), np.sin(angle)]), atol=1e-12
             )
     assert "simulated again without the noise" in caption_of(figure)
-    plotting.save(figure, [tmp_path / "robot_strip.pdf", tmp_path / "robot_strip.png"])
-    plt.close(figure)
+    drawn(figure, tmp_path)
 
 
 def test_the_strip_marks_where_something_left_the_view(monkeypatch):
@@ -313,7 +305,6 @@ def test_the_strip_marks_where_something_left_the_view(monkeypatch):
         assert [tuple(own.get_offsets()[0]) for own in ax.collections] == expected
         marked.append(len(expected))
     assert marked[0] == 0 and marked[-1] > 0
-    plt.close(figure)
 
 
 def test_snapshots_end_where_the_objects_lie_still():
@@ -340,7 +331,6 @@ def test_figures_of_real_rewards_at_smoke_size():
     # without noise, the replay ends at the reward obtained
     last = figure.axes[4].get_title()
     assert last.split("reward ")[1] == f"{f.max():.2f}"
-    plt.close(figure)
     assert np.all(f <= BOUND)
     (found,) = paper.highest_median_reward(
         made_runs({OWN: f, RANDOM: f}),

@@ -4,10 +4,9 @@ import math
 import re
 from itertools import combinations
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis.extra.numpy import array_shapes, arrays
 from scipy import stats
 
@@ -17,12 +16,12 @@ from replibo.papers.neuralbo import sensitive as paper
 from replibo.papers.neuralbo.sensitive import query_rates, rates_of, subset_rates
 from replibo.problems.networks.digit_classifier import PARAMETERS, DigitClassifier
 from replibo.problems.sensitive_samples import detections, upscaling_operator
-from replibo.results import plotting, tables
+from replibo.results import tables
 from replibo.results.comparisons import MissingRunsError, judge
 from replibo.results.intervals import jackknife_interval
 from replibo.streams import generator
 
-from .conftest import as_configured, made_paper, pair, records, runs_of
+from .conftest import as_configured, caption_of, drawn, made_paper, pair, records, runs_of
 
 PROBLEMS = {"sensitive": "Log-probabilities", "sensitive_softmax": "Probabilities"}
 ALGORITHMS = {"neural_bo": "blue", "gp_ucb": "orange", "random_search": "grey"}
@@ -85,7 +84,6 @@ def everything(seeds=range(12)):
 DETECTED = arrays(bool, array_shapes(min_dims=2, max_dims=2, max_side=7))
 
 
-@settings(deadline=None, max_examples=60)
 @given(DETECTED)
 def test_subset_rates_by_enumeration(detected):
     rates = subset_rates(detected)
@@ -99,7 +97,6 @@ def test_subset_rates_by_enumeration(detected):
     assert np.all(np.diff(rates[~np.isnan(rates)]) >= -1e-12)
 
 
-@settings(deadline=None, max_examples=40)
 @given(arrays(bool, array_shapes(min_dims=3, max_dims=3, max_side=6)))
 def test_query_rates_by_counting(detected):
     for n, rate in enumerate(query_rates(detected), start=1):
@@ -182,7 +179,7 @@ def test_the_curves_of_the_figure(reading):
             assert curve.get_color() == COLORS[ALGORITHMS[name]]
         assert len(ax.collections) == 3 and len(reference.get_xdata()) == 16
         assert (printed.get_xdata()[0], printed.get_ydata()[0]) == (8, 0.9)
-    caption = plotting.caption_of(figure).replace("\n", " ")
+    caption = caption_of(figure)
     for words in (
         "The caption.",
         {"runs": "all choices of Nₛ of the runs", "queries": "the mean over the runs and"}[reading],
@@ -194,7 +191,6 @@ def test_the_curves_of_the_figure(reading):
     ):
         assert words in caption
     assert caption.count("test accuracy") == 1  # the same of both problems
-    plt.close(figure)
 
 
 def test_what_was_not_run_is_not_drawn_and_a_single_seed_is_enough(tmp_path):
@@ -205,9 +201,8 @@ def test_what_was_not_run_is_not_drawn_and_a_single_seed_is_enough(tmp_path):
         paper.sensitive_images,
     ):
         figure = make(small, FIGURE)
-        assert "1 seed. Smaller than" in plotting.caption_of(figure).replace("\n", " ")
-        plotting.save(figure, [tmp_path / "figure.pdf", tmp_path / "figure.png"])
-        plt.close(figure)
+        assert "1 seed. Smaller than" in caption_of(figure)
+        drawn(figure, tmp_path)
     table = paper.detection(small, FIGURE)
     row = records(table)[0]
     assert row["runs"] == 1 and row["Nₛ = 1"] is not None
@@ -230,7 +225,6 @@ def test_a_panel_says_which_curves_of_the_legend_were_not_run(make):
         "Log-probabilities": ["4 of 12 seeds"],
         "Probabilities": [f"4 of 12 seeds\nnot run: {label}"],
     }
-    plt.close(figure)
 
 
 def test_the_progress_starts_at_the_last_initial_point():
@@ -239,7 +233,6 @@ def test_the_progress_starts_at_the_last_initial_point():
     curve = figure.axes[0].get_lines()[0]
     assert curve.get_xdata()[0] == 0 and curve.get_xdata()[-1] == 12
     np.testing.assert_allclose(curve.get_ydata(), 11.5)
-    plt.close(figure)
 
 
 def test_the_images_are_the_upscaled_samples():
@@ -252,7 +245,6 @@ def test_the_images_are_the_upscaled_samples():
     share = detections(CLASSIFIER, SD, x[None]).mean()
     (below,) = second.texts
     assert below.get_text() == f"{CLASSIFIER.labels(x[None])[0]}: {100 * share:.0f} %"
-    plt.close(figure)
 
 
 def test_the_table():

@@ -9,33 +9,30 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from matplotlib.figure import Figure
 from scipy import stats
 
 from replibo import verdicts
 from replibo.config import claims, load
 from replibo.config.claims import Claim
-from replibo.config.models import AlgorithmEntry, PaperEntry
 from replibo.errors import RepliboError
 from replibo.papers import common
 from replibo.papers.neuralbo import claims as measures
 from replibo.papers.neuralbo import figures, synthetic, traces
 from replibo.papers.neuralbo import statistics as study
 from replibo.papers.neuralbo.printed import BASELINES, KS_P_VALUES, T_TESTS
-from replibo.results import plotting, tables
+from replibo.results import tables
 from replibo.results.comparisons import Comparison, MissingRunsError
 from replibo.results.runs import Runs
 from replibo.results.statistics import benjamini_hochberg
 from replibo.results.tables import Table
 
 from ..results.conftest import misfits
-from .conftest import output, pair, rows, runs_of, tuples
+from .conftest import caption_of, drawn, made_paper, output, pair, rows, runs_of, tuples
 
 HORIZON = 6
 DIMS = (10, 20, 50, 100)
@@ -61,51 +58,26 @@ SEVEN = ("neural_bo", *BASELINES)
 NU_GRID = ("neural_bo_nu_01", "neural_bo_nu_1", "neural_bo_nu_10")
 
 
-def made_entry() -> PaperEntry:
-    """With random search's class for all: these tests need no algorithm, and no other has to exist."""
-    entry = PaperEntry.model_validate(
-        {
-            "title": "t",
-            "reference": "r",
-            **{"label": "L", "url": "u", "proposes": "p", "main_claims": []},
-            "first_round": "search",
-            "defaults": {
-                "horizon": HORIZON,
-                "initial_points": 3,
-                "seeds": "0-9",
-                "seeds_per_job": 1,
-                "algorithms": list(ALGORITHMS),
-            },
-            "problems": {
-                problem: {
-                    "type": "synthetic.Synthetic",
-                    "label": f"{problem.partition('_')[0].title()}, {d}-D",
-                    "parameters": {"function": "Ackley", "dim": d},
-                }
-                for problem, d in (PROBLEMS | OTHER).items()
-            },
-            "algorithms": {
-                name: {"type": "random_search.RandomSearch", "label": label, "color": color}
-                for name, (label, color, _) in ALGORITHMS.items()
-            },
-            "scales": {"paper": {}, "quick": {}, "smoke": {}},
-            "figures": {},
-            "tables": {},
+ENTRY = made_paper(
+    {
+        problem: {
+            "type": "synthetic.Synthetic",
+            "label": f"{problem.partition('_')[0].title()}, {d}-D",
+            "parameters": {"function": "Ackley", "dim": d},
         }
-    )
-    with_nu = {
-        name: AlgorithmEntry(
-            type="neural_bo.NeuralBO",
-            label=label,
-            color=color,  # type: ignore[arg-type]
-            parameters={} if nu is None else {"nu": nu},
-        )
+        for problem, d in (PROBLEMS | OTHER).items()
+    },
+    {
+        name: {
+            "type": "neural_bo.NeuralBO",
+            "label": label,
+            "color": color,
+            "parameters": {} if nu is None else {"nu": nu},
+        }
         for name, (label, color, nu) in ALGORITHMS.items()
-    }
-    return entry.model_copy(update={"algorithms": with_nu})
-
-
-ENTRY = made_entry()
+    },
+    {"horizon": HORIZON, "initial_points": 3, "seeds": "0-9", "seeds_per_job": 1},
+)
 INITIAL = 3
 Values = Mapping[str, Mapping[str, np.ndarray]]
 
@@ -295,17 +267,6 @@ def test_every_table_is_written(name: str, runs_of: Callable[[], Runs], tmp_path
 # Figure 1
 
 
-def drawn(figure: Figure, folder: Path) -> Figure:
-    """The figure, after it was really drawn."""
-    plotting.save(figure, [folder / "figure.png", folder / "figure.pdf"])
-    plt.close(figure)
-    return figure
-
-
-def caption_of(figure: Figure) -> str:
-    return " ".join(plotting.caption_of(figure).split())
-
-
 def test_figure_1_shows_mean_and_deviation(tmp_path: Path) -> None:
     first = ending_in(np.array([1.0, 3.0]))
     with warnings.catch_warnings():
@@ -335,7 +296,6 @@ def test_figure_1_as_simple_regret_is_logarithmic_and_leaves_out_unknown_optima(
     (ax,) = figure.axes
     assert ax.get_title() == "Levy, 10-D" and ax.get_yscale() == "log"
     assert ax.lines[0].get_ydata()[-1] == pytest.approx(2.0 + 1.0)  # f is minus the value
-    plt.close(figure)
 
 
 def test_figure_1_says_in_a_panel_the_seeds_and_which_of_its_methods_was_not_run_there() -> None:
@@ -349,7 +309,6 @@ def test_figure_1_says_in_a_panel_the_seeds_and_which_of_its_methods_was_not_run
         "Levy, 20-D": ["2 of 10 seeds\nnot run: DNGO"],
     }
     assert misfits(figure) == []
-    plt.close(figure)
 
 
 @pytest.mark.parametrize(
@@ -385,7 +344,6 @@ def test_figure_1_puts_functions_and_dimensions_in_order() -> None:
         grid[place.rowspan.start, place.colspan.start] = ax.get_title()
     for i, function in enumerate(traces.FUNCTIONS.values()):
         assert [grid[i, k] for k in range(4)] == [f"{function}, {d}-D" for d in DIMS]
-    plt.close(figure)
 
 
 def test_figure_1_of_a_single_seed_has_no_band(tmp_path: Path) -> None:
@@ -548,7 +506,7 @@ def test_the_baselines_of_table_2_are_the_configs_where_it_names_them() -> None:
     assert list(dict.fromkeys(row["baseline"] for row in rows(named))) == ["GP-TS", "RF"]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(2, 6), st.floats(-3, 3), st.integers(0, 1000))
 def test_both_directions_are_never_shown(seeds: int, mean: float, key: int) -> None:
     rng = np.random.default_rng(key)
