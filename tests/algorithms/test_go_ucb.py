@@ -17,7 +17,7 @@ from replibo.algorithms.exploration_first import ExplorationFirst
 from replibo.algorithms.go_greedy import GoGreedy
 from replibo.algorithms.go_ucb import GoUcb
 from replibo.algorithms.go_ucb_hessian import GoUcbHessian
-from replibo.config import load, registry
+from replibo.config import load
 from replibo.errors import RepliboError
 from replibo.problems.go_ucb import F1, F2
 from replibo.run import build
@@ -469,9 +469,6 @@ def test_other_domains_are_refused(cls: type[GoUcb], space: Space) -> None:
         ("go_ucb", {"model_domain": [2.0, -2.0]}),
         ("go_ucb", {"model_domain": [0.0, 1.0, 2.0]}),
         ("go_ucb", {"model_domain": [0.0, math.nan]}),
-        ("go_ucb", {"bonus": 1.0}),
-        ("go_ucb", {"start": "hot"}),
-        ("go_ucb", {"restarts": 0}),
     ],
     ids=lambda value: str(value).replace(" ", ""),
 )
@@ -485,23 +482,3 @@ def test_a_wrong_setting_is_one_line_before_the_run_begins(
         experiment.make_algorithm(Space(1, 0.05), STREAMS)
     assert "\n" not in str(error.value)
     assert next(iter(setting)) in str(error.value), "the message does not name the setting"
-
-
-def test_the_variants_take_the_settings_of_go_ucb() -> None:
-    base = set(registry.parameters("algorithms", "go_ucb.GoUcb"))
-    assert base == {
-        "U",
-        "family",
-        "learning_rate",
-        "gradient_steps",
-        "start",
-        "restarts",
-        "grid_points",
-        "model_domain",
-    }
-    for name, own in (
-        ("exploration_first.ExplorationFirst", {"bonus_of_phase_one"}),
-        ("go_ucb_hessian.GoUcbHessian", {"B_U", "B_L", "C"}),
-        ("go_greedy.GoGreedy", set()),
-    ):
-        assert set(registry.parameters("algorithms", name)) == base | own

@@ -21,7 +21,6 @@ from replibo.algorithms.gp_ts import GpTs
 from replibo.algorithms.gp_ucb import GpUcb, srinivas_beta
 from replibo.algorithms.parts.candidates import Candidates
 from replibo.algorithms.parts.gp_sampled import NEAR_FROM, GpSampled
-from replibo.config import registry
 from replibo.streams import RunStreams
 from replibo.surrogates import gp_regression
 from replibo.surrogates.gp_regression import fit
@@ -225,18 +224,3 @@ def test_one_candidate_is_the_query(algorithm: type[GpSampled], settings: dict[s
     asked = algorithm(Space(2), streams(algorithm), candidates=1, **settings)
     history = started(2, 3)
     assert_array_equal(asked.ask(history, 1).x, asked.candidates.draw(history)[0][0])
-
-
-def test_the_config_knows_the_settings_and_not_the_base() -> None:
-    shared = (
-        "length_scale_start",
-        "length_scale_prior",
-        "device",
-        "candidates",
-        "local_fraction",
-        "refit_growth",
-    )
-    assert registry.parameters("algorithms", "gp_ucb.GpUcb") == ("beta", "delta", *shared)
-    assert registry.parameters("algorithms", "gp_ts.GpTs") == shared
-    assert registry.parameters("algorithms", "gp_ei.GpEi") == ("xi", "incumbent", *shared)
-    assert not [name for name in registry.names("algorithms") if name.startswith("gp_sampled.")]

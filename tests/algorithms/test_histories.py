@@ -253,7 +253,7 @@ def test_every_exception_is_an_algorithm() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in TYPES if name not in IN_UNITS_OF_Y])
-@examples(max_examples=4, deadline=None)
+@examples(max_examples=4)
 @given(
     y=st.lists(st.integers(-1000, 1000), min_size=8, max_size=8),
     exponent=st.integers(-664, 664),

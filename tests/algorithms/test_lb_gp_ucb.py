@@ -17,7 +17,6 @@ from replibo.algorithms.lb_gp_ucb_released import LbGpUcbReleased
 from replibo.algorithms.lnb_gp_ucb import LnbGpUcb
 from replibo.algorithms.parts.balancing import Hyperparameter
 from replibo.algorithms.parts.length_scale_range import fit_theta0
-from replibo.config import registry
 from replibo.errors import RepliboError
 from replibo.problems.materials import AgNP, CrossedBarrel
 from replibo.streams import RunStreams
@@ -236,15 +235,6 @@ def test_released_is_printed_with_every_row_of_the_table() -> None:
     assert_array_equal(first[0].candidate, second[0].candidate)
     assert [p.diagnostics for p in first[1]] == [p.diagnostics for p in second[1]]
     assert one.eliminations == two.eliminations != ()
-
-
-def test_settings_are_seen_by_the_config() -> None:
-    printed = registry.parameters("algorithms", "lb_gp_ucb.LbGpUcb")
-    assert set(RELEASED) < set(printed)
-    released = registry.parameters("algorithms", "lb_gp_ucb_released.LbGpUcbReleased")
-    lnb = registry.parameters("algorithms", "lnb_gp_ucb.LnbGpUcb")
-    assert set(released) == set(printed)
-    assert set(lnb) == {*printed, "norm_growth_exponent"}
 
 
 # The candidates

@@ -18,7 +18,6 @@ from skopt.utils import cook_estimator
 
 from replibo.algorithms.base import History, Space
 from replibo.algorithms.scikit_optimize import ACQUISITIONS, ScikitOptimize
-from replibo.config import registry
 from replibo.errors import RepliboError
 from replibo.streams import RunStreams, generator
 
@@ -209,12 +208,6 @@ def test_the_optimizer_gets_no_other_settings_than_these(monkeypatch: Any) -> No
 
 def test_names_of_the_acquisitions() -> None:
     assert ACQUISITIONS == NAMES
-    name = "scikit_optimize.ScikitOptimize"
-    assert registry.parameters("algorithms", name) == (
-        "acquisition",
-        "avoid_duplicates",
-        "n_initial_points",
-    )
     with pytest.raises(RepliboError, match="must be 'EI', 'PI' or 'UCB', got 'LCB'") as error:
         ScikitOptimize(Space(1), STREAMS, acquisition="LCB")  # type: ignore[arg-type]
     assert "\n" not in str(error.value)

@@ -70,7 +70,7 @@ def test_order_of_columns_byte_order_mark_and_blank_lines_do_not_matter(tmp_path
     assert reviews.categories == [("a", "b", "c"), ("a", "b", "d")]
 
 
-@settings(deadline=None, max_examples=60, derandomize=True, database=None)
+@settings(derandomize=True, database=None)
 @given(
     st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0")), min_size=1, max_size=6)
 )

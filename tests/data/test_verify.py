@@ -70,7 +70,7 @@ def test_a_gz_is_verified_by_its_decompressed_bytes(
     assert found is None if fault is None else (found or "").startswith(fault)
 
 
-@settings(max_examples=50, deadline=None, derandomize=True, database=None)
+@settings(derandomize=True, database=None)
 @given(content=st.binary(min_size=1), level=st.integers(0, 9), cut=st.integers(1, 10**6))
 def test_a_gz_is_right_whole_and_wrong_in_part(
     tmp_path_factory: pytest.TempPathFactory, content: bytes, level: int, cut: int

@@ -453,7 +453,7 @@ def test_methods_run_where_documents_differ_in_a_single_term(
     assert len(trace.f) == 3
 
 
-@settings(deadline=None, max_examples=30, derandomize=True, database=None)
+@settings(max_examples=30, derandomize=True, database=None)
 @given(
     st.lists(
         st.tuples(st.lists(st.sampled_from(["aa", "bb", "cc", "dd"]), max_size=5), CATEGORIES),

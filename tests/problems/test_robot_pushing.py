@@ -217,7 +217,7 @@ def test_the_reward_is_that_of_the_trajectorys_end() -> None:
 coordinates = st.integers(0, 1000).map(lambda n: n / 1000)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(st.lists(coordinates, min_size=14, max_size=14))
 def test_the_bound_is_not_exceeded(u: list[float]) -> None:
     x = PROBLEM.to_native(np.array(u))

@@ -118,7 +118,7 @@ def test_the_norm_against_finite_differences(outputs: Any) -> None:
     assert classifier.jacobian_norms(x, outputs)[0] == pytest.approx(math.sqrt(whole), rel=1e-6)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6), st.sampled_from(OUTPUTS), st.permutations(range(10)))
 def test_the_order_of_hidden_units_and_classes_leaves_the_norm_alone(
     seed: int, outputs: Any, order: list[int]

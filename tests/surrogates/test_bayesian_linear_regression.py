@@ -82,7 +82,7 @@ def test_evidence_is_the_normal_density(n: int, k: int) -> None:
     assert blr.log_evidence == pytest.approx(expected, rel=1e-8, abs=1e-6)
 
 
-@settings(deadline=None, derandomize=True, max_examples=10)
+@settings(derandomize=True, max_examples=10)
 @given(
     n=st.integers(1, 30),
     k=st.integers(1, 8),

@@ -14,7 +14,7 @@ from botorch.models import SingleTaskGP
 from botorch.models.transforms.outcome import Standardize
 from gpytorch.kernels import MaternKernel, RBFKernel
 from gpytorch.means import ZeroMean
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
@@ -26,7 +26,6 @@ from replibo.surrogates.kernels import KERNELS, KernelName, matern52, pairwise_d
 from replibo.surrogates.length_scale_fit import fit_length_scale, log_marginal_likelihood
 
 NOISE = 1e-4
-first_is_slow = settings(deadline=None, max_examples=30)
 
 
 def data(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -117,7 +116,6 @@ def test_marginal_likelihood_is_gpytorchs(
 
 
 @given(st.integers(0, 30), st.floats(0.02, 5.0))
-@first_is_slow
 def test_marginal_likelihood_derivative(seed: int, length_scale: float) -> None:
     X, y = data(15, 2, seed)
     D, step = pairwise_distances(X, X), 1e-5 * length_scale
@@ -228,7 +226,6 @@ length_scales = st.floats(0.02, 5.0)
 
 
 @given(coordinates, length_scales)
-@first_is_slow
 def test_variance_shrinks_and_information_grows(
     grid: list[tuple[int, int]], length_scale: float
 ) -> None:
@@ -251,7 +248,6 @@ def test_variance_shrinks_and_information_grows(
 
 
 @given(coordinates, length_scales, st.randoms(use_true_random=False))
-@first_is_slow
 def test_order_and_place_do_not_matter(
     grid: list[tuple[int, int]], length_scale: float, random: object
 ) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from gpytorch.kernels import MaternKernel, RBFKernel
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
@@ -21,7 +21,6 @@ from replibo.surrogates.kernels import (
 
 every_kernel = pytest.mark.parametrize("name", KERNELS)
 length_scales = st.floats(1e-3, 1e3)
-few = settings(max_examples=30)
 
 
 def points(n: int, d: int, seed: int = 0) -> np.ndarray:
@@ -41,7 +40,6 @@ def test_kernel_is_gpytorchs(length_scale: float, d: int, name: KernelName) -> N
 
 
 @every_kernel
-@few
 @given(length_scale=length_scales, distance=st.floats(0, 10))
 def test_kernel_derivative(name: KernelName, length_scale: float, distance: float) -> None:
     r, kernel = np.array([distance]), KERNELS[name]
@@ -53,7 +51,6 @@ def test_kernel_derivative(name: KernelName, length_scale: float, distance: floa
 
 
 @every_kernel
-@few
 @given(length_scale=length_scales, share=st.floats(1e-3, 10))
 def test_kernel_slope(name: KernelName, length_scale: float, share: float) -> None:
     r, kernel = np.array([share * length_scale]), KERNELS[name]
@@ -67,7 +64,6 @@ def test_kernel_slope(name: KernelName, length_scale: float, share: float) -> No
 
 
 @every_kernel
-@few
 @given(length_scale=length_scales, distances=st.lists(st.floats(0, 10), min_size=2, max_size=20))
 def test_kernel_decreases_from_one(
     name: KernelName, length_scale: float, distances: list[float]
@@ -95,7 +91,6 @@ def test_distances() -> None:
     assert pairwise_distances(X1, X1[:0]).shape == (20, 0)
 
 
-@few
 @given(st.lists(st.integers(0, 29), max_size=150), st.lists(st.integers(0, 29), max_size=150))
 def test_pool_distances_do_not_depend_on_the_past(first: list[int], second: list[int]) -> None:
     pool = points(30, 3)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -16,8 +16,6 @@ from replibo.surrogates import parametric
 
 COLUMNS = (*range(1, 10), 100)
 SIZES = (1, 2, 7, 8, 9, 16, 20)
-
-few = settings(deadline=None, derandomize=True, max_examples=60)
 
 
 def _array(shape: tuple[int, ...], size: float) -> Any:
@@ -40,7 +38,6 @@ def _data(n: int, r: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.nda
 # Values, gradients, Hessians
 
 
-@few
 @given(z=st.floats(-800, 800))
 def test_sigmoid(z: float) -> None:
     with np.errstate(all="raise", under="ignore"):
@@ -51,7 +48,6 @@ def test_sigmoid(z: float) -> None:
     assert got == pytest.approx(expected, rel=1e-14, abs=1e-300)
 
 
-@few
 @given(w=_array((4, 3), 5.0), x=_array((6, 3), 10.0))
 def test_predict_is_the_formula(w: np.ndarray, x: np.ndarray) -> None:
     got = parametric.predict(w, x)
@@ -71,7 +67,6 @@ def test_one_column_of_x_serves_all_networks() -> None:
     np.testing.assert_array_equal(parametric.gradient(w, column), parametric.gradient(w, repeated))
 
 
-@few
 @given(w=_array((4,), 5.0), x=_array((5,), 10.0))
 def test_gradient_is_autograds(w: np.ndarray, x: np.ndarray) -> None:
     jacobian = torch.autograd.functional.jacobian(
@@ -82,7 +77,6 @@ def test_gradient_is_autograds(w: np.ndarray, x: np.ndarray) -> None:
     np.testing.assert_allclose(got[:, :, 0].T, jacobian.numpy(), rtol=1e-12, atol=1e-13)
 
 
-@few
 @given(w=_array((4,), 5.0), x=_array((6,), 10.0), y=_array((6,), 3.0))
 def test_loss_hessian_is_autograds(w: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
     def loss(w_: torch.Tensor) -> torch.Tensor:

@@ -55,7 +55,6 @@ def test_kernel_is_the_inner_product_of_the_gradients():
     np.testing.assert_allclose(kernel.diagonal(left), np.sum(of_X**2, axis=1), rtol=1e-13)
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     st.integers(0, 25),
     st.integers(1, 4),
@@ -228,7 +227,7 @@ def test_where_the_bound_has_no_factor_it_is_the_prior():
     np.testing.assert_array_equal(dual.upper_bound(Z), prior)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=100), st.integers(0, 2**32))
 def test_the_largest_value_is_always_evaluated(true, seed):
     true = np.array(true)

@@ -14,7 +14,7 @@ from botorch.models import SingleTaskGP
 from botorch.optim import optimize_acqf
 from gpytorch.kernels import MaternKernel
 from gpytorch.means import ZeroMean
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import lsq_linear
@@ -354,7 +354,6 @@ def quadratic(seed: int, d: int) -> tuple[Function, np.ndarray]:
     return function, lsq_linear(root, root @ centre, bounds=(0, 1), method="bvls", tol=1e-15).x
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 6))
 def test_ascent_of_a_concave_quadratic(seed: int, d: int) -> None:
     function, best = quadratic(seed, d)

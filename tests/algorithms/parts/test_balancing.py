@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from replibo.algorithms.parts.balancing import Hyperparameter, HyperparameterBalancing, lemma_b5_xi
@@ -42,7 +42,6 @@ runs = st.integers(1, 6).flatmap(
 
 
 @given(runs)
-@settings(max_examples=50, deadline=None)
 def test_invariants(run: tuple) -> None:  # type: ignore[type-arg]
     start, rounds, y, confidence, width, xi_sign, xi = run
     balancing = HyperparameterBalancing(
@@ -83,7 +82,6 @@ def test_invariants(run: tuple) -> None:  # type: ignore[type-arg]
 
 
 @given(runs)
-@settings(max_examples=40, deadline=None)
 def test_played_counts_balance_the_bounds_within_one_play(run: tuple) -> None:  # type: ignore[type-arg]
     """R^u(|S^u|) ≤ R^v(|S^v| + 1) for all that are considered, however often they were played
     (Lemma B.3), as long as none came later than the other's last play."""
@@ -100,7 +98,6 @@ def test_played_counts_balance_the_bounds_within_one_play(run: tuple) -> None:  
 
 
 @given(runs)
-@settings(max_examples=40, deadline=None)
 def test_is_algorithm_2_read_line_by_line(run: tuple) -> None:  # type: ignore[type-arg]
     """A second version: sets, sums written out, R itself instead of its logarithm."""
     start, rounds, y, confidence, width, xi_sign, xi = run

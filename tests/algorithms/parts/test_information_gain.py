@@ -7,7 +7,7 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from replibo.algorithms.parts.information_gain import (
@@ -23,7 +23,6 @@ RATES = ("matern", "matern_appendix", "rbf")
 length_scales = st.floats(1e-3, 10.0)
 dims = st.integers(1, 12)
 plays = st.integers(2, 10_000)
-few = settings(deadline=None, max_examples=40)
 
 
 def gamma(rate: str, theta: float, d: int, n: int) -> float:
@@ -35,14 +34,12 @@ def gamma(rate: str, theta: float, d: int, n: int) -> float:
     return n**exponent * log_n ** (5 / (5 + d)) / theta**d
 
 
-@few
 @given(st.sampled_from(RATES), length_scales, dims, plays)
 def test_gamma_is_proposition_2_2(rate: str, theta: float, d: int, n: int) -> None:
     value = math.exp(log_information_gain_bound(rate, theta, d, n))
     assert value == pytest.approx(gamma(rate, theta, d, n), rel=1e-9)
 
 
-@few
 @given(st.sampled_from(RATES), length_scales, dims, plays, st.floats(0.1, 100.0))
 def test_regret_is_theorem_2_3(rate: str, theta: float, d: int, n: int, norm: float) -> None:
     log_gamma = log_information_gain_bound(rate, theta, d, n)
@@ -58,7 +55,6 @@ def test_the_first_play_costs_nothing(rate: str) -> None:
     assert log_suspected_regret(log_gamma, 1.0, 1) == -math.inf
 
 
-@few
 @given(st.sampled_from(RATES), length_scales, dims, plays, st.floats(1.01, 3.0))
 def test_monotone_in_plays_and_length_scale(
     rate: str, theta: float, d: int, n: int, factor: float
@@ -85,7 +81,6 @@ def test_range_of_floating_point_numbers_is_no_limit() -> None:
     assert values == sorted(values)
 
 
-@few
 @given(st.floats(0.5, 3.0), dims, st.integers(0, 20))
 def test_norm_grows_by_the_root_of_e_with_each_candidate(norm: float, d: int, i: int) -> None:
     """B(q(i), N) = N e^(i/2), whatever θ0 and d, for the printed q."""

@@ -64,7 +64,7 @@ def flat(values: list[torch.Tensor]) -> np.ndarray:
     return torch.cat(parts).detach().numpy()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     size=st.integers(2, 30),
     channels=st.lists(st.integers(1, 9), min_size=1, max_size=4).map(tuple),
