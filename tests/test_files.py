@@ -38,6 +38,21 @@ def test_an_interrupted_write_leaves_the_old_file_and_nothing_else(tmp_path: Pat
     assert path.read_text() == "old" and os.listdir(tmp_path) == ["a.txt"]
 
 
+def test_a_stop_once_the_private_folder_is_made_leaves_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mkdir = os.mkdir
+
+    def stopped(name: str | Path, mode: int = 0o777) -> None:
+        mkdir(name, mode)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "mkdir", stopped)
+    with pytest.raises(KeyboardInterrupt), files.written_whole(tmp_path / "a.txt"):
+        pass
+    assert os.listdir(tmp_path) == []
+
+
 def test_a_full_disk_leaves_the_old_file_and_is_said(tmp_path: Path, small_files: None) -> None:
     path = tmp_path / "a.txt"
     path.write_text("old")

@@ -143,6 +143,18 @@ def test_the_other_commands_end_as_well(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_stop_while_a_class_is_made_is_one() -> None:
+    """Python 3.11 raises a RuntimeError in its place."""
+
+    class Named:
+        def __set_name__(self, owner: type, name: str) -> None:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.01)
+
+    with pytest.raises(stopping.Stopped), stopping.on_signals(stopping.unwind):
+        type("Owner", (), {"a": Named()})
+
+
 def test_a_stop_is_not_lost_in_a_destructor() -> None:
     class Destroyed:
         def __del__(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import shutil
 import stat
 import tempfile
@@ -83,21 +84,23 @@ def written_whole(path: Path, *, folder: bool = False) -> Iterator[Path]:
         RepliboError: ``path`` cannot be written, or the disk is full.
     """
     check_writable(path, folder=folder)
-    private = ""
+    # Named before it is made: a signal between the two leaves nothing.
+    private = path.parent / f".replibo-{secrets.token_hex(8)}"
     try:
-        with tempfile.TemporaryDirectory(
-            prefix=".replibo-", dir=path.parent, ignore_cleanup_errors=True
-        ) as private:
-            made = Path(private, path.name)
+        try:
+            private.mkdir(0o700)
+            made = private / path.name
             yield made
             if folder:
-                _replace_folder(path, made, Path(private, "replaced"))
+                _replace_folder(path, made, private / "replaced")
             else:
                 with made.open("rb") as file:
                     os.fsync(file.fileno())  # some file systems say only now that they are full
                 made.replace(path)
-    except OSError as error:
-        raise unwritable(path, error) from None
+        except OSError as error:
+            raise unwritable(path, error) from None
+        finally:
+            shutil.rmtree(private, ignore_errors=True)
     finally:
         shutil.rmtree(private, ignore_errors=True)  # a signal while it was removed
 

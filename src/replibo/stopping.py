@@ -29,6 +29,13 @@ def on_signals(handler: Any) -> Iterator[None]:
     unraisable, sys.unraisablehook = sys.unraisablehook, _raised_again
     try:
         yield
+    except Exception as error:
+        cause: BaseException | None = error
+        while cause and not isinstance(cause, Stopped):
+            cause = cause.__cause__  # Python 3.11 wraps what is raised while a class is made
+        if cause:
+            raise cause from None
+        raise
     finally:
         sys.unraisablehook = unraisable
         for number, old in before.items():
