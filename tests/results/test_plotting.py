@@ -220,19 +220,20 @@ def _drawn(folder: Path, before: str = "", **variables: str) -> str:
 
 
 def test_surroundings_change_no_byte_of_a_figure(tmp_path: Path) -> None:
-    (tmp_path / "plain").mkdir()
-    expected = _drawn(tmp_path / "plain")
-    for name, content in {"user": USERS_RC.encode(), "broken": b"\xff\xfe\0bad"}.items():
+    """A file or variable for each, and a backend beside it."""
+    for name, content in {"plain": b"", "user": USERS_RC.encode(), "broken": b"\xff\0bad"}.items():
         (tmp_path / name).mkdir()
         (tmp_path / name / "matplotlibrc").write_bytes(content)
-        assert _drawn(tmp_path / name) == expected
-        assert _drawn(tmp_path / "plain", MATPLOTLIBRC=str(tmp_path / name)) == expected
-    for backend in ("module://matplotlib_inline.backend_inline", "nonsense", "svg", ""):
-        assert _drawn(tmp_path / "plain", MPLBACKEND=backend) == expected
+    (tmp_path / "plain/matplotlibrc").unlink()
+    expected = _drawn(tmp_path / "plain")
+    inline = "module://matplotlib_inline.backend_inline"
+    for name, backend, other in (("user", inline, "nonsense"), ("broken", "svg", "")):
+        assert _drawn(tmp_path / name, MPLBACKEND=backend) == expected
+        variables = {"MATPLOTLIBRC": str(tmp_path / name), "MPLBACKEND": other}
+        assert _drawn(tmp_path / "plain", **variables) == expected
     settings = "{'text.usetex': True, 'figure.dpi': 50, 'axes.grid': False}"
-    before = f"import matplotlib; matplotlib.rcParams.update({settings})"
+    before = f"import matplotlib as m; m.rcParams.update({settings}); m.use('pdf')"
     assert _drawn(tmp_path / "plain", before) == expected
-    assert _drawn(tmp_path / "plain", "import matplotlib; matplotlib.use('pdf')") == expected
 
 
 @pytest.mark.parametrize(

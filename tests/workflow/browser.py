@@ -77,27 +77,25 @@ addEventListener("load", () => {{
 """
 
 
-def browsed(page: Path, profile: Path, widths: Sequence[int]) -> tuple[list[Any], list[str]]:
-    """A page as a browser shows it from the file system, in frames of some widths, and what the console
-    said: for each frame the width in pixels that the document takes, and its HTML after its scripts have run.
+def browsed(
+    site: Path, pages: Sequence[str], profile: Path, widths: Sequence[int]
+) -> tuple[dict[str, list[Any]], list[str]]:
+    """Pages of a site as a browser shows them from the file system, in frames of some widths, and what the
+    console said: for each page and width the width in pixels that the document takes, and its HTML after
+    its scripts have run.
 
-    The page's content security policy forbids whatever is not its own, so that a request to elsewhere
+    The pages' content security policy forbids whatever is not their own, so that a request to elsewhere
     stands in the console, too.
     """
-    frame = f'<iframe src="{page.name}" style="width:{{}}px; height:2000px; border:0"></iframe>'
-    frames = page.with_name("frames.html")
-    frames.write_text(FRAMES.format(frames="\n".join(map(frame.format, widths))))
+    frame = '<iframe src="{}.html" style="width:{}px; height:2000px; border:0"></iframe>'
+    frames = site / "frames.html"
+    shown = "\n".join(frame.format(page, width) for page in pages for width in widths)
+    frames.write_text(FRAMES.format(frames=shown))
     done = subprocess.run(
         [
-            *(
-                CHROMIUM or "chromium",
-                "--headless",
-                "--no-sandbox",
-                "--disable-gpu",
-                "--no-first-run",
-            ),
-            *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-            *(f"--user-data-dir={profile}", "--enable-logging=stderr"),
+            *(CHROMIUM or "chromium", "--headless", "--no-sandbox", "--disable-gpu"),
+            *("--no-first-run", "--disable-background-networking", "--disable-component-update"),
+            *("--disable-sync", f"--user-data-dir={profile}", "--enable-logging=stderr"),
             "--allow-file-access-from-files",  # else a page may not look into its frames
             *("--virtual-time-budget=5000", "--dump-dom", frames.resolve().as_uri()),
         ],
@@ -107,4 +105,6 @@ def browsed(page: Path, profile: Path, widths: Sequence[int]) -> tuple[list[Any]
     )
     seen = re.search(r"<pre>(.*)</pre>", done.stdout, re.DOTALL)
     assert seen, done.stdout
-    return json.loads(html.unescape(seen[1])), re.findall(r"CONSOLE.*", done.stderr)
+    found = iter(json.loads(html.unescape(seen[1])))
+    by_page = {page: [next(found) for _ in widths] for page in pages}
+    return by_page, re.findall(r"CONSOLE.*", done.stderr)

@@ -20,8 +20,9 @@ from replibo.run import pairs
 from .warm import Warm
 
 ROOT = Path(__file__).parents[2]
-NO_NETWORK = "http://127.0.0.1:9"
-"""A proxy that is not there: the same answer where there is a network and where there is none."""
+NO_NETWORK = "none://127.0.0.1"
+"""A proxy that nothing can use: the same answer where there is a network and where there is none, and no
+second attempt."""
 PARTS = (
     "Snakefile",
     "workflow",

@@ -70,27 +70,19 @@ def test_the_example_of_an_algorithm_runs_beside_the_base(extended: Project) -> 
     assert "ε-greedy: Random search" in listed
 
 
-def test_a_variant_is_no_target_of_the_base_and_the_other_way_round(extended: Project) -> None:
+def test_a_variant_is_no_target_of_the_base_and_the_other_way_round(
+    extended: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     variant = ["--configfile", "my.yaml"]
     for target, more in (
         ("figures/smoke@mine/go_ucb/figure_1.pdf", []),
         ("results/smoke/verdicts.md", variant),
     ):
         assert extended.snakemake("-n", target, *more, check=False).returncode
-    done = extended.replibo(
-        "figure",
-        "go_ucb",
-        "figure_1",
-        "--scale",
-        "smoke@other",
-        "--config",
-        "my.yaml",
-        "--output",
-        "x.png",
-        check=False,
-    )
-    assert done.returncode == 2
-    assert done.stderr == (
+    monkeypatch.chdir(extended.path)
+    figure = ["figure", "go_ucb", "figure_1", "--config", "my.yaml", "--output", "x.png"]
+    assert cli.main([*figure, "--scale", "smoke@other"]) == 2
+    assert capsys.readouterr().err == (
         "replibo: scale: must be one of paper@mine, published, quick@mine or smoke@mine, got "
         "'smoke@other'\n"
     )
@@ -98,8 +90,9 @@ def test_a_variant_is_no_target_of_the_base_and_the_other_way_round(extended: Pr
 
 def test_the_commands_of_both_are_taken(extended: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each snakemake line as a dry run, `all` of `quick` (`test_dry_runs` has its own), and `check` and `bench`
-    as well, which have tests of their own; each other replibo line as it stands, but the one that needs runs, which a test above makes, and the verdicts of one paper (on
-    all of them: `test_the_pages_show_the_verdicts_of_the_published_traces`)."""
+    as well, which have tests of their own. Each other replibo line as it stands, but the one that needs runs,
+    which a test above makes; the verdicts of one paper (on all of them:
+    `test_the_pages_show_the_verdicts_of_the_published_traces`); and of the published runs one method's."""
     lines = [
         line.partition("#")[0].strip()
         for block in blocks("")
@@ -120,5 +113,6 @@ def test_the_commands_of_both_are_taken(extended: Project, monkeypatch: pytest.M
         else:
             arguments = [argument.replace("/tmp", str(extended.path)) for argument in arguments]
             arguments += ["go_ucb"] if arguments == ["claims"] else []
+            arguments[2:] = ["f1/random_search"] if arguments[0] == "recompute" else arguments[2:]
             arguments += ["-n"] if arguments[0] in ("check", "bench") else []
             assert cli.main(arguments) == 0, line

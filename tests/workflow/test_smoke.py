@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from replibo import verdicts
+from replibo import cli, verdicts
 from replibo.config import claims, load
 from replibo.config.models import seed_list
 from replibo.run import traces
@@ -106,11 +106,16 @@ def test_the_report_is_one_file_with_the_claims_first(smoke: Project) -> None:
     assert categories == sorted(categories)
 
 
-def test_the_site_is_a_folder_of_its_own(smoke: Project, tmp_path: Path) -> None:
-    """Moved to another place, every link resolves and nothing comes from elsewhere."""
+@pytest.fixture(scope="module")
+def site(smoke: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, moved to another place."""
     smoke.snakemake("--cores", "2", "results/smoke/site/index.html")
-    site = tmp_path / "site"
-    shutil.copytree(smoke.path / "results/smoke/site", site)
+    moved = tmp_path_factory.mktemp("moved") / "site"
+    return shutil.copytree(smoke.path / "results/smoke/site", moved)
+
+
+def test_the_site_is_a_folder_of_its_own(smoke: Project, site: Path) -> None:
+    """Every link resolves and nothing comes from elsewhere."""
     assert faults(site) == []
     start = (site / "index.html").read_text(encoding="utf-8")
     assert "too small to decide" in start
@@ -137,17 +142,18 @@ def test_the_site_is_a_folder_of_its_own(smoke: Project, tmp_path: Path) -> None
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: the site is not opened")
-def test_the_site_in_a_browser(smoke: Project, tmp_path: Path) -> None:
-    smoke.snakemake("--cores", "2", "results/smoke/site/index.html")
-    site = smoke.path / "results/smoke/site"
-    pages = ("index", "go_ucb/go_ucb_1_f1", "bbo/curves", "cross/figures", "readings")
-    for page in (*pages, "glossary", "reference/library"):
-        shown, console = browsed(site / f"{page}.html", tmp_path / "profile", (1440, 390))
-        assert console == []
-        for width, (taken, _) in zip((1440, 390), shown, strict=True):
+def test_the_site_in_a_browser(site: Path, tmp_path: Path) -> None:
+    pages = (
+        *("index", "go_ucb/go_ucb_1_f1", "go_ucb/curves", "bbo/curves", "cross/figures"),
+        *("readings", "glossary", "reference/library"),
+    )
+    shown, console = browsed(site, pages, tmp_path / "profile", (1440, 390))
+    assert console == []
+    for page, frames in shown.items():
+        for width, (taken, _) in zip((1440, 390), frames, strict=True):
             assert taken <= width, page  # nothing is cut off at the right
     # the curves are drawn, from the script of the first problem
-    html = browsed(site / "go_ucb/curves.html", tmp_path / "profile", (1440,))[0][0][1]
+    html = shown["go_ucb/curves"][0][1]
     assert "GO-UCB (2 seeds)" in html and "scatterlayer" in html
 
 
@@ -210,26 +216,20 @@ def test_what_a_change_reruns(smoke: Project, tmp_path: Path) -> None:
                     path.write_text(text)
 
     runs = {name for paper in config().papers for name in run_files(config(), paper, "smoke")}
-    # a changed algorithm: its runs (and what is made from them), no other algorithm's
+    # a changed algorithm: its runs (and what is made from them); a changed parameter of one algorithm in the
+    # config: its runs only; a changed plot or colour: figures of its paper, no run
     planned = planned_after(
-        ("src/replibo/algorithms/scikit_optimize.py", '"xi": 0.01', '"xi": 0.02')
-    )
-    again = planned & runs
-    assert again == {name for name in runs if re.search(r"go_ucb/[^/]+/gp_(ei|pi|ucb)", name)}
-    assert not [name for name in planned if "lb_gp_ucb" in name]
-    # a changed parameter of one algorithm in the config: its runs only
-    planned = planned_after(("config/go_ucb.yaml", "C: 1.0", "C: 2.0"))
-    assert planned & runs == {name for name in runs if "/go_ucb_hessian/" in name}
-    # a changed plot: figures of its paper, no run; a changed colour: figures of another one; no other paper's
-    planned = planned_after(
-        ("src/replibo/papers/go_ucb.py", '"round $t$"', '"round"'),
+        ("src/replibo/algorithms/scikit_optimize.py", '"xi": 0.01', '"xi": 0.02'),
+        ("config/go_ucb.yaml", "C: 1.0", "C: 2.0"),
+        ("src/replibo/papers/lb_gp_ucb/figures.py", '"round $t$"', '"round"'),
         ("config/bbo.yaml", "color: orange", "color: brown"),
     )
-    assert not planned & runs
-    assert "figures/smoke/go_ucb/figure_1.pdf" in planned
+    changed = re.compile(r"/go_ucb/[^/]+/(gp_(ei|pi|ucb)|go_ucb_hessian/)")
+    again = {name for name in runs if changed.search(name)}
+    assert planned & runs == again and len(again) == 6
+    assert "figures/smoke/lb_gp_ucb/figure_3.pdf" in planned
     assert "figures/smoke/bbo/performance.pdf" in planned
-    for other in ("lb_gp_ucb", "neuralbo"):
-        assert not [name for name in planned if name.startswith(f"figures/smoke/{other}")]
+    assert not [name for name in planned if "/neuralbo/" in name]
     # a comment and a docstring: nothing
     assert not planned_after(
         ("src/replibo/algorithms/go_ucb.py", "# The algorithm:", "# Algorithm 1:"),
@@ -243,23 +243,21 @@ def test_a_killed_workflow_goes_on_and_ends_with_the_same_traces(
     other = make_project(tmp_path / "killed")
     pairs = ("f1/go_ucb", "f1/gp_ei", "f2/gp_ei")
     made = [f"results/smoke/go_ucb/{pair}/seeds_0-1.parquet" for pair in pairs]
-    command = [sys.executable, "-m", "snakemake", "--cores", "2", *made]
-    # in the middle of a first run, then of a later one
-    for there in ("journal_*/*.jsonl", "seeds_*.parquet"):
-        process = subprocess.Popen(
-            command,
-            cwd=other.path,
-            env=other.environment(),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        while not list(other.path.glob(f"results/smoke/go_ucb/*/*/{there}")):
-            assert process.poll() is None, "the workflow had ended before the kill"
-            time.sleep(0.01)
-        os.killpg(process.pid, signal.SIGKILL)  # Snakemake and all its jobs, at once
-        process.wait()
-        other.snakemake("--unlock")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "snakemake", "--cores", "2", *made],
+        cwd=other.path,
+        env=other.environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    # one run is finished, another in the middle
+    while not list(other.path.glob("results/smoke/go_ucb/*/*/seeds_*.parquet")):
+        assert process.poll() is None, "the workflow had ended before the kill"
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGKILL)  # Snakemake and all its jobs, at once
+    process.wait()
+    other.snakemake("--unlock")
     other.snakemake("--cores", "2", *made)
     expected, found = digests(smoke), digests(other)
     assert found == {name: expected[name] for name in found} and len(found) == 6
@@ -270,25 +268,20 @@ def test_a_failing_run_shows_its_line_and_stops_nothing_else(
 ) -> None:
     other = make_project(tmp_path / "failing")
     other.edit("config/go_ucb.yaml", "learning_rate: 0.1", "learning_rate: 1.0e+300")
-    done = other.snakemake(
-        "--cores",
-        "2",
-        "results/smoke/go_ucb/f1/go_ucb/seeds_0-1.parquet",
-        "results/smoke/go_ucb/f1/random_search/seeds_0-1.parquet",
-        check=False,
+    folder = Path("results/smoke/go_ucb/f1")
+    failing, other_run = (
+        folder / name / "seeds_0-1.parquet" for name in ("go_ucb", "random_search")
     )
+    done = other.snakemake("--cores", "2", str(failing), str(other_run), check=False)
     assert done.returncode != 0
-    assert "gradient descent diverged at learning_rate 1e+300; allowed: a smaller one" in (
-        done.stdout + done.stderr
-    )
-    folder = other.path / "results/smoke/go_ucb/f1"
-    assert (folder / "random_search/seeds_0-1.parquet").exists()
-    assert not (folder / "go_ucb/seeds_0-1.parquet").exists()
+    said = "gradient descent diverged at learning_rate 1e+300; allowed: a smaller one"
+    assert said in done.stdout + done.stderr
+    assert (other.path / other_run).exists() and not (other.path / failing).exists()
 
 
 @pytest.mark.real_data
 def test_paper_scale_fetches_through_the_mirror_and_runs(project: Project) -> None:
-    mirror = Path(__import__("os").environ["REPLIBO_DATA_MIRROR"])
+    mirror = Path(os.environ["REPLIBO_DATA_MIRROR"])
     target = "results/paper/lb_gp_ucb/agnp/random_search/seeds_0-19.parquet"
     project.snakemake("--cores", "1", target, "--config", f"data_mirror={mirror}")
     content = traces.read(project.path / target)
@@ -299,32 +292,24 @@ def test_paper_scale_fetches_through_the_mirror_and_runs(project: Project) -> No
 
 
 def test_a_missing_file_at_paper_scale_names_url_digest_and_place(project: Project) -> None:
-    done = project.snakemake(
-        "--cores",
-        "1",
-        "--retries",
-        "0",
-        "data/materials/crossed_barrel.csv",
-        "--config",
-        "data_mirror=no_such_folder",
-        check=False,
-    )
-    assert done.returncode != 0
+    path = "data/materials/crossed_barrel.csv"
+    options = ("--cores", "1", "--retries", "0", "--config", "data_mirror=no_such_folder")
+    done = project.snakemake(path, *options, check=False)
     said = done.stdout + done.stderr
+    assert done.returncode != 0 and "https://raw.githubusercontent.com/" in said and path in said
     assert "2c01f875f3c210e986ca6142bf20f417884c2ad7d6f008c2fc574b44a3d5f606" in said
-    assert (
-        "https://raw.githubusercontent.com/" in said and "data/materials/crossed_barrel.csv" in said
-    )
 
 
-def test_all_outputs_of_a_paper_in_one_process_are_those_of_the_rules(smoke: Project) -> None:
+def test_all_outputs_of_a_paper_in_one_process_are_those_of_the_rules(
+    smoke: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As the published ones are made, to the last byte."""
+    monkeypatch.chdir(smoke.path)
+    monkeypatch.delenv("REPLIBO_CONFIG", raising=False)
     for paper in ("go_ucb", "neuralbo"):
-        names = [
-            name
-            for name in targets.of_paper(config(), paper, "smoke")
-            if not name.endswith(".parquet")
-        ]
-        by_rules = {name: (smoke.path / name).read_bytes() for name in names}
-        smoke.replibo("outputs", paper, "--scale", "smoke")
-        assert {name: (smoke.path / name).read_bytes() for name in names} == by_rules and names
+        names = targets.of_paper(config(), paper, "smoke")
+        by_rules = {Path(name): Path(name).read_bytes() for name in names if ".parquet" not in name}
+        for path in by_rules:
+            path.unlink()
+        assert cli.main(["outputs", paper, "--scale", "smoke"]) == 0
+        assert {path: path.read_bytes() for path in by_rules} == by_rules and by_rules
