@@ -190,17 +190,16 @@ def test_of_all_that_is_left_only_a_part_may_be_shown() -> None:
 def test_the_survey_fits_a_screen(
     root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    paper = "neuralbo"
     monkeypatch.setenv("COLUMNS", "100")
-    assert cli.main(["status", paper, "--cores", "2"]) == 0
+    assert cli.main(["status", "neuralbo", "--cores", "2"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 100 and "by cost" in "".join(lines)
-    assert lines[0] == paper and lines[1].split() == " ".join(status.COLUMNS).split()
+    assert lines[0] == "neuralbo" and lines[1].split() == " ".join(status.COLUMNS).split()
     assert not any("…" in line for line in lines)
-    assert cli.main(["status", paper, "--csv"]) == 0
+    assert cli.main(["status", "go_ucb", "--csv"]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-    assert len(rows) == len(load.load().paper(paper).pairs("paper"))
-    assert cli.main(["status", paper, "--cores", "0"]) == 2
+    assert len(rows) == len(load.load().paper("go_ucb").pairs("paper"))
+    assert cli.main(["status", "go_ucb", "--cores", "0"]) == 2
     assert capsys.readouterr().err == "replibo: --cores: must be a number >= 1, got 0\n"
 
 
