@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import io
 import os
 from pathlib import Path
@@ -148,6 +149,27 @@ def test_two_processes_cannot_write_one_journal(tmp_path: Path) -> None:
         Journal(tmp_path / "j", "id", 3)
     journal.close()
     Journal(tmp_path / "j", "id", 3).close()
+
+
+@pytest.mark.parametrize("begun_anew", [False, True])
+def test_a_journal_that_is_removed_before_it_is_locked_is_begun_anew(
+    begun_anew: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a process whose output is in place; another may have begun a journal since."""
+    path, lock = tmp_path / "j", fcntl.flock
+
+    def late(file: Any, how: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", lock)
+        path.unlink()
+        if begun_anew:
+            path.touch()
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    journal = Journal(path, "id", 3)
+    journal.append(RECORDS[0])
+    journal.close()
+    assert reopened(path) == RECORDS[:1]
 
 
 def test_a_folder_that_another_block_removes_is_made_again(

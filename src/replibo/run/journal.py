@@ -78,15 +78,6 @@ class Journal:
         except OSError as error:
             raise files.unwritable(path, error) from None
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._file.close()
-            raise RepliboError(
-                f"{path}: another process is running this seed; wait for it"
-            ) from None
-        except OSError:
-            pass  # a file system without locks: Snakemake keeps jobs apart there
-        try:
             self._open({"identity": identity, "seed": seed})
         except BaseException:
             self._file.close()
@@ -148,13 +139,27 @@ class Journal:
 
 
 def _opened(path: Path) -> io.FileIO:
-    """The file, made with its folder where it is not there; closed by `Journal.close`."""
+    """The file, locked, made with its folder where it is not there; closed by `Journal.close`."""
     attempts = 100
     while True:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             # Without a buffer: what a full disk did not take must not be written later.
-            return open(path, "ab", buffering=0)
+            file = io.FileIO(path, "a")
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.close()
+                raise RepliboError(
+                    f"{path}: another process is running this seed; wait for it"
+                ) from None
+            except OSError:
+                pass  # a file system without locks: Snakemake keeps jobs apart there
+            # A process that ended may have removed the file before it was locked.
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                    return file
+            file.close()
         # Another block that ends may remove the empty folder before the file is in it, and while
         # mkdir looks what is there.
         except (FileNotFoundError, FileExistsError):
