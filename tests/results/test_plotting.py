@@ -168,10 +168,11 @@ def test_a_panel_says_what_its_runs_lack_and_an_empty_one_has_no_axes() -> None:
     figure, axes = plotting.panels(1, 2)
     axes[0, 0].plot([0, 1])
     axes[0, 0].set_title("f")
-    plotting.say_in_panel(axes[0, 0], ["5 of 10 seeds", ""])
+    plotting.say_in_panel(axes[0, 0], ["5 to 10 of 10 seeds, T = 500 of 2000, stand-in data", ""])
     plotting.say_not_run(axes[0, 1])
     plotting.finish(figure, "")
-    assert [text.get_text() for text in axes[0, 0].texts] == ["5 of 10 seeds"]
+    (text,) = axes[0, 0].texts
+    assert text.get_text() == "5 to 10 of 10 seeds, T = 500 of 2000,\nstand-in data"
     assert not axes[0, 1].axison and axes[0, 1].texts[0].get_text() == "not run"
     assert misfits(figure) == []
 

@@ -222,7 +222,11 @@ def say_in_panel(ax: Axes, notes: Iterable[str]) -> None:
     """Say below a panel's title, which must be set before, in what its runs differ from the others."""
     columns = ax.get_gridspec().ncols  # type: ignore[union-attr]
     width = min(40, 120 // columns)  # of characters that fit beside those of the other panels
-    lines = [line for note in notes for line in textwrap.wrap(note, width)]
+    lines = []
+    for note in notes:  # broken at commas, and inside a part only where it is too long
+        parts = note.replace(" ", "\xa0").replace(",\xa0", ", ")
+        for line in textwrap.wrap(parts, width, break_long_words=False):
+            lines += textwrap.wrap(line.replace("\xa0", " "), width)
     if lines:
         above: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
         look: dict[str, Any] = {"ha": "center", "va": "bottom", "color": "0.35"}
