@@ -178,6 +178,28 @@ def test_a_wrong_option_is_named_with_its_place(
     assert "config: go_ucb.figures.figure_1.options.regret: must be average" in error
 
 
+@pytest.mark.parametrize("output", ["figures.figure_1", "tables.final_regret"])
+def test_an_output_of_runs_that_names_no_problem_is_refused(
+    output: str, root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kind, name = output.split(".")
+    overlay = tmp_path / "bad.yaml"
+    overlay.write_text(f"go_ucb: {{{kind}: {{{name}: {{problems: []}}}}}}\n")
+    command = (
+        kind.removesuffix("s"),
+        "go_ucb",
+        name,
+        "--scale",
+        "published",
+        "--config",
+        str(overlay),
+    )
+    path = tmp_path / ("a.png" if kind == "figures" else "a.csv")
+    status, error = said(capsys, *command, "--output", str(path))
+    assert status == 2
+    assert error == f"replibo: config: go_ucb.{output}.problems: must name a problem, got []\n"
+
+
 def test_collect_names_each_missing_or_damaged_file(
     elsewhere: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -95,6 +95,11 @@ def made_from_own_runs(config: Config, kind: OutputKind, paper: str, name: str, 
         if str(error).startswith("options."):
             raise RepliboError(f"{where}.{error}") from None
         raise
+    except Exception as error:
+        if wanted:
+            raise
+        # a function that reads runs, and an entry that has none
+        raise RepliboError(f"{where}.problems: must name a problem, got []") from error
 
 
 def _labelled(
