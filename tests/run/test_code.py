@@ -101,7 +101,8 @@ A, SUB, PLAIN = "pack.a.f", "pack.sub.again", "pack.effects.plain"
         (("b.py", "CONSTANT = 4", "CONSTANT = 5"), {A}),
         (("late.py", "return xs", "return xs[:1]"), {A}),  # imported in the function
         (("sub/again.py", "return 6", "return -6"), {A, SUB}),  # handed on by its package
-        (("__init__.py", "", "NEW = 1"), {A, SUB, PLAIN}),
+        (("__init__.py", "", "__version__ = '2'"), set()),
+        (("sub/__init__.py", "from", "NEW = 1\nfrom"), {A, SUB}),
         (("registered.py", "= 9", "= 10"), {PLAIN}),  # done when it is imported
         (("registered.c", "return n", "return -n"), {PLAIN}),  # compiled, beside it
         (("registered.c", "// why", "// because"), set()),
@@ -129,7 +130,7 @@ def test_modules_and_packages_can_be_left_out(package: Edited) -> None:
 
 def test_a_name_is_a_module_or_a_definition_in_one(package: Edited) -> None:
     made = package()
-    again = ["pack", "pack.sub", "pack.sub.again"]
+    again = ["pack.sub", "pack.sub.again"]
     assert made.modules("pack.sub.again") == made.modules("pack.sub.again.other") == again
     for name in ("pack.a.nothing", "elsewhere.f", "pack.none"):
         with pytest.raises(LookupError, match=f"there is no {name}"):
@@ -151,7 +152,7 @@ def test_a_circle_of_imports_ends(package: Edited) -> None:
 
 def test_a_digest_is_the_same_on_every_version_of_python(package: Edited) -> None:
     """Their syntax trees differ in empty fields."""
-    assert package().digest("pack.a") == "dc7b7b16436da5c6"
+    assert package().digest("pack.a") == "defd5e3a406d9384"
 
 
 def test_the_digest_of_this_package_is_the_same_each_time() -> None:

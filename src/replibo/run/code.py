@@ -62,7 +62,8 @@ class Package:
         while queue:
             module = self._leads_to(queue.pop())
             left_out = any(f"{module}.".startswith(f"{other}.") for other in without)
-            if module and module not in reached and not left_out:
+            # The package's own file has its version and the library's names, and computes nothing.
+            if module not in ("", self.root.name, *reached) and not left_out:
                 reached.add(module)
                 queue += [module.rpartition(".")[0], *self._module(module).imports]
         return sorted(reached)
