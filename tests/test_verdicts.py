@@ -603,12 +603,56 @@ a: {short: s, where: w, statement: s, paper_value: v, measure: final_regret, pro
 def test_a_fault_in_the_claims_file_is_said(
     old: str, new: str, line: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = load.load()
-    (tmp_path / "config/claims").mkdir(parents=True)
-    (tmp_path / "config/claims/go_ucb.yaml").write_text(CLAIM.replace(old, new))
-    monkeypatch.chdir(tmp_path)
     with pytest.raises(RepliboError, match=line):
-        claims.load(config, "go_ucb")
+        of_file(CLAIM.replace(old, new), tmp_path, monkeypatch)
+
+
+def of_file(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, claims.Claim]:
+    """The claims of GO-UCB if their file has this text."""
+    config = load.load()
+    (folder / "config/claims").mkdir(parents=True)
+    (folder / "config/claims/go_ucb.yaml").write_text(text)
+    monkeypatch.chdir(folder)
+    return claims.load(config, "go_ucb")
+
+
+SHARED = """
+readings: {cold: {source: open, algorithms: {go_ucb: go_ucb_cold_start, gp_ei: gp_ei_ten}}}
+a: &a {short: s, where: w, statement: s, paper_value: v, measure: final_regret, problems: [f1],
+    algorithms: [go_ucb], seeds: 1, horizon: 1, rule: r, readings: {cold}}
+b: {<<: *a, algorithms: [gp_ei], readings: {cold: {words: ten}}}
+"""
+
+
+def test_a_claim_has_of_a_shared_reading_what_it_reads_and_its_own_keys_count(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = of_file(SHARED, tmp_path, monkeypatch)
+    a, b = (found[name].readings["cold"] for name in "ab")
+    assert (a.algorithms, a.words) == ({"go_ucb": "go_ucb_cold_start"}, "")
+    assert (b.algorithms, b.words) == ({"gp_ei": "gp_ei_ten"}, "ten")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("{cold}", "{cole}", r"a\.readings\.cole: must say what it replaces.*: cold; did you mean"),
+        ("readings: {cold: {s", "readings: {warm: {s", r"a\.readings\.cold: must say .*: warm"),
+        ("gp_ei: gp_ei_ten", "gp_eo: gp_ei_ten", r"readings\.cold\.algorithms: must be .*'gp_eo'"),
+        ("source", "sorce", r"ucb\.yaml: readings\.cold\.source: Field required"),
+        ("[go_ucb]", "[gp_pi]", r"a: readings\.cold: must replace something"),
+        (
+            "\na: ",
+            "\ncontrols: {x: {options: {a: 1}}}\na: ",
+            r"controls\.x: must be named by a claim",
+        ),
+    ],
+)
+def test_a_fault_in_a_shared_reading_is_said(
+    old: str, new: str, line: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(RepliboError, match=line):
+        of_file(SHARED.replace(old, new), tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
@@ -242,6 +242,46 @@ def _words(value: Any) -> Iterator[str]:
             yield from _words(item)
 
 
+class Shared(Model):
+    """The readings and controls that claims of a paper have in common, by name."""
+
+    readings: dict[Name, Reading] = Field(default_factory=dict)
+    controls: dict[Name, Variation] = Field(default_factory=dict)
+
+    def filled(self, raw: Any, where: str) -> Any:
+        """A claim's raw entry, with what its readings and controls have from these: what they replace of
+        the claim's own problems and algorithms. A key that the claim gives itself counts.
+
+        Raises:
+            RepliboError: an entry is empty, and none here has its name.
+        """
+        if not isinstance(raw, dict):
+            return raw
+        read = set(_words([raw.get(key) for key in ("problems", "also", "algorithms", "options")]))
+        for kind in Shared.model_fields:
+            known, entries = getattr(self, kind), raw.get(kind)
+            if isinstance(entries, dict):
+                full = {name: _over(known.get(name), own, read) for name, own in entries.items()}
+                if empty := [name for name in full if full[name] is None]:
+                    raise RepliboError(
+                        f"{where}.{kind}.{empty[0]}: must say what it replaces, or have the name of one "
+                        f"of the paper's: {allowed(known)}{meant(empty[0], known)}"
+                    )
+                raw = raw | {kind: full}
+        return raw
+
+
+def _over(shared: Variation | None, own: Any, read: set[str]) -> Any:
+    """The keys of a claim's own entry over those of the shared one, of which only what replaces a name
+    that the claim reads is kept."""
+    if shared is None or not isinstance(own, dict | None):
+        return own
+    kept = shared.model_dump(exclude_unset=True)
+    for key in {"problems", "algorithms"} & kept.keys():
+        kept[key] = {old: new for old, new in kept[key].items() if old in read}
+    return kept | (own or {})
+
+
 def load(config: Config, paper: str) -> dict[str, Claim]:
     """The claims of a paper by name; none where it has no file.
 
@@ -251,8 +291,15 @@ def load(config: Config, paper: str) -> dict[str, Claim]:
     entry, path = config.paper(paper), paths.claims_config(paper)
     if not path.exists():
         return {}
+    raw = read_yaml(path)
     try:
-        claims = TypeAdapter(dict[Name, Claim]).validate_python(read_yaml(path))
+        shared = Shared.model_validate({key: raw.pop(key, {}) for key in Shared.model_fields})
+        for kind in Shared.model_fields:
+            for label, own in getattr(shared, kind).items():
+                known = (entry.problems, entry.algorithms)
+                _check_variation(f"{path}: {kind}.{label}", known, own, entry)
+        raw = {name: shared.filled(claim, f"{path}: {name}") for name, claim in raw.items()}
+        claims = TypeAdapter(dict[Name, Claim]).validate_python(raw)
     except ValidationError as error:
         lines = [
             f"{path}: {'.'.join(str(part) for part in fault['loc'])}: "
@@ -260,6 +307,10 @@ def load(config: Config, paper: str) -> dict[str, Claim]:
             for fault in error.errors(include_url=False)
         ]
         raise RepliboError("\n".join(lines)) from None
+    for kind in Shared.model_fields:
+        for label in getattr(shared, kind):
+            if not any(label in getattr(claim, kind) for claim in claims.values()):
+                raise RepliboError(f"{path}: {kind}.{label}: must be named by a claim, is by none")
     sources: dict[str, str] = {}
     for name, claim in claims.items():
         where = f"{path}: {name}"
@@ -268,7 +319,7 @@ def load(config: Config, paper: str) -> dict[str, Claim]:
         _check(f"{where}.algorithms", claim.algorithms, entry.algorithms)
         for kind in ("readings", "controls"):
             for label, own in getattr(claim, kind).items():
-                _check_variation(f"{where}.{kind}.{label}", claim, own, entry)
+                _check_variation(f"{where}.{kind}.{label}", claim.reads(entry), own, entry)
                 source = own.source if kind == "readings" else "control"
                 if sources.setdefault(label, source) != source:
                     raise RepliboError(
@@ -311,15 +362,20 @@ def names(config: Config) -> dict[str, str]:
     return {name: paper for paper in config.papers for name in load(config, paper)}
 
 
-def _check_variation(where: str, claim: Claim, own: Variation, entry: PaperEntry) -> None:
-    problems, algorithms = claim.reads(entry)
+def _check_variation(
+    where: str,
+    read: tuple[Collection[str], Collection[str]],
+    own: Variation,
+    entry: PaperEntry,
+) -> None:
+    problems, algorithms = read
     _check(f"{where}.problems", own.problems, problems)
     _check(f"{where}.problems", own.problems.values(), entry.problems)
     _check(f"{where}.algorithms", own.algorithms, algorithms)
     _check(f"{where}.algorithms", own.algorithms.values(), entry.algorithms)
 
 
-def _check(where: str, words: Any, known: Mapping[str, Any] | set[str]) -> None:
+def _check(where: str, words: Any, known: Collection[str]) -> None:
     for word in words:
         if word not in known:
             raise RepliboError(f"{where}: must be {allowed(known)}, got {word!r}")
