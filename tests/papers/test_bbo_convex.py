@@ -16,7 +16,7 @@ from replibo.results import plotting
 from replibo.results.comparisons import MissingRunsError
 from replibo.results.runs import Runs
 
-from .conftest import pair, runs_of
+from .conftest import drawn, pair, runs_of
 
 LOSS = 0.3
 BUDGETS = {"more_steps": [1600, 6400, 25600], "more_queries": [1600, 6400]}
@@ -179,11 +179,10 @@ def test_cells_of_equal_cost() -> None:
     assert convex.cells_of(values, 25600) == [(20, 1280)]
 
 
-def test_the_figure_and_what_it_needs(tmp_path: Path) -> None:
+def test_the_figure_and_what_it_needs() -> None:
     figure_entry = ENTRY.figures["convex"]
     runs = made(0.5, HORIZONS)
-    figure = convex.theorem(runs, figure_entry, **figure_entry.options)
-    figure.savefig(tmp_path / "figure.png")
+    figure = drawn(convex.theorem(runs, figure_entry, **figure_entry.options))
     assert "Student" not in plotting.caption_of(figure) and len(figure.axes) == 4
     left, right = figure.axes[:2]
     assert [text.get_text().split(":")[0] for text in left.texts] == ["N = T", "N = 20", "N = 160"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -246,15 +245,12 @@ FIGURES: dict[str, tuple[Callable[..., Figure], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("runs_of", INPUTS.values(), ids=INPUTS)
 @pytest.mark.parametrize("name", FIGURES)
-def test_every_figure_is_drawn_without_warnings(
-    name: str, runs_of: Callable[[], Runs], tmp_path: Path
-) -> None:
+def test_every_figure_is_drawn_without_warnings(name: str, runs_of: Callable[[], Runs]) -> None:
     function, options = FIGURES[name]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        figure = drawn(function(runs_of(), output(), **options), tmp_path)
+    figure = drawn(function(runs_of(), output(), **options))
     assert len(figure.legends) <= 1
     # said once for a row or a column where its panels share them
     assert figure.axes[0].get_ylabel() and figure.axes[-1].get_xlabel()
@@ -337,11 +333,11 @@ def test_figure_2_shows_shares_of_rounds(monkeypatch: pytest.MonkeyPatch) -> Non
     )
 
 
-def test_figure_3_shows_the_known_regret(tmp_path: Path) -> None:
+def test_figure_3_shows_the_known_regret() -> None:
     regret = np.full((2, INITIAL + 3), 5.0)
     regret[0] = [9, 1, 9, 9, 4, 2, 0.5]
     found = made_runs({"agnp": {"mle": regret, "oracle": regret + 1}})
-    figure = drawn(figures.figure_3(found, output(algorithms=["mle"])), tmp_path)
+    figure = drawn(figures.figure_3(found, output(algorithms=["mle"])))
     cumulative, best = figure.axes
     assert cumulative.get_title() == "Agnp"
     (line,) = cumulative.lines  # the oracle is not asked for
@@ -397,16 +393,12 @@ TABLES: dict[str, Callable[..., Table]] = {
 }
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("runs_of", INPUTS.values(), ids=INPUTS)
 @pytest.mark.parametrize("name", TABLES)
-def test_every_table_is_written(name: str, runs_of: Callable[[], Runs], tmp_path: Path) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        table = TABLES[name](runs_of(), output())
-        tables.save(table, [tmp_path / f"t.{s}" for s in ("csv", "md", "tex", "html")])
-    assert table.frame.columns.is_unique
-    assert table.caption.startswith("Made up.")
-    assert "nan" not in (tmp_path / "t.csv").read_text()
+def test_every_table_is_made(name: str, runs_of: Callable[[], Runs]) -> None:
+    table = TABLES[name](runs_of(), output())
+    assert len(records(table)) == len(table.frame) and table.caption.startswith("Made up.")
 
 
 def test_table_1_by_hand() -> None:

@@ -43,16 +43,6 @@ def entry(name, kind="figures"):
     return getattr(ENTRY, kind)[name]
 
 
-def test_the_figure_puts_a_function_beside_its_sister():
-    figure = figures.best_so_far(made_runs(BOTH), entry("figure_1_centre"), columns=2)
-    assert [ax.get_title() for ax in figure.axes] == ["Ackley, 10-D", "Ackley, 10-D, shifted"]
-    curves = {line.get_label(): line.get_ydata() for line in figure.axes[1].lines}
-    assert set(curves) == {"NeuralBO", "GP-TS", "Centre, then random"}
-    # the mean of seeds that end at 15 and 17; the first point is the best initial one
-    assert curves["NeuralBO"][-1] == pytest.approx(16.0)
-    assert len(curves["NeuralBO"]) == HORIZON + 1
-
-
 def test_the_distance_is_the_mean_of_the_last_ten_queries():
     figure = centre.figure_1_centre_distance(made_runs(BOTH), entry("figure_1_centre_distance"))
     line = figure.axes[0].lines[0]

@@ -8,7 +8,6 @@ from replibo.config import load
 from replibo.config.models import COLORS, FigureEntry
 from replibo.errors import RepliboError
 from replibo.papers.neuralbo import memory as paper
-from replibo.results import tables
 from replibo.results.comparisons import MissingRunsError, judge
 from replibo.results.runs import Runs, read
 from replibo.run import pairs
@@ -85,7 +84,7 @@ def measured(ax):
     return [line for line in ax.get_lines() if line.get_label().strip("_") != "calculated"]
 
 
-def test_the_lines_of_the_figure(tmp_path):
+def test_the_lines_of_the_figure():
     figure = paper.figure_6(made_runs(ALL), FIGURE)
     held, peaks = figure.axes
     assert (held.get_ylabel(), peaks.get_ylabel()) == ("MiB", "")  # said once
@@ -121,10 +120,10 @@ def test_the_lines_of_the_figure(tmp_path):
         "T = 300 of 6000",
     ):
         assert words in caption
-    drawn(figure, tmp_path)
+    drawn(figure)
 
 
-def test_one_seed_one_query_and_no_measured_peak(tmp_path):
+def test_one_seed_one_query_and_no_measured_peak():
     runs = made_runs(
         {("robot_memory", "gp_ucb"): (1, squares)}, seeds=[3], scale="smoke", peaks=False
     )
@@ -132,12 +131,9 @@ def test_one_seed_one_query_and_no_measured_peak(tmp_path):
     (line,) = figure.axes[0].get_lines()
     assert line.get_marker() == "^" and line.get_xdata().tolist() == [1]
     assert not figure.axes[1].get_lines()
-    drawn(figure, tmp_path)
+    drawn(figure)
     (row,) = tuples(paper.memory(runs, FIGURE))
     assert row[2:] == (1, *[8 * 15**2 / 2**20] * 3, 1.0, *[None] * 5)
-    tables.save(
-        paper.memory(runs, FIGURE), [tmp_path / f"memory.{s}" for s in ("md", "tex", "csv")]
-    )
 
 
 def test_only_the_robot_task_and_what_holds_tensors_is_shown():
@@ -165,7 +161,6 @@ def test_only_the_robot_task_and_what_holds_tensors_is_shown():
 
 def test_the_table():
     table = paper.memory(made_runs(ALL), FIGURE)
-    assert table.frame.columns.is_unique
     gp, dual, printed, greedy = tuples(table)
     assert [row[0] for row in tuples(table)] == SHOWN
     assert gp[1:3] == ("ROBOT_PUSHING", 300) and printed[1:3] == ("ROBOT_MEMORY", 100)

@@ -10,15 +10,14 @@ import pyarrow as pa
 import pytest
 from matplotlib.patches import Circle, Polygon
 
-from replibo.config.models import COLORS, FigureEntry
+from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError
 from replibo.papers.neuralbo import robot as paper
 from replibo.problems.robot_pushing import BOUND, RobotPushing, trajectory
-from replibo.results import tables
 from replibo.results.comparisons import MissingRunsError, judge
 from replibo.streams import generator
 
-from .conftest import as_configured, caption_of, drawn, made_paper, pair, records, runs_of
+from .conftest import caption_of, drawn, made_paper, pair, records, runs_of
 
 ALGORITHMS = {"neural_bo": "blue", "gp_ucb": "orange", "random_search": "grey"}
 SETTINGS = {"horizon": 5985, "initial_points": 2, "seeds": "0-9", "seeds_per_job": 1}
@@ -37,7 +36,6 @@ ENTRY = made_paper(
     {**SETTINGS},
 )
 FIGURE = FigureEntry(caption="The caption.", function="f")
-drawn_figure = as_configured("figure_5")
 OWN, GP, RANDOM = (("robot_pushing", name) for name in ALGORITHMS)
 
 # Hand 1 pushes the box to the right, hand 2 stays away: a push for the strip.
@@ -119,54 +117,10 @@ def test_the_bootstrap_of_a_difference_is_paired():
     assert np.isnan(ends(own[:1], other[:1])).all()
 
 
-# Figure 5
+# The table
 
 
-def test_the_curves_of_the_figure(tmp_path):
-    rng = np.random.default_rng(0)
-    rewards = {(OWN[0], name): rng.normal(0, 3, size=(7, 40)) for name in ALGORITHMS}
-    figure = drawn_figure(made_runs(rewards, scale="quick"), FIGURE)
-    (ax,) = figure.axes
-    assert [line.get_label() for line in ax.get_lines()] == ["NEURAL_BO", "GP_UCB", "RANDOM_SEARCH"]
-    for line, band, name in zip(ax.get_lines(), ax.collections, ALGORITHMS, strict=True):
-        best = np.maximum.accumulate(rewards[OWN[0], name], axis=1)[:, 1:]
-        assert line.get_xdata().tolist() == list(range(39))
-        np.testing.assert_array_equal(line.get_ydata(), np.sort(best, axis=0)[3])  # of 7
-        assert line.get_color() == COLORS[ALGORITHMS[name]]
-        corners = band.get_paths()[0].vertices
-        # the quartiles of 7 lie half-way between neighbours
-        ends = np.sort(best[:, -1])
-        at_end = corners[corners[:, 0] == 38, 1]
-        assert at_end.min() == pytest.approx((ends[1] + ends[2]) / 2)
-        assert at_end.max() == pytest.approx((ends[4] + ends[5]) / 2)
-    for words in (
-        "The caption. Best reward so far: median over the seeds",
-        "shaded: the quartiles. t = 0 is the best of the 2 initial points",
-        "7 seeds. Smaller than configured at paper scale: quick scale, 7 of 10 seeds, T = 38 of 5985.",
-    ):
-        assert words in caption_of(figure)
-    drawn(figure, tmp_path)
-
-
-def test_a_single_seed_and_several_problems():
-    rewards = {
-        OWN: ending([3.0]),
-        ("robot_still", "gp_ucb"): ending([1.0, 2.0]),
-    }
-    figure = drawn_figure(made_runs(rewards), FIGURE)
-    assert [ax.get_title() for ax in figure.axes] == ["Robot", "Robot, no noise"]
-    assert [len(ax.collections) for ax in figure.axes] == [0, 1]
-    assert "shaded: the quartiles" in caption_of(figure)
-
-
-def test_no_runs_of_the_task_are_said():
-    runs = made_runs({("bbob_2d", "gp_ucb"): ending([1.0, 2.0])})
-    for make in (paper.robot_final, paper.robot_strip):
-        with pytest.raises(RepliboError, match="no runs on"):
-            make(runs, FIGURE)
-
-
-def test_the_table(tmp_path):
+def test_the_table():
     rewards = {OWN: ending([1.0, 2.0, 3.0, 4.0, 9.0]), GP: ending([2.0])}
     table = paper.robot_final(made_runs(rewards), FIGURE)
     own, gp = records(table)
@@ -177,7 +131,6 @@ def test_the_table(tmp_path):
     assert own["CPU s a query"] == pytest.approx(0.5)
     assert (gp["best reward, median"], gp["95 % interval, low"]) == (2.0, None)
     assert "1 to 5 seeds." in table.caption
-    tables.save(table, [tmp_path / f"robot_final.{suffix}" for suffix in ("csv", "md", "tex")])
 
 
 # The claim
@@ -229,22 +182,13 @@ def test_only_common_seeds_are_compared():
     assert "NEURAL_BO 1.50, GP_UCB 2.75" in found.ours and "(6 seeds)" in found.ours
 
 
-def test_what_was_not_run_is_open_or_missing():
-    rewards = {OWN: ending([1.0, 2.0] * 3), RANDOM: ending([0.0] * 6)}
-    found = compare(rewards, ("gp_ucb", "random_search"))
-    assert [c.outcome for c in found] == ["open", "supported"]
-    assert found[0].ours == "Robot: GP_UCB was not run"
-    assert found[1].ours.startswith("Robot, t = 6: NEURAL_BO")
+def test_too_few_common_seeds_are_open():
     (found,) = compare({OWN: ending([1.0] * 6), GP: ending([5.0] * 5)})
     assert (found.outcome, found.ours) == (
         "open",
         "Robot, t = 6: GP_UCB and NEURAL_BO have 5 common seeds, fewer than the 6 that an interval of "
         "medians needs",
     )
-    with pytest.raises(MissingRunsError, match="neural_bo was not run on robot_pushing"):
-        compare({GP: ending([5.0])})
-    with pytest.raises(MissingRunsError, match="no baseline was run on robot_pushing"):
-        compare(rewards)
 
 
 # The strip
@@ -256,7 +200,7 @@ def strip_runs(**options):
     return made_runs(rewards, x=x, **options)
 
 
-def test_the_strip_shows_the_best_run_of_each_method(tmp_path):
+def test_the_strip_shows_the_best_run_of_each_method():
     figure = paper.robot_strip(strip_runs(), FIGURE)
     axes = np.array(figure.axes).reshape(2, 5)
     assert axes[0, 0].get_ylabel() == "NEURAL_BO\nseed 1 got 3.50"
@@ -285,7 +229,7 @@ def test_the_strip_shows_the_best_run_of_each_method(tmp_path):
                 long, 2 * np.array([np.cos(angle), np.sin(angle)]), atol=1e-12
             )
     assert "simulated again without the noise" in caption_of(figure)
-    drawn(figure, tmp_path)
+    drawn(figure)
 
 
 def test_the_strip_marks_where_something_left_the_view(monkeypatch):

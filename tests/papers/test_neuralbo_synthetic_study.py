@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from scipy import stats
 from replibo import verdicts
 from replibo.config import claims, load
 from replibo.config.claims import Claim
+from replibo.config.models import COLORS
 from replibo.errors import RepliboError
 from replibo.papers import common
 from replibo.papers.neuralbo import claims as measures
@@ -243,14 +243,11 @@ OUTPUTS: dict[str, Callable[..., Table]] = {
 }
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("runs_of", INPUTS.values(), ids=INPUTS)
 @pytest.mark.parametrize("name", OUTPUTS)
-def test_every_table_is_written(name: str, runs_of: Callable[[], Runs], tmp_path: Path) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        table = OUTPUTS[name](runs_of(), output())
-        tables.save(table, [tmp_path / f"t.{s}" for s in ("csv", "md", "tex", "html")])
-    assert table.frame.columns.is_unique
+def test_every_table_is_made(name: str, runs_of: Callable[[], Runs]) -> None:
+    table = OUTPUTS[name](runs_of(), output())
     assert table.caption.startswith("Made up.")
     sizes = (
         "Not run.",
@@ -258,32 +255,60 @@ def test_every_table_is_written(name: str, runs_of: Callable[[], Runs], tmp_path
         "Smaller than configured at paper scale: ",
     )
     assert any(f" {words}" in table.caption for words in sizes)
-    assert "nan" not in (tmp_path / "t.csv").read_text()
     # the synthetic study's tables leave COCO out; where trainings diverge is told of both
     shows_coco = any("bbob" in str(cell).lower() for row in tuples(table) for cell in row)
     assert not shows_coco or name == "literal_recipe"
 
 
-# Figure 1
+# Figures 1, 4 and 5: the best value so far
+
+SPREADS = {  # of the final values 1, 2 and 6
+    "deviation": ("mean", "± one standard deviation", (3.0, 3 - 7**0.5, 3 + 7**0.5)),
+    "quartiles": ("median", "the quartiles", (2.0, 1.5, 4.0)),
+    "interval": ("mean", "Student's 95 %", (3.0, *stats.t.interval(0.95, 2, 3, (7 / 3) ** 0.5))),
+}
 
 
-def test_figure_1_shows_mean_and_deviation(tmp_path: Path) -> None:
-    first = ending_in(np.array([1.0, 3.0]))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        found = made_runs({"levy_20": {"gp_ts": first, "dngo": first + 1}})
-        figure = drawn(figures.best_so_far(found, output(algorithms=["gp_ts"])), tmp_path)
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("largest", [False, True])
+@pytest.mark.parametrize("spread", SPREADS)
+def test_the_best_value_so_far_has_a_middle_and_a_spread(spread: Any, largest: bool) -> None:
+    """Every value falls by 7.5 from the best initial point on; the largest f is minus the smallest value."""
+    middle, kind, ends = SPREADS[spread]
+    values = ending_in(np.array([1.0, 2.0, 6.0]))
+    found = made_runs({"levy_20": {"gp_ts": values, "dngo": values + 1}})
+    entry = output(algorithms=["gp_ts"])  # DNGO is not asked for
+    figure = drawn(figures.best_so_far(found, entry, spread=spread, largest=largest, value="loss"))
     (ax,) = figure.axes
-    assert ax.get_title() == "Levy, 20-D" and ax.get_xlabel() and ax.get_ylabel()
-    (line,) = ax.lines  # DNGO is not asked for
+    assert (ax.get_title(), ax.get_xlabel(), ax.get_ylabel()) == (
+        "Levy, 20-D",
+        "iteration $t$",
+        "loss",
+    )
+    (line,) = ax.lines
+    assert line.get_label() == "GP-TS" and line.get_color() == COLORS["purple"]
     np.testing.assert_array_equal(line.get_xdata(), np.arange(HORIZON + 1))
-    shown = np.asarray(line.get_ydata())
-    assert shown[0] == pytest.approx(2 + 7.5) and shown[-1] == pytest.approx(2)
-    edges = np.asarray(ax.collections[0].get_paths()[0].vertices)[:, 1]
-    assert edges.min() == pytest.approx(2 - 2**0.5) and edges.max() == pytest.approx(9.5 + 2**0.5)
-    assert "Smaller than configured at paper scale: 2 of 10 seeds." in caption_of(figure)
+    corners = np.asarray(ax.collections[0].get_paths()[0].vertices)
+    at_end = corners[corners[:, 0] == HORIZON, 1]
+    shown = np.array([line.get_ydata()[-1], at_end.min(), at_end.max()])
+    if largest:
+        shown = -shown[[0, 2, 1]]
+    assert shown == pytest.approx(ends)
+    assert abs(line.get_ydata()[0]) == pytest.approx(ends[0] + 7.5)
+    caption = caption_of(figure)
+    assert (
+        f"Loss{'' if largest else ', without noise, as the paper minimises'}: {middle}" in caption
+    )
+    assert f"shaded: {kind}" in caption and "the best of the 3 initial points" in caption
+    assert "Smaller than configured at paper scale: 3 of 10 seeds." in caption
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["GP-TS"]
+
+
+def test_no_band_of_the_best_value_exceeds_the_optimum() -> None:
+    runs = made_runs({"levy_20": {"gp_ts": ending_in(np.array([1.0, 3.0]))}}, optimal_value=-0.8)
+    (ax,) = figures.best_so_far(runs, output(), largest=True).axes
+    assert ax.collections[0].get_paths()[0].get_extents().y1 == -0.8
 
 
 def test_figure_1_as_simple_regret_is_logarithmic_and_leaves_out_unknown_optima() -> None:
@@ -296,6 +321,11 @@ def test_figure_1_as_simple_regret_is_logarithmic_and_leaves_out_unknown_optima(
     (ax,) = figure.axes
     assert ax.get_title() == "Levy, 10-D" and ax.get_yscale() == "log"
     assert ax.lines[0].get_ydata()[-1] == pytest.approx(2.0 + 1.0)  # f is minus the value
+
+
+def test_a_figure_up_to_a_round_ends_there() -> None:
+    figure = figures.best_so_far(made_runs({"levy_10": {"gp_ts": around(0.0)}}), output(), rounds=4)
+    assert figure.axes[0].lines[0].get_xdata()[-1] == 4
 
 
 def test_figure_1_says_in_a_panel_the_seeds_and_which_of_its_methods_was_not_run_there() -> None:
@@ -312,47 +342,32 @@ def test_figure_1_says_in_a_panel_the_seeds_and_which_of_its_methods_was_not_run
 
 
 @pytest.mark.parametrize(
-    ("problems", "shape"),
+    ("problems", "columns", "shape"),
     [
-        (list(PROBLEMS), (3, 4)),
-        (["ackley_10", "levy_10", "michalewicz_10"], (1, 3)),
-        (["ackley_10", "ackley_20", "levy_10", "michalewicz_10"], (1, 4)),
-        (["levy_50"], (1, 1)),
-        (["levy_10", "levy_20", "levy_50"], (1, 3)),
+        (list(PROBLEMS), 4, (3, 4)),
+        (["ackley_10", "levy_10", "michalewicz_10"], 4, (1, 3)),
+        (["ackley_10", "ackley_20", "levy_10", "michalewicz_10"], 2, (2, 2)),
+        (["levy_50"], 4, (1, 1)),
     ],
 )
-def test_figure_1_is_drawn_for_any_subset(
-    problems: list[str], shape: tuple[int, int], tmp_path: Path
+def test_figure_1_is_drawn_for_any_subset_in_its_order(
+    problems: list[str], columns: int, shape: tuple[int, int]
 ) -> None:
-    runs = study_runs(2, problems)
-    figure = drawn(figures.best_so_far(runs, output()), tmp_path)
-    assert {ax.get_title() for ax in figure.axes} == {ENTRY.problems[p].label for p in problems}
-    assert len(figure.axes) == len(problems)
-    for ax in figure.axes:
+    figure = drawn(figures.best_so_far(study_runs(2, problems), output(), columns=columns))
+    assert [ax.get_title() for ax in figure.axes] == [ENTRY.problems[p].label for p in problems]
+    for i, ax in enumerate(figure.axes):
         place = ax.get_subplotspec()
         assert place is not None and place.get_gridspec().get_geometry() == shape
+        assert (place.rowspan.start, place.colspan.start) == divmod(i, shape[1])
         # each curve, and its place among the intervals at the margin
         assert len(ax.lines) == 2 * len(SEVEN) and len(ax.collections) == 1 + len(SEVEN)
 
 
-def test_figure_1_puts_functions_and_dimensions_in_order() -> None:
-    figure = figures.best_so_far(study_runs(2), output())
-    grid = {}
-    for ax in figure.axes:
-        place = ax.get_subplotspec()
-        assert place is not None
-        grid[place.rowspan.start, place.colspan.start] = ax.get_title()
-    for i, function in enumerate(traces.FUNCTIONS.values()):
-        assert [grid[i, k] for k in range(4)] == [f"{function}, {d}-D" for d in DIMS]
-
-
-def test_figure_1_of_a_single_seed_has_no_band(tmp_path: Path) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        figure = drawn(figures.best_so_far(partial_runs(), output()), tmp_path)
+@pytest.mark.filterwarnings("error")
+def test_figure_1_of_a_single_seed_has_no_band() -> None:
+    figure = drawn(figures.best_so_far(partial_runs(), output()))
     (ax,) = figure.axes
     assert len(ax.lines) == 2 and not ax.collections
-    assert "the best of the 3 initial points" in caption_of(figure)  # at D = 10
     at_2 = made_runs({"levy_10": {"gp_ts": ending_in(np.array([1.0, 3.0]))}}, dim=2)
     assert "the D + 1 initial points" in caption_of(figures.best_so_far(at_2, output()))
     with pytest.raises(RepliboError, match=r"no runs on ackley_10, .* have been run \(dngo\)"):
