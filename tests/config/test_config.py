@@ -24,7 +24,7 @@ PAPERS = ("go_ucb", "bbo", "neuralbo", "lb_gp_ucb")
 
 
 def parsed(overlay: str) -> models.Config:
-    return load.parse(load.merge(load.read(), yaml.safe_load(overlay)))
+    return load.parse(load.under(yaml.safe_load(overlay)))
 
 
 def test_the_committed_schema_is_the_models(root: Path) -> None:
@@ -361,3 +361,47 @@ def test_an_algorithms_own_seeds_change_what_captions_say(root: Path, tmp_path: 
         for config in (own, load.load())
     ]
     assert digests[0] != digests[1]
+
+
+def test_a_grid_stands_for_every_combination_and_a_later_entry_is_laid_over(root: Path) -> None:
+    config = parsed("""
+      go_ucb:
+        algorithms:
+          "x_{U}_{line}":
+            type: go_ucb.GoUcb
+            label: "U = {U}, {line}"
+            color: blue
+            parameters: {learning_rate: 0.5}
+            grid: {U: [1, 2], line: {plain: {}, dots: {label: dotted, line: dotted, parameters: {C: 3}}}}
+          x_2_dots: {parameters: {C: 4}}
+      """)
+    made = {
+        name: own for name, own in config.paper("go_ucb").algorithms.items() if name[:2] == "x_"
+    }
+    assert {name: (own.label, own.line, own.parameters) for name, own in made.items()} == {
+        "x_1_plain": ("U = 1, plain", "solid", {"learning_rate": 0.5, "U": 1}),
+        "x_1_dots": ("U = 1, dotted", "dotted", {"learning_rate": 0.5, "U": 1, "C": 3}),
+        "x_2_plain": ("U = 2, plain", "solid", {"learning_rate": 0.5, "U": 2}),
+        "x_2_dots": ("U = 2, dotted", "dotted", {"learning_rate": 0.5, "U": 2, "C": 4}),
+    }
+
+
+@pytest.mark.parametrize(
+    ("entry", "line"),
+    [
+        (
+            '"x_{U}": {grid: [1]}',
+            r"go_ucb\.problems\.x_\{U\}\.grid: must be a mapping of axes, got",
+        ),
+        ("x: {grid: {U: [1]}}", r"problems\.x\.grid: the entry's name must have \{U\} in it"),
+        ('"x_{U}": {grid: {U: 1}}', r"x_\{U\}\.grid\.U: must be a list, or a mapping of values to"),
+        ('"x_{U}": {grid: {U: {a: 1}}}', r"x_\{U\}\.grid\.U: must be a list, or a mapping of"),
+        ('x_1: {}, "x_{U}": {grid: {U: [1]}}', r"x_\{U\}\.grid: must make no entry twice, got x_1"),
+        ('"x_{U}": {grid: {V: [1]}}', r"the entry's name must have \{V\} in it"),
+        ('"x_{U}_{V}": {type: a.B, label: b, grid: {U: [1]}}', r"problems\.x_1_\{V\}: must match"),
+    ],
+)
+def test_a_fault_in_a_grid_is_said(entry: str, line: str) -> None:
+    with pytest.raises(RepliboError, match=line) as caught:
+        parsed(f"go_ucb: {{problems: {{{entry}}}}}")
+    assert "\n" not in str(caught.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -35,6 +36,65 @@ def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]
     return merged
 
 
+def expanded(paper: str, content: Any) -> Any:
+    """A paper's raw entry, with each problem or algorithm that has a ``grid`` replaced by one for each
+    combination of the grid's values. A later entry of the name of one of these is laid over it.
+
+    Raises:
+        RepliboError: a grid is no mapping of lists or mappings, the entry's name lacks an axis, or one
+            of its names is taken.
+    """
+    if not isinstance(content, Mapping):
+        return content
+    full = dict(content)
+    for kind in ("problems", "algorithms"):
+        if not isinstance(content.get(kind), Mapping):
+            continue
+        full[kind] = {}
+        for name, entry in content[kind].items():
+            where = f"config: {paper}.{kind}.{name}"
+            if not isinstance(entry, Mapping) or "grid" not in entry:
+                full[kind] = merge(full[kind], {name: entry})
+                continue
+            for own, made in _of_grid(where, name, entry):
+                if own in full[kind]:
+                    raise RepliboError(f"{where}.grid: must make no entry twice, got {own}")
+                full[kind][own] = made
+    return full
+
+
+def _of_grid(where: str, name: str, entry: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """The names and the entries that one with a ``grid`` stands for. The values of an axis are a list,
+    for the parameter of the axis's name, or a mapping to the settings that each changes, where ``label``
+    is the value's text in the entry's label."""
+    grid = entry["grid"]
+    if not isinstance(grid, Mapping) or not grid:
+        raise RepliboError(f"{where}.grid: must be a mapping of axes, got {grid!r}")
+    axes = []
+    for axis, values in grid.items():
+        if f"{{{axis}}}" not in name:
+            raise RepliboError(f"{where}.grid: the entry's name must have {{{axis}}} in it")
+        if isinstance(values, list):
+            values = {value: {"parameters": {axis: value}} for value in values}
+        if not isinstance(values, Mapping) or not all(
+            isinstance(changes, Mapping) for changes in values.values()
+        ):
+            raise RepliboError(
+                f"{where}.grid.{axis}: must be a list, or a mapping of values to settings, got {values!r}"
+            )
+        axes.append([(axis, value, changes) for value, changes in values.items()])
+    found = []
+    for cell in itertools.product(*axes):
+        own, full = name, {key: value for key, value in entry.items() if key != "grid"}
+        label = str(entry.get("label", ""))
+        for axis, value, changes in cell:
+            own = own.replace(f"{{{axis}}}", str(value))
+            label = label.replace(f"{{{axis}}}", str(changes.get("label", value)))
+            full = merge(full, changes)
+        found.append((own, full | {"label": label}))
+    return found
+
+
 def read(folder: Path = Path("config"), overlays: Sequence[Path] = ()) -> dict[str, Any]:
     """The raw config: ``config.yaml``, a file per paper that it lists, then the overlays."""
     extra: dict[str, Any] = {}
@@ -53,8 +113,8 @@ def under(extra: Mapping[str, Any], folder: Path = Path("config")) -> dict[str, 
             raise RepliboError(
                 f"{folder / f'{paper}.yaml'}: has the keys {allowed(content)}; allowed: {paper}"
             )
-        raw = merge(raw, content)
-    return merge(raw, extra)
+        raw = merge(raw, {paper: expanded(paper, content[paper])})
+    return merge(raw, {key: expanded(key, value) for key, value in extra.items()})
 
 
 def parse(raw: Mapping[str, Any]) -> Config:
