@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,14 @@ def digests(path: Path) -> dict[str, str]:
 
     found: dict[str, str] = traces.read_metadata(traces.read(path))["digests"]
     return found
+
+
+@pytest.fixture(autouse=True)
+def no_figure_left() -> Iterator[None]:
+    """Close what a test has drawn."""
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
 
 
 @pytest.fixture

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pyarrow as pa
-import pytest
 from matplotlib.figure import Figure
 
+from replibo.config import load
 from replibo.config.models import FigureEntry, PaperEntry
 from replibo.results import plotting
 from replibo.results.comparisons import Comparison
@@ -46,6 +46,12 @@ def made_paper(
             "tables": {},
         }
     )
+
+
+def configured(paper: str, *names: str) -> dict[str, dict[str, Any]]:
+    """The entries of a paper's algorithms, as the config has them."""
+    entry = load.load(Path(__file__).parents[2] / "config").paper(paper)
+    return {name: entry.algorithms[name].model_dump() for name in names}
 
 
 def pair(
@@ -118,10 +124,3 @@ def drawn(figure: Figure) -> Figure:
     """The figure, laid out. (As files: `tests/workflow/test_smoke.py`.)"""
     figure.draw_without_rendering()
     return figure
-
-
-@pytest.fixture(autouse=True)
-def no_figure_left() -> Iterator[None]:
-    """Close what a test has drawn."""
-    yield
-    plt.close("all")

@@ -15,9 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from replibo import verdicts
 from replibo.config import claims, load
-from replibo.config.claims import Claim
 from replibo.config.models import COLORS
 from replibo.errors import RepliboError
 from replibo.papers import common
@@ -32,32 +30,16 @@ from replibo.results.statistics import benjamini_hochberg
 from replibo.results.tables import Table
 
 from ..results.conftest import misfits
-from .conftest import caption_of, drawn, made_paper, output, pair, rows, runs_of, tuples
+from .conftest import caption_of, configured, drawn, made_paper, output, pair, rows, runs_of, tuples
 
 HORIZON = 6
 DIMS = (10, 20, 50, 100)
 PROBLEMS = {f"{function}_{d}": d for function in traces.FUNCTIONS for d in DIMS}
 OTHER = {"bbob_2d": 2}  # of the same paper, and none of this study's
 
-# name: label, colour, ν
-ALGORITHMS: dict[str, tuple[str, str, float | None]] = {
-    "neural_bo": ("NeuralBO", "blue", 1.0),
-    "neural_bo_released": ("NeuralBO, as released", "sky_blue", None),
-    "neural_greedy": ("NeuralGreedy", "green", None),
-    "gp_ucb": ("GP-UCB", "vermillion", None),
-    "gp_ts": ("GP-TS", "purple", None),
-    "gp_ei": ("GP-EI", "orange", None),
-    "dngo": ("DNGO", "black", None),
-    "random_forest": ("RF", "brown", None),
-    "random_search": ("Random search", "grey", None),
-    "neural_bo_nu_01": ("ν = 0.1", "blue", 0.1),
-    "neural_bo_nu_1": ("ν = 1", "blue", 1.0),
-    "neural_bo_nu_10": ("ν = 10", "blue", 10.0),
-}
-SEVEN = ("neural_bo", *BASELINES)
 NU_GRID = ("neural_bo_nu_01", "neural_bo_nu_1", "neural_bo_nu_10")
-
-
+SEVEN = ("neural_bo", *BASELINES)
+ALGORITHMS = configured("neuralbo", *SEVEN, "neural_bo_released", "random_search", *NU_GRID)
 ENTRY = made_paper(
     {
         problem: {
@@ -67,15 +49,7 @@ ENTRY = made_paper(
         }
         for problem, d in (PROBLEMS | OTHER).items()
     },
-    {
-        name: {
-            "type": "neural_bo.NeuralBO",
-            "label": label,
-            "color": color,
-            "parameters": {} if nu is None else {"nu": nu},
-        }
-        for name, (label, color, nu) in ALGORITHMS.items()
-    },
+    ALGORITHMS,
     {"horizon": HORIZON, "initial_points": 3, "seeds": "0-9", "seeds_per_job": 1},
 )
 INITIAL = 3
@@ -428,7 +402,7 @@ def test_table_2_is_scipys_tests_with_the_correction_within_a_function(pooled: b
         adjusted = stats.false_discovery_control(list(family.values()))
         sides = stats.false_discovery_control(list(equivalent.values()))
         for (d, name), q, side in zip(family, adjusted, sides, strict=True):
-            (row,) = rows(table, function=function, D=d, baseline=ALGORITHMS[name][0])
+            (row,) = rows(table, function=function, D=d, baseline=ALGORITHMS[name]["label"])
             other, own = samples[d, name]
             pooled_sd = ((other.var(ddof=1) + own.var(ddof=1)) / 2) ** 0.5
             assert row["p, ours"] == pytest.approx(family[d, name])
@@ -637,23 +611,6 @@ def test_the_share_of_diverged_rounds() -> None:
 # Claims
 
 
-def claim(measure: str, problems: list[str], **options: Any) -> Claim:
-    settings = {
-        "short": "s",
-        "where": "w",
-        "statement": "s",
-        "paper_value": "v",
-        "measure": f"claims.{measure}",
-        "options": {"problems": problems, **options},
-        "problems": problems,
-        "algorithms": list(SEVEN),
-        "seeds": 10,
-        "horizon": HORIZON,
-        "rule": "r",
-    }
-    return Claim.model_validate(settings)
-
-
 def outcomes(comparisons: list[Comparison]) -> dict[str, str]:
     """The texts of each outcome's comparisons, and how many they are."""
     texts = {
@@ -836,24 +793,6 @@ def test_five_seeds_cannot_decide_what_the_claim_says() -> None:
     # ten can
     found = measures.normally_distributed(study_runs(10, levy), problems=levy, algorithms=SEVEN)
     assert {(own.outcome, own.unreachable) for own in found} == {("supported", ())}
-
-
-def test_the_verdicts() -> None:
-    ackley = [f"ackley_{d}" for d in DIMS]
-    pattern = claim("pattern_of_table_2", ackley)
-
-    def judged(own: Claim, runs: Runs) -> verdicts.Judgement:
-        return verdicts.judge_claim("c", "neuralbo", own, runs.entry, runs).printed
-
-    assert judged(pattern, study_runs(problems=ackley)).word == "holds"
-    found = judged(pattern, study_runs(6, problems=ackley))
-    assert (found.word, found.reduced, found.seeds) == ("holds", "6 of 10 seeds", 6)
-    found = judged(pattern, study_runs(10, ackley, **dict.fromkeys(BASELINES, -1.0)))
-    assert found.word == "fails"
-    found = judged(pattern, study_runs(problems=ackley[:2]))
-    assert found.verdict == "not run" and "neural_bo on ackley_50" in found.ours[0]
-    normal = claim("normally_distributed", ackley, algorithms=list(SEVEN))
-    assert judged(normal, study_runs(problems=ackley)).word == "holds"
 
 
 def test_missing_runs_are_no_verdict() -> None:

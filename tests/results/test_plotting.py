@@ -23,12 +23,6 @@ from .conftest import BLIND, lab, linear, misfits
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(autouse=True)
-def close() -> Any:
-    yield
-    plt.close("all")
-
-
 @pytest.mark.parametrize("color", COLORS.values())
 def test_every_colour_stands_out_from_white(color: str) -> None:
     """3:1, as WCAG 2.1 wants of graphics."""
@@ -86,8 +80,7 @@ def entry(label: str, **looks: Any) -> AlgorithmEntry:
     )
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (2, 4)])
-@pytest.mark.parametrize("methods", [2, 16])
+@pytest.mark.parametrize(("rows", "columns", "methods"), [(1, 1, 2), (1, 1, 16), (2, 4, 16)])
 def test_any_number_of_panels_and_methods_fits(rows: int, columns: int, methods: int) -> None:
     figure, axes = plotting.panels(rows, columns)
     for ax in axes.flat:
@@ -221,20 +214,17 @@ def _drawn(folder: Path, before: str = "", **variables: str) -> str:
 
 
 def test_surroundings_change_no_byte_of_a_figure(tmp_path: Path) -> None:
-    """A file or variable for each, and a backend beside it."""
-    for name, content in {"plain": b"", "user": USERS_RC.encode(), "broken": b"\xff\0bad"}.items():
+    """A file in the working folder, one that a variable names, a backend, settings made before."""
+    for name, content in {"user": USERS_RC.encode(), "broken": b"\xff\0bad"}.items():
         (tmp_path / name).mkdir()
         (tmp_path / name / "matplotlibrc").write_bytes(content)
-    (tmp_path / "plain/matplotlibrc").unlink()
-    expected = _drawn(tmp_path / "plain")
+    expected = _drawn(tmp_path)
     inline = "module://matplotlib_inline.backend_inline"
-    for name, backend, other in (("user", inline, "nonsense"), ("broken", "svg", "")):
-        assert _drawn(tmp_path / name, MPLBACKEND=backend) == expected
-        variables = {"MATPLOTLIBRC": str(tmp_path / name), "MPLBACKEND": other}
-        assert _drawn(tmp_path / "plain", **variables) == expected
+    assert _drawn(tmp_path / "user", MPLBACKEND=inline) == expected
+    broken = {"MATPLOTLIBRC": str(tmp_path / "broken"), "MPLBACKEND": "nonsense"}
     settings = "{'text.usetex': True, 'figure.dpi': 50, 'axes.grid': False}"
     before = f"import matplotlib as m; m.rcParams.update({settings}); m.use('pdf')"
-    assert _drawn(tmp_path / "plain", before) == expected
+    assert _drawn(tmp_path, **broken) == _drawn(tmp_path, before) == expected
 
 
 @pytest.mark.parametrize(
