@@ -37,6 +37,7 @@ class Package:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._modules: dict[str, _Module] = {}
+        self._led_to: dict[str, str] = {}
 
     def digest(self, *names: str, without: frozenset[str] = frozenset()) -> str:
         """A digest of the modules of ``names`` and of all that they import of this package, except the
@@ -70,9 +71,11 @@ class Package:
 
     def _leads_to(self, dotted: str) -> str:
         """The module of this package that a dotted name leads to; empty where it leads elsewhere."""
-        while dotted and self._path(dotted) is None:
-            dotted = dotted.rpartition(".")[0]
-        return dotted
+        if dotted not in self._led_to:
+            is_module = not dotted or self._path(dotted) is not None
+            above = dotted.rpartition(".")[0]
+            self._led_to[dotted] = dotted if is_module else self._leads_to(above)
+        return self._led_to[dotted]
 
     def _path(self, module: str) -> Path | None:
         first, *parts = module.split(".")
