@@ -32,16 +32,6 @@ def test_the_committed_schema_is_the_models(root: Path) -> None:
     assert committed == json.loads(json.dumps(schema())), "run 'make schema'"
 
 
-def test_the_papers_own_numbers(root: Path) -> None:
-    config = load.load()
-    go = config.paper("go_ucb").settings("paper", "f1")
-    assert (go.horizon, go.initial_points, go.seeds) == (20, 5, "0-99")
-    lb = config.paper("lb_gp_ucb")
-    assert lb.settings("paper", "crossed_barrel").seeds == "0-9"
-    assert lb.settings("paper", "agnp").seeds == "0-19"
-    assert lb.settings("paper", "agnp").horizon == 250
-
-
 def test_no_network_below_the_paper_scale(root: Path) -> None:
     for entry in load.load().entries.values():
         for scale in ("smoke", "quick"):
@@ -147,16 +137,13 @@ FAULTS = {
     "go_ucb: {defaults: {horizn: 3}}": r"defaults\.horizn: unknown key; allowed: add_algorithms, algorithms, horizon",
     "go_ucb: {defaults: {seeds: ten}}": r"seeds: must be a number or FIRST-LAST, e.g. 0-9, got 'ten'",
     "go_ucb: {defaults: {seeds: 9-0}}": "must be seeds in rising order.*got '9-0'",
-    "go_ucb: {defaults: {seeds: '010'}}": "must be a number or FIRST-LAST.*got '010'",
     "go_ucb: {defaults: {seeds: 0-2147483647}}": "must be at most 100000 seeds",
-    "go_ucb: {defaults: {horizon: 1000000000000}}": "less than or equal to 1000000",
     "go_ucb: {defaults: {seeds: -1}}": "must be a number or FIRST-LAST.*got '?-1'?",
     "go_ucb: {defaults: {seeds: true}}": "must be a number or FIRST-LAST.*got True",
     "go_ucb: {defaults: {algorithms: [nope]}}": "no algorithm is called 'nope'; allowed: bumps_explor",
     "go_ucb: {scales: {quick: {left_out: [figure_9]}}}": r"scales\.quick\.left_out: no figure or table is called 'figure_9'; allowed: estimates",
     "go_ucb: {scales: {huge: {}}}": r"scales\.huge: must be .*smoke.*got \"huge\"",
     "go_ucb: {scales: {quick: {only: [f9]}}}": r"scales\.quick\.only: no problem is called 'f9'",
-    "go_ucb: {scales: {quick: {data: fake}}}": r"scales\.quick\.data: must be 'real' or 'stand_in', got \"fake\"",
     "go_ucb: {first_round: zero}": r"first_round: must be 'initial' or 'search', got \"zero\"",
     "go_ucb: {problems: {f1: {colour: 9}}}": r"problems\.f1\.colour: unknown key; allowed: .*label",
     "go_ucb: {problems: {F1: {type: go_ucb.F1, label: f}}}": r"problems\.F1: must match .*got \"F1\"",
@@ -167,7 +154,6 @@ FAULTS = {
     "papres: [go_ucb]": r"config: papres: unknown key; allowed: bbo, .*data_dir, .*go_ucb, .*papers",
     "go_ucb: {defaults: {horizon: true}}": r"defaults\.horizon: must be a valid integer, got true",
     "go_ucb: {defaults: {initial_points: 8.0}}": r"initial_points: must be a valid integer, got 8\.0",
-    "memory_mb: lots": r"memory_mb: must be a valid integer.*got \"lots\"",
 }
 
 

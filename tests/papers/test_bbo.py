@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -883,33 +882,6 @@ def test_the_frontier_is_the_best_of_each_budget() -> None:
     assert labels == ["500", "3k"]  # each cell that is better than all cheaper ones, once
     legend = [text.get_text() for text in figure.legends[0].get_texts()]
     assert legend == ["T = 20", "T = 40", "T = 60"]
-
-
-def test_labels_of_the_frontier_do_not_overprint() -> None:
-    """Of cells that lie as near each other as the published ones of UCB."""
-    errors = {  # after 20, 40 and 60 steps
-        100: [9.38],
-        500: [4.59, 3.90],
-        1000: [3.10, 2.99, 2.85],
-        2000: [2.55, 2.31, 2.46],
-        3000: [2.41, 2.21, 2.24],
-        4000: [2.1, 2.02, 1.96],
-        6000: [2.1, 2.1, 2.02],
-    }
-    made = {
-        f"n_{n}": {
-            "gp_ucb": ending_in([1.0], HORIZONS[n]) | {"test_error": np.repeat(own, 20)[None]}
-        }
-        for n, own in errors.items()
-    }
-    runs = made_runs(made)
-    figure = figures.frontier(runs, output(algorithms=["gp_ucb"]), reading="test_error")
-    figure.canvas.draw()
-    for ax in figure.axes:
-        boxes = [(text.get_text(), text.get_window_extent()) for text in ax.texts]
-        assert len(boxes) > 3
-        pairs = itertools.combinations(boxes, 2)
-        assert not [(a, b) for (a, own), (b, other) in pairs if own.overlaps(other)]
 
 
 def test_of_equal_posterior_means_the_first_query_is_returned(root: Path) -> None:

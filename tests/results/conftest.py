@@ -1,4 +1,4 @@
-"""What a figure's layout must hold to, how colours are seen, and made-up published runs."""
+"""What a figure's layout must hold to, how colours are seen, made-up published runs, and a small project."""
 
 from __future__ import annotations
 
@@ -8,10 +8,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from matplotlib.figure import Figure
 
+from replibo import cli, paths
+from replibo.config import load
+from replibo.config.models import Config
 from replibo.results import publish
-from replibo.run.published import PublishedRuns
+from replibo.results.runs import Runs, read
+from replibo.run import commit
+from replibo.run.published import PublishedRuns, of_paper
 
 
 def published_runs(queries: int, **changes: Any) -> PublishedRuns:
@@ -30,6 +36,73 @@ def publish_runs(runs: PublishedRuns, table: pa.Table) -> None:
     """Publish the runs in the working folder."""
     contents = publish.files_of(runs, table)
     publish.write(Path("published", runs.paper), {(runs.problem, runs.algorithm): contents})
+
+
+OVERLAY = """
+go_ucb:
+  scales:
+    smoke:
+      only: [f1]
+      algorithms: {{random_search: {{seeds_per_job: {size}}}, exploration_first: {{seeds_per_job: {size}}}}}
+      problems:
+        f1: {{algorithms: [random_search, exploration_first], horizon: {horizon}, seeds: "{seeds}"{more}}}
+"""
+
+
+class SmallProject:
+    """A project folder with two cheap algorithms on one problem."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.overlay, self.capsys = folder / "overlay.yaml", capsys
+        self.configure(horizon=8, seeds="0-1")
+
+    def configure(self, horizon: int, seeds: str, size: int = 1, more: str = "") -> None:
+        """Lay these settings over the config; ``size`` is that of a block of seeds."""
+        text = OVERLAY.format(horizon=horizon, seeds=seeds, size=size, more=more)
+        self.overlay.write_text(text)
+
+    def config(self) -> Config:
+        """The config with them."""
+        return load.load(overlays=[self.overlay])
+
+    def do(self, *command: str, status: int = 0) -> list[str]:
+        """What a command says."""
+        arguments = [*command, "--scale", "smoke", "--config", str(self.overlay)]
+        assert cli.main(arguments) == status
+        said = self.capsys.readouterr()
+        return (said.err if status else said.out).splitlines()
+
+    def run(self, *seeds: str, algorithm: str = "random_search") -> Path:
+        """Run blocks of seeds; the file of the last one."""
+        for block in seeds:
+            output = paths.block("smoke", "go_ucb", "f1", algorithm, block)
+            names = ["go_ucb", "f1", algorithm, "--seeds", block, "--output", output]
+            self.do("run", *names)
+        return Path(output)
+
+    def publish(self, *more: str) -> list[str]:
+        """Publish what is finished."""
+        return self.do("publish", "go_ucb", *more)
+
+    def published(self, algorithm: str = "random_search") -> PublishedRuns:
+        """What is published of an algorithm."""
+        return of_paper("go_ucb")[f"f1/{algorithm}"]
+
+    def files(self) -> dict[Path, bytes]:
+        """The published files."""
+        return {path: path.read_bytes() for path in Path("published").rglob("*.parquet")}
+
+    def runs(self, *wanted: str, scale: str = "published") -> Runs:
+        """The runs of some algorithms."""
+        return read(self.config(), "go_ucb", scale, [("f1", name) for name in wanted], "x")
+
+
+@pytest.fixture
+def project(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> SmallProject:
+    monkeypatch.setattr(commit, "PACKAGE", elsewhere)  # where git tracks nothing
+    return SmallProject(elsewhere, capsys)
 
 
 # How the red-blind and the green-blind see linear RGB (Machado, Oliveira and Fernandes 2009, severity 1).

@@ -10,73 +10,16 @@ import numpy as np
 import pytest
 
 from replibo import cli, paths
-from replibo.config import load
 from replibo.results import publish
-from replibo.results.runs import Runs, read
 from replibo.run import commit, metadata, traces
-from replibo.run.published import PublishedRuns, of_paper, parsed, text_of
+from replibo.run.published import of_paper, parsed, text_of
 
-from .conftest import publish_runs
-
-OVERLAY = """
-go_ucb:
-  scales:
-    smoke:
-      only: [f1]
-      problems:
-        f1: {{algorithms: [random_search, exploration_first], horizon: {horizon}, seeds: "{seeds}", seeds_per_job: 1}}
-"""
-
-
-class Project:
-    """A project folder with two cheap algorithms on one problem."""
-
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.folder, self.capsys = folder, capsys
-        self.configure(horizon=8, seeds="0-1")
-
-    def configure(self, horizon: int, seeds: str) -> None:
-        self.overlay = self.folder / "overlay.yaml"
-        self.overlay.write_text(OVERLAY.format(horizon=horizon, seeds=seeds))
-
-    def do(self, *command: str, status: int = 0) -> list[str]:
-        arguments = [*command, "--scale", "smoke", "--config", str(self.overlay)]
-        assert cli.main(arguments) == status
-        said = self.capsys.readouterr()
-        return (said.err if status else said.out).splitlines()
-
-    def run(self, *seeds: str, algorithm: str = "random_search") -> None:
-        for block in seeds:
-            output = paths.block("smoke", "go_ucb", "f1", algorithm, block)
-            names = ["go_ucb", "f1", algorithm, "--seeds", block, "--output", output]
-            self.do("run", *names)
-
-    def publish(self, *more: str) -> list[str]:
-        return self.do("publish", "go_ucb", *more)
-
-    def published(self, algorithm: str = "random_search") -> PublishedRuns:
-        return of_paper("go_ucb")[f"f1/{algorithm}"]
-
-    def files(self) -> dict[Path, bytes]:
-        return {path: path.read_bytes() for path in Path("published").rglob("*.parquet")}
-
-    def runs(self, *wanted: str) -> Runs:
-        config = load.load(overlays=[self.overlay])
-        return read(config, "go_ucb", "published", [("f1", name) for name in wanted], "x")
-
+from .conftest import SmallProject, publish_runs
 
 RANDOM = ("f1", "random_search")
 
 
-@pytest.fixture
-def project(
-    elsewhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Project:
-    monkeypatch.setattr(commit, "PACKAGE", elsewhere)  # where git tracks nothing
-    return Project(elsewhere, capsys)
-
-
-def test_seeds_join_and_larger_sets_take_the_place_of_smaller_ones(project: Project) -> None:
+def test_seeds_join_and_larger_sets_take_the_place_of_smaller_ones(project: SmallProject) -> None:
     project.run("0")
     assert project.publish()[0] == "f1/random_search: new: 1 seeds, T = 8"
     first = project.runs("random_search").f(*RANDOM)
@@ -104,7 +47,7 @@ def test_seeds_join_and_larger_sets_take_the_place_of_smaller_ones(project: Proj
     assert project.runs("random_search").f(*RANDOM).shape == (2, 20)
 
 
-def test_runs_of_different_length_are_compared_at_the_shorter_one(project: Project) -> None:
+def test_runs_of_different_length_are_compared_at_the_shorter_one(project: SmallProject) -> None:
     project.run("0-1")
     project.run("0-1", algorithm="exploration_first")
     project.publish()
@@ -125,7 +68,7 @@ def test_runs_of_different_length_are_compared_at_the_shorter_one(project: Proje
     assert sorted(queries) == [2 * 8, 2 * 20]
 
 
-def test_less_never_takes_the_place_of_more(project: Project) -> None:
+def test_less_never_takes_the_place_of_more(project: SmallProject) -> None:
     project.run("0-1")
     project.publish()
     before = project.files()
@@ -144,7 +87,9 @@ def test_less_never_takes_the_place_of_more(project: Project) -> None:
     assert project.runs("random_search").horizon("f1") == 7
 
 
-def test_runs_of_two_codes_are_not_mixed(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_of_two_codes_are_not_mixed(
+    project: SmallProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from replibo.run import code
 
     project.run("0")
@@ -160,7 +105,9 @@ def test_runs_of_two_codes_are_not_mixed(project: Project, monkeypatch: pytest.M
     monkeypatch.undo()
 
 
-def test_a_dirty_commit_never_enters(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dirty_commit_never_enters(
+    project: SmallProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(commit, "described", lambda: "abc-dirty")
     monkeypatch.setattr(commit, "of_package", lambda: commit.UNKNOWN)
     project.run("0")
@@ -235,7 +182,7 @@ def test_git_that_refuses_is_named(
     assert refusal in caplog.text and "safe.directory" in caplog.text
 
 
-def test_what_older_code_made_gives_way_to_as_many_runs(project: Project) -> None:
+def test_what_older_code_made_gives_way_to_as_many_runs(project: SmallProject) -> None:
     project.run("0-1")
     project.publish()
     made = {"identity": "older", "code": "older", "changed_config": True}
@@ -248,7 +195,7 @@ def test_what_older_code_made_gives_way_to_as_many_runs(project: Project) -> Non
     assert not project.runs("random_search").metadata["changed_config"]
 
 
-def test_a_config_laid_over_the_base_marks_only_what_it_changes(project: Project) -> None:
+def test_a_config_laid_over_the_base_marks_only_what_it_changes(project: SmallProject) -> None:
     for more, changed in (
         ("", False),
         ("  problems: {f1: {parameters: {noise_std: 0.5}}}\n", True),
@@ -259,7 +206,7 @@ def test_a_config_laid_over_the_base_marks_only_what_it_changes(project: Project
         assert of["changed_config"] is changed
 
 
-def test_another_scale_is_refused(project: Project) -> None:
+def test_another_scale_is_refused(project: SmallProject) -> None:
     project.run("0")
     project.publish()
     arguments = ["publish", "go_ucb", "--scale", "quick", "--config", str(project.overlay)]
@@ -270,7 +217,7 @@ def test_another_scale_is_refused(project: Project) -> None:
 
 
 def test_another_problem_of_the_same_name_is_not_mixed(
-    project: Project, monkeypatch: pytest.MonkeyPatch
+    project: SmallProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from replibo.problems.base import Problem
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from replibo import paths
-from replibo.config import claims, load
+from replibo.config import load
 from replibo.errors import RepliboError
 from replibo.results import publish
 from replibo.results.runs import read
@@ -203,20 +203,6 @@ def test_every_figure_of_the_gallery_is_shown_on_a_page(root: Path) -> None:
     assert [name for name in gallery.SHOWN if name.replace("/", "_") not in text] == []
     kept = {path.name for path in (root / "figures" / "gallery").glob("*.png")}
     assert kept == {name.replace("/", "_") for name in gallery.SHOWN}
-
-
-def test_the_summary_counts_every_claim_once(root: Path) -> None:
-    """README's, which the test above holds to the traces."""
-    readme = (root / "README.md").read_text(encoding="utf-8")
-    table = readme.partition("verdicts: start -->\n")[2].partition("<!-- verdicts: end")[0]
-    rows = [row.split("|")[2:-1] for row in table.strip().splitlines()[2:]]
-    counts = [[int(cell.strip() or 0) for cell in (row[0], *row[3:])] for row in rows]
-    config = load.load()
-    claims_of_papers = [len(claims.load(config, paper)) for paper in config.papers]
-    sizes = [size for size in claims_of_papers if size for _ in ("printed", "all")]
-    assert [own for own, *_ in counts] == sizes
-    for own, *verdict_counts, replicated in counts:
-        assert sum(verdict_counts) == own >= replicated
 
 
 def test_a_readme_without_the_marks_is_refused() -> None:

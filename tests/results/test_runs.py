@@ -11,15 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replibo import cli
 from replibo.config import load
 from replibo.errors import RepliboError
 from replibo.problems.base import Array, Problem
 from replibo.results import publish
-from replibo.results.runs import Runs, read
+from replibo.results.runs import Runs
 from replibo.run import collect, traces
 
-from .conftest import publish_runs, published_runs
+from .conftest import SmallProject, publish_runs, published_runs
 
 ENTRY = load.load().paper("go_ucb")
 
@@ -93,51 +92,31 @@ def test_traces_without_them_say_so() -> None:
 
 
 def test_what_a_problem_records_reaches_the_figures(
-    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+    project: SmallProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Through the commands: run, collect, read."""
     monkeypatch.setattr(Problem, "recorded", lambda self: {"weights": [1.5, self.dim]})
     monkeypatch.setattr(Problem, "kept_queries", 2)
-    overlay = elsewhere / "one.yaml"
-    overlay.write_text(
-        "go_ucb: {scales: {smoke: {only: [f1], problems: {f1: {algorithms: [random_search]}}}}}\n"
-    )
-    common = ["--scale", "smoke", "--config", str(overlay)]
-    output = "results/smoke/go_ucb/f1/random_search/seeds_0-1.parquet"
-    name = ["run", "go_ucb", "f1", "random_search"]
-    assert cli.main([*name, "--seeds", "0-1", "--output", output, *common]) == 0
-    config = load.load(overlays=[overlay])
-    wanted = [("f1", "random_search")]
-    collected = read(config, "go_ucb", "smoke", wanted, "target")
+    project.configure(8, "0-1", size=2)
+    output = project.run("0-1")
+    collected = project.runs("random_search", scale="smoke")
     dim = int(collected.metadata["problems"]["f1"]["dim"])
     assert collected.recorded("f1") == {"weights": [1.5, dim]}
     best = collected.best_queries("f1", "random_search")
     assert best.shape == (2, 2, dim)
-    for trace, own in zip(traces.split(traces.read(Path(output))), best, strict=True):
+    for trace, own in zip(traces.split(traces.read(output)), best, strict=True):
         assert trace.x[int(np.argmax(trace.y))] == own[0].tolist()
 
 
 def test_runs_on_problems_that_recorded_something_else_are_not_put_together(
-    elsewhere: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    project: SmallProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    overlay = elsewhere / "one.yaml"
-    overlay.write_text(
-        "go_ucb: {algorithms: {random_search: {seeds_per_job: 1}}, scales: {smoke: {only: [f1], "
-        "problems: {f1: {algorithms: [random_search]}}}}}\n"
-    )
-    common = ["--scale", "smoke", "--config", str(overlay)]
     for seed in range(2):
         monkeypatch.setattr(Problem, "recorded", lambda self, weight=seed: {"weight": weight})
-        output = f"results/smoke/go_ucb/f1/random_search/seeds_{seed}.parquet"
-        name = ["run", "go_ucb", "f1", "random_search", "--seeds", str(seed)]
-        assert cli.main([*name, "--output", output, *common]) == 0
-    capsys.readouterr()
-    pair = ["go_ucb", "f1", "random_search"]
-    assert cli.main(["collect", *pair, "--output", "runs.parquet", *common]) == 2
-    error = capsys.readouterr().err
-    assert "seeds_1.parquet: was run on another f1" in error and error.count("\n") == 1
+        project.run(str(seed))
+    collect = ("collect", "go_ucb", "f1", "random_search", "--output", "runs.parquet")
+    (error,) = project.do(*collect, status=2)
+    assert "seeds_1.parquet: was run on another f1" in error
     assert not Path("runs.parquet").exists()
 
 
@@ -151,23 +130,13 @@ def test_a_changed_config_is_said_of_the_pairs_that_have_it() -> None:
     assert own.metadata["changed_config"] is False
 
 
-def test_runs_of_one_problem_are_read_up_to_the_shortest_of_them(elsewhere: Path) -> None:
+def test_runs_of_one_problem_are_read_up_to_the_shortest_of_them(project: SmallProject) -> None:
     """x of the best queries up to there is read, too; alone, a longer run is read whole."""
+    project.configure(12, "0-1", size=2, more=", horizons: {exploration_first: 8}")
     names = ["random_search", "exploration_first"]
-    overlay = elsewhere / "one.yaml"
-    overlay.write_text(
-        f"go_ucb: {{scales: {{smoke: {{only: [f1], problems: {{f1: {{algorithms: {names}, "
-        "horizon: 12, horizons: {exploration_first: 8}}}}}}\n"
-    )
-    common = ["--scale", "smoke", "--config", str(overlay)]
-    for name in names:
-        output = f"results/smoke/go_ucb/f1/{name}/seeds_0-1.parquet"
-        run = ["run", "go_ucb", "f1", name, "--seeds", "0-1"]
-        assert cli.main([*run, "--output", output, *common]) == 0
-    config = load.load(overlays=[overlay])
+    output, _ = (project.run("0-1", algorithm=name) for name in names)
     long, short = (("f1", name) for name in names)
-    both = read(config, "go_ucb", "smoke", [long, short], "target")
-    alone = read(config, "go_ucb", "smoke", [long], "target")
+    both, alone = project.runs(*names, scale="smoke"), project.runs(names[0], scale="smoke")
     assert (both.horizon("f1"), alone.horizon("f1")) == (8, 12)
     assert both.f(*short).shape == both.f(*long).shape == (2, 8)
     assert np.array_equal(both.f(*long), alone.f(*long)[:, :8])
@@ -180,10 +149,9 @@ def test_runs_of_one_problem_are_read_up_to_the_shortest_of_them(elsewhere: Path
     standing = both.standing_for({other: long, short: short})
     assert standing.of([other, short]) is standing
     assert np.array_equal(standing.of([other]).f(*other), alone.f(*long))
-    path = Path("results/smoke/go_ucb/f1/random_search/seeds_0-1.parquet")
     for runs, T in ((both, 8), (alone, 12)):
         best = runs.best_queries(*long)
-        for trace, own in zip(traces.split(traces.read(path)), best, strict=True):
+        for trace, own in zip(traces.split(traces.read(output)), best, strict=True):
             assert trace.x[int(np.argmax(trace.y[:T]))] == own[0].tolist()
     assert "T = 8 of 20" in both.note(["f1"], ["random_search"])
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from replibo.config import load
-from replibo.run import traces
 from replibo.workflow import targets
 
+from ..conftest import digests
 from ..workflow.conftest import ROOT, Project, make_project, run_files
 from .conftest import SCRIPT, Workflow, queue, until
 
@@ -49,11 +49,6 @@ go_ucb:
 TARGET = "results/smoke/go_ucb/held/gp_ei/seeds_0-1.parquet"
 # Its jobs overtake those of the whole workflow, which is under way.
 ARGUMENTS = (TARGET, "--configfile", "held.yaml", "--default-resources", "slurm_partition=urgent")
-
-
-def digests(path: Path) -> dict[str, str]:
-    """The digest of each seed's trace."""
-    return traces.read_metadata(traces.read(path))["digests"]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -6,11 +6,11 @@ import functools
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from replibo import paths
 from replibo.config import load
 from replibo.config.models import Pair
 from replibo.papers import lookup
@@ -25,16 +25,22 @@ from ..results.conftest import misfits
 ROOT = Path(__file__).parents[2]
 
 
-def published() -> list[tuple[str, Any, str]]:
-    """Paper, kind and name of all that is made at the scale `published`."""
+def published() -> tuple[list[tuple[str, Any, str]], list[tuple[str, str]]]:
+    """Paper, kind and name of the first output of each function at the scale `published`; and paper and name
+    of all other figures."""
     config = load.load(ROOT / "config")
-    folders = [paper for paper in config.papers if (ROOT / "published" / paper).exists()]
-    return [
-        (paper, kind, name)
-        for paper in folders
-        for kind in ("figures", "tables")
-        for name in getattr(config.paper(paper), kind)
-    ]
+    first: dict[tuple[str, str], tuple[str, Any, str]] = {}
+    others = []
+    for paper in config.papers:
+        for kind in targets.SAVES:
+            for name in targets.names_at(config, kind, paper, paths.PUBLISHED):
+                function = getattr(config.paper(paper), kind)[name].function
+                if first.setdefault((paper, function), (paper, kind, name)) != (paper, kind, name):
+                    others += [(paper, name)] * (kind == "figures")
+    return [*first.values()], others
+
+
+FIRST_OF_FUNCTION, OTHER_FIGURES = published()
 
 
 @functools.cache
@@ -48,7 +54,7 @@ def runs_of(paper: str, own: frozenset[Pair]) -> Runs:
             shortest[problem] = min(horizon, shortest.get(problem, horizon))
     wanted = frozenset(
         pair
-        for pair in pairs.at(load.load(), paper, "published")
+        for pair in pairs.at(load.load(), paper, paths.PUBLISHED)
         if horizons["/".join(pair)] >= shortest.get(pair[0], 0)
     )
     return _read(paper, wanted)
@@ -56,7 +62,7 @@ def runs_of(paper: str, own: frozenset[Pair]) -> Runs:
 
 @functools.cache
 def _read(paper: str, wanted: frozenset[Pair]) -> Runs:
-    return read(load.load(), paper, "published", wanted, "published")
+    return read(load.load(), paper, paths.PUBLISHED, wanted, paths.PUBLISHED)
 
 
 def drawn(figure: Figure) -> list[Any]:
@@ -106,16 +112,21 @@ def test_a_caption_names_an_algorithm_that_runs_nowhere(root: Path, tmp_path: Pa
     assert outputs.left_out(config, "go_ucb", entry, full) == "Not run: Mine."
 
 
-@pytest.mark.parametrize(("paper", "kind", "name"), published())
+@pytest.mark.parametrize(("paper", "name"), OTHER_FIGURES)
+def test_no_published_figure_is_cut_or_overprinted(paper: str, name: str, root: Path) -> None:
+    """The other ones: the test below."""
+    figure = outputs.made_from_own_runs(load.load(), "figures", paper, name, paths.PUBLISHED)
+    assert misfits(figure) == []
+
+
+@pytest.mark.parametrize(("paper", "kind", "name"), FIRST_OF_FUNCTION)
 def test_an_output_reads_no_other_runs(
     paper: str, kind: Any, name: str, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = load.load()
-    if name not in targets.names_at(config, kind, paper, "published"):
-        return  # none of its runs is published
-    all_pairs = frozenset(targets.output_pairs(config, kind, paper, name, "published"))
+    all_pairs = frozenset(targets.output_pairs(config, kind, paper, name, paths.PUBLISHED))
     runs = runs_of(paper, all_pairs)
-    own = outputs.made_from_own_runs(config, kind, paper, name, "published")
+    own = outputs.made_from_own_runs(config, kind, paper, name, paths.PUBLISHED)
     entry = getattr(config.paper(paper), kind)[name]
     function = lookup.load(kind, paper, entry.function, entry.options, name)
     with monkeypatch.context() as patch:
@@ -130,11 +141,3 @@ def test_an_output_reads_no_other_runs(
         for a, b in zip(found, wanted, strict=True):
             np.testing.assert_array_equal(a, b)
         assert misfits(own) == []
-        # The published runs of the problems and algorithms of `quick`: their panels and legends. (Those of
-        # `smoke`: `test_no_figure_of_a_small_run_is_cut_or_overprinted`.)
-        if name in targets.names_at(config, kind, paper, "quick"):
-            few = all_pairs & set(targets.output_pairs(config, "figures", paper, name, "quick"))
-            if few and few != all_pairs:
-                of_few = runs.standing_for({pair: pair for pair in few})
-                assert misfits(function(of_few, entry, **entry.options)) == [], few
-    plt.close("all")
