@@ -10,7 +10,9 @@ import pytest
 from rich.cells import cell_len
 
 from replibo import cli
+from replibo.config import load
 from replibo.workflow import terminal
+from replibo.workflow.estimate import report
 
 
 def test_only_the_last_column_is_cut_and_nothing_wraps() -> None:
@@ -26,8 +28,20 @@ def test_only_the_last_column_is_cut_and_nothing_wraps() -> None:
     "arguments", [("list",), ("estimate", "all"), ("claims", "lb_gp_ucb")], ids=" ".join
 )
 def test_commands_fit(
-    arguments: tuple[str, ...], root: Path, capsys: pytest.CaptureFixture[str]
+    arguments: tuple[str, ...],
+    root: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Estimated and judged once, and printed in both ways."""
+    if "estimate" in arguments:
+        found = report.estimate(load.load(), ["all"])
+        monkeypatch.setattr(report, "estimate", lambda *all: found)
+    if "claims" in arguments:
+        judged = str(tmp_path / "verdicts.json")
+        assert cli.main([*arguments, "--output", judged]) == 0
+        arguments = (*arguments, "--judged", judged)
     assert cli.main(arguments) == 0
     # in cells: a combining accent takes none
     assert max(map(cell_len, capsys.readouterr().out.splitlines())) <= terminal.WIDTH
