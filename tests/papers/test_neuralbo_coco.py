@@ -59,13 +59,6 @@ def test_the_targets_are_the_papers():
     assert (TARGETS[0], TARGETS[10], TARGETS[-1]) == (100.0, 1.0, 1e-8)
 
 
-def test_shares_reached_by_hand():
-    f = -np.array([[1e3, 100.0, 50.0, 1.0, 1e-9, 7.0], [1e9] * 6, [0.0, 1e3, 5.0, 0.0, 0.0, 0.0]])
-    # 10^2 at the second evaluation, 10^1.8 = 63.1 at the third, from 10^1.6 to 1 at the fourth
-    expected = np.array([[0, 1, 2, 11, 51, 51], [0] * 6, [51] * 6]) / 51
-    np.testing.assert_allclose(shares_reached(f, 0.0), expected)
-
-
 GAPS = arrays(
     float,
     array_shapes(min_dims=2, max_dims=2, max_side=12),

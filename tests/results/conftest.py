@@ -62,11 +62,9 @@ class SmallProject:
         self.overlay.write_text(text)
 
     def config(self) -> Config:
-        """The config with them."""
         return load.load(overlays=[self.overlay])
 
     def do(self, *command: str, status: int = 0) -> list[str]:
-        """What a command says."""
         arguments = [*command, "--scale", "smoke", "--config", str(self.overlay)]
         assert cli.main(arguments) == status
         said = self.capsys.readouterr()
@@ -81,19 +79,15 @@ class SmallProject:
         return Path(output)
 
     def publish(self, *more: str) -> list[str]:
-        """Publish what is finished."""
         return self.do("publish", "go_ucb", *more)
 
     def published(self, algorithm: str = "random_search") -> PublishedRuns:
-        """What is published of an algorithm."""
         return of_paper("go_ucb")[f"f1/{algorithm}"]
 
     def files(self) -> dict[Path, bytes]:
-        """The published files."""
         return {path: path.read_bytes() for path in Path("published").rglob("*.parquet")}
 
     def runs(self, *wanted: str, scale: str = "published") -> Runs:
-        """The runs of some algorithms."""
         return read(self.config(), "go_ucb", scale, [("f1", name) for name in wanted], "x")
 
 
