@@ -96,7 +96,7 @@ def test_what_check_says_to_bad_input(
     assert said in error and error.count("\n") == 1 and not out
 
 
-def test_a_failing_run_is_told_in_three_lines(tmp_path: Path) -> None:
+def test_a_failing_run_is_told_in_three_lines_and_stops_nothing_else(tmp_path: Path) -> None:
     other = make_project(tmp_path / "failing")
     other.edit("config/go_ucb.yaml", "learning_rate: 0.1", "learning_rate: 1.0e+300")
     done = other.replibo("check", "go_ucb_1_f1", "--seeds", "0", "--cores", "2", check=False)
@@ -105,6 +105,8 @@ def test_a_failing_run_is_told_in_three_lines(tmp_path: Path) -> None:
     assert "gradient descent diverged at learning_rate 1e+300" in done.stderr[failed:]
     assert "log: logs/paper@check/go_ucb/f1/go_ucb/seeds_0.log" in done.stderr[failed:]
     assert done.stderr.rstrip().endswith("snakemake failed: see above; the same command goes on")
+    made = {path.parent.name for path in other.path.glob("results/paper@check/*/*/*/seeds_0.*")}
+    assert made == {"gp_ei", "gp_pi", "gp_ucb"}
 
 
 def test_a_reading_and_a_control_are_judged_alone(

@@ -25,22 +25,29 @@ from ..results.conftest import misfits
 ROOT = Path(__file__).parents[2]
 
 
-def published() -> tuple[list[tuple[str, Any, str]], list[tuple[str, str]]]:
-    """Paper, kind and name of the first output of each function at the scale `published`; and paper and name
-    of all other figures."""
+def published() -> list[tuple[str, Any, str]]:
+    """Paper, kind and name of all that is made at the scale `published`."""
     config = load.load(ROOT / "config")
-    first: dict[tuple[str, str], tuple[str, Any, str]] = {}
-    others = []
-    for paper in config.papers:
-        for kind in targets.SAVES:
-            for name in targets.names_at(config, kind, paper, paths.PUBLISHED):
-                function = getattr(config.paper(paper), kind)[name].function
-                if first.setdefault((paper, function), (paper, kind, name)) != (paper, kind, name):
-                    others += [(paper, name)] * (kind == "figures")
-    return [*first.values()], others
+    return [
+        (paper, kind, name)
+        for paper in config.papers
+        for kind in targets.SAVES
+        for name in targets.names_at(config, kind, paper, paths.PUBLISHED)
+    ]
 
 
-FIRST_OF_FUNCTION, OTHER_FIGURES = published()
+def function_of(paper: str, kind: Any, name: str) -> tuple[str, str]:
+    entries = getattr(load.load(ROOT / "config").paper(paper), kind)
+    return paper, entries[name].function
+
+
+PUBLISHED = published()
+OF_EACH_FUNCTION = [*{function_of(*output): output for output in PUBLISHED}.values()]
+OTHER_FIGURES = [
+    (paper, name)
+    for paper, kind, name in PUBLISHED
+    if kind == "figures" and (paper, kind, name) not in OF_EACH_FUNCTION
+]
 
 
 @functools.cache
@@ -119,7 +126,7 @@ def test_no_published_figure_is_cut_or_overprinted(paper: str, name: str, root: 
     assert misfits(figure) == []
 
 
-@pytest.mark.parametrize(("paper", "kind", "name"), FIRST_OF_FUNCTION)
+@pytest.mark.parametrize(("paper", "kind", "name"), OF_EACH_FUNCTION)
 def test_an_output_reads_no_other_runs(
     paper: str, kind: Any, name: str, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
