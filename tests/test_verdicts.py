@@ -639,6 +639,16 @@ def test_a_claim_has_of_a_shared_reading_what_it_reads_and_its_own_keys_count(
         ("{cold}", "{cole}", r"a\.readings\.cole: must say what it replaces.*: cold; did you mean"),
         ("readings: {cold: {s", "readings: {warm: {s", r"a\.readings\.cold: must say .*: warm"),
         ("gp_ei: gp_ei_ten", "gp_eo: gp_ei_ten", r"readings\.cold\.algorithms: must be .*'gp_eo'"),
+        (
+            "gp_ei: gp_ei_ten",
+            "gp_ei: gp_ei",
+            r"readings\.cold: must replace gp_ei by another, got it",
+        ),
+        (
+            "readings: {cold}",
+            "readings: {cold, x: {source: open, algorithms: {go_ucb: go_ucb_cold_start}}}",
+            r"a\.readings\.x: must replace something else than cold, got the same",
+        ),
         ("source", "sorce", r"ucb\.yaml: readings\.cold\.source: Field required"),
         ("[go_ucb]", "[gp_pi]", r"a: readings\.cold: must replace something"),
         (

@@ -379,12 +379,28 @@ def test_a_grid_stands_for_every_combination_and_a_later_entry_is_laid_over(root
             '"x_{U}": {grid: [1]}',
             r"go_ucb\.problems\.x_\{U\}\.grid: must be a mapping of axes, got",
         ),
-        ("x: {grid: {U: [1]}}", r"problems\.x\.grid: the entry's name must have \{U\} in it"),
-        ('"x_{U}": {grid: {U: 1}}', r"x_\{U\}\.grid\.U: must be a list, or a mapping of values to"),
-        ('"x_{U}": {grid: {U: {a: 1}}}', r"x_\{U\}\.grid\.U: must be a list, or a mapping of"),
-        ('x_1: {}, "x_{U}": {grid: {U: [1]}}', r"x_\{U\}\.grid: must make no entry twice, got x_1"),
-        ('"x_{U}": {grid: {V: [1]}}', r"the entry's name must have \{V\} in it"),
-        ('"x_{U}_{V}": {type: a.B, label: b, grid: {U: [1]}}', r"problems\.x_1_\{V\}: must match"),
+        (
+            "x: {grid: {U: [1]}}",
+            r"problems\.x\.grid: the entry's name and its label must have \{U\} in them",
+        ),
+        (
+            '"x_{U}": {label: "{U}", grid: {U: 1}}',
+            r"x_\{U\}\.grid\.U: must be a list, or a mapping of values to",
+        ),
+        (
+            '"x_{U}": {label: "{U}", grid: {U: {a: 1}}}',
+            r"x_\{U\}\.grid\.U: must be a list, or a mapping of",
+        ),
+        (
+            'x_1: {}, "x_{U}": {label: "{U}", grid: {U: [1]}}',
+            r"x_\{U\}\.grid: must make what stands nowhere above, got x_1",
+        ),
+        ('"x_{U}": {label: x, grid: {U: [1]}}', r"name and its label must have \{U\} in them"),
+        ('"x_{U}": {grid: {V: [1]}}', r"the entry's name and its label must have \{V\} in them"),
+        (
+            '"x_{U}_{V}": {type: a.B, label: "{U}", grid: {U: [1]}}',
+            r"problems\.x_1_\{V\}: must match",
+        ),
     ],
 )
 def test_a_fault_in_a_grid_is_said(entry: str, line: str) -> None:

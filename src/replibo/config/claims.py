@@ -318,7 +318,13 @@ def load(config: Config, paper: str) -> dict[str, Claim]:
         _check(f"{where}.also", claim.also, entry.problems)
         _check(f"{where}.algorithms", claim.algorithms, entry.algorithms)
         for kind in ("readings", "controls"):
+            seen: dict[str, str] = {}
             for label, own in getattr(claim, kind).items():
+                twin = seen.setdefault(own.changes, label)
+                if twin != label and not claim.unprinted:
+                    raise RepliboError(
+                        f"{where}.{kind}.{label}: must replace something else than {twin}, got the same"
+                    )
                 _check_variation(f"{where}.{kind}.{label}", claim.reads(entry), own, entry)
                 source = own.source if kind == "readings" else "control"
                 if sources.setdefault(label, source) != source:
@@ -369,6 +375,8 @@ def _check_variation(
     entry: PaperEntry,
 ) -> None:
     problems, algorithms = read
+    if same := [old for old, new in (own.problems | own.algorithms).items() if old == new]:
+        raise RepliboError(f"{where}: must replace {same[0]} by another, got itself")
     _check(f"{where}.problems", own.problems, problems)
     _check(f"{where}.problems", own.problems.values(), entry.problems)
     _check(f"{where}.algorithms", own.algorithms, algorithms)
@@ -378,4 +386,6 @@ def _check_variation(
 def _check(where: str, words: Any, known: Collection[str]) -> None:
     for word in words:
         if word not in known:
-            raise RepliboError(f"{where}: must be {allowed(known)}, got {word!r}")
+            raise RepliboError(
+                f"{where}: must be {allowed(known)}, got {word!r}{meant(word, known)}"
+            )

@@ -58,7 +58,10 @@ def expanded(paper: str, content: Any) -> Any:
                 continue
             for own, made in _of_grid(where, name, entry):
                 if own in full[kind]:
-                    raise RepliboError(f"{where}.grid: must make no entry twice, got {own}")
+                    raise RepliboError(
+                        f"{where}.grid: must make what stands nowhere above, got {own} (an entry that "
+                        "is to be laid over it stands below)"
+                    )
                 full[kind][own] = made
     return full
 
@@ -72,8 +75,10 @@ def _of_grid(where: str, name: str, entry: Mapping[str, Any]) -> list[tuple[str,
         raise RepliboError(f"{where}.grid: must be a mapping of axes, got {grid!r}")
     axes = []
     for axis, values in grid.items():
-        if f"{{{axis}}}" not in name:
-            raise RepliboError(f"{where}.grid: the entry's name must have {{{axis}}} in it")
+        if f"{{{axis}}}" not in name or f"{{{axis}}}" not in str(entry.get("label", "")):
+            raise RepliboError(
+                f"{where}.grid: the entry's name and its label must have {{{axis}}} in them"
+            )
         if isinstance(values, list):
             values = {value: {"parameters": {axis: value}} for value in values}
         if not isinstance(values, Mapping) or not all(
