@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 import replibo
@@ -118,6 +119,7 @@ def test_an_optimiser_goes_on_from_what_it_is_told() -> None:
     assert first.ask() == pytest.approx(second.ask(), abs=1e-6)
 
 
+@examples(max_examples=15)
 @given(st.lists(st.tuples(st.floats(-1e3, 1e3), st.floats(0.1, 1e3)), min_size=1, max_size=4))
 def test_points_are_asked_and_told_in_native_coordinates(sides: list[tuple[float, float]]) -> None:
     box = np.array([(lower, lower + width) for lower, width in sides])
@@ -313,8 +315,9 @@ def test_every_optimiser_can_be_pickled_and_copied(name: str) -> None:
     if name in ("bbo_gp", "bbo_beta"):
         settings = {"length_scale": 0.2, "noise_variance": 1e-2}
     one_d = name.startswith("go_") or name == "exploration_first"
+    settings["n_initial"] = 3
     optimizer = replibo.Optimizer(BOX[:1] if one_d else BOX, CLASSES.get(name, name), **settings)
-    for step in range(8):
+    for step in range(4):
         x = optimizer.ask()
         optimizer.tell(x, float("nan") if step == 2 else float(np.sin(x.sum())))
     other = pickle.loads(pickle.dumps(optimizer))

@@ -80,18 +80,23 @@ class Installed:
             raise AssertionError(done.stdout[-2000:] + done.stderr[-4000:])
         return done
 
-    def published(self, *names: str, **options: str) -> subprocess.CompletedProcess[str]:
-        """Print how many rows ``replibo.published`` gives, or the one line of its error."""
+    def published(self, *asked: tuple[tuple[str, ...], str], cache: str = "") -> list[int | str]:
+        """How many rows ``replibo.published`` gives of some names with some mirror, or its error; for
+        each of ``asked``, in one process."""
         code = f"""
-            import replibo, sys
+            import json, os, replibo
             from replibo.errors import RepliboError
-            try:
-                runs = replibo.published(*{names!r})
-            except RepliboError as error:
-                sys.exit(str(error))
-            print(len(runs), runs.problem.nunique(), runs.algorithm.nunique())
+            found = []
+            for names, os.environ["REPLIBO_DATA_MIRROR"] in {asked!r}:
+                try:
+                    found.append(len(replibo.published(*names)))
+                except RepliboError as error:
+                    found.append(str(error))
+            print(json.dumps(found))
         """
-        return self.run("-c", textwrap.dedent(code), check=False, **options)
+        own = {"XDG_CACHE_HOME": cache} if cache else {}
+        found: list[int | str] = json.loads(self.run("-c", textwrap.dedent(code), **own).stdout)
+        return found
 
 
 @pytest.fixture(scope="module")
@@ -195,15 +200,13 @@ def test_published_traces_are_fetched_once(
     installed: Installed, served: tuple[Path, str], root: Path
 ) -> None:
     folder, url = served
-    expected = f"{len(replibo.published('bbo', 'n_100', 'gp_ei'))} 1 1\n"
-    cache = str(folder / "cache")
-    mirror = {"REPLIBO_DATA_MIRROR": url, "XDG_CACHE_HOME": cache}
-    first = installed.published("bbo", "n_100", "gp_ei", **mirror)
-    assert (first.stdout, first.stderr) == (expected, "")
+    cache = folder / "cache"
+    pair = ("bbo", "n_100", "gp_ei")
+    expected = [len(replibo.published(*pair))]
+    assert installed.published((pair, url), cache=str(cache)) == expected
     (folder / "published-bbo.zip").unlink()
-    again = installed.published("bbo", "n_100", "gp_ei", XDG_CACHE_HOME=cache)
-    assert (again.stdout, again.stderr) == (expected, "")
-    assert not list((folder / "cache").rglob("*.zip"))
+    assert installed.published((pair, ""), cache=str(cache)) == expected
+    assert not list(cache.rglob("*.zip"))
 
 
 def test_what_is_wrong_with_published_traces_is_one_line(
@@ -214,15 +217,19 @@ def test_what_is_wrong_with_published_traces_is_one_line(
     with (changed / "n_100" / "gp_ei.parquet").open("ab") as stream:
         stream.write(b"?")
     make_asset(folder / "changed", changed)
-    for names, mirror, words in (
+    cases = (
         (("bbo",), f"{url}/changed", "wrong digest of n_100/gp_ei.parquet: sha256 must be "),
         (("go_ucb",), url, "published-go_ucb.zip (HTTP 404)"),
         (("bbo",), "http://127.0.0.1:9", "(no connection: "),
-        (("bbo",), "", "no source gave the file: none is known; REPLIBO_DATA_MIRROR names a folder"),
+        (
+            ("bbo",),
+            "",
+            "no source gave the file: none is known; REPLIBO_DATA_MIRROR names a folder",
+        ),
         (("bbo", "n_100", "gp_eii"), url, "algorithm: must be "),
         (("nope",), url, "paper: nothing is published of nope; must be bbo, cross, go_ucb,"),
-    ):  # fmt: skip
-        done = installed.published(*names, REPLIBO_DATA_MIRROR=mirror)
-        assert done.returncode == 1 and words in done.stderr, done.stderr
-        assert len(done.stderr.splitlines()) == 1
+    )
+    found = installed.published(*((names, mirror) for names, mirror, _ in cases))
+    for error, (_, _, words) in zip(found, cases, strict=True):
+        assert isinstance(error, str) and words in error and "\n" not in error
     assert not [path for path in (installed.folder / "cache").rglob("*") if path.is_file()]

@@ -134,7 +134,7 @@ def check_rebuilt(case: Case, space: Space, rounds: int) -> None:
     torch.manual_seed(0)
     np.random.seed(0)
     before = torch.get_rng_state(), np.random.get_state()[1].copy()  # type: ignore[index]
-    for t in sorted({1, 2, 3, rounds // 2, rounds - 1, rounds}):
+    for t in sorted({1, 2, rounds // 2 + 1, rounds}):
         past, resumed = first(history, 3 + t), make(case, space)
         if t % 2:
             resumed.tell(past)
@@ -146,7 +146,7 @@ def check_rebuilt(case: Case, space: Space, rounds: int) -> None:
 @pytest.mark.parametrize("case", CASES, ids=label)
 def test_rebuilt_on_the_square_bit_for_bit(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gp_sampled, "NEAR_FROM", 8)  # fits that start from the last one
-    rounds = 4 if case[0].startswith(SLOW) else 16
+    rounds = 3 if case[0].startswith(SLOW) else 12
     check_rebuilt(case, Space(dimension(case[0])), rounds)
 
 
@@ -155,10 +155,9 @@ POOLED = [case for case in CASES if not case[0].startswith(NO_POOL)]
 
 @pytest.mark.parametrize("case", POOLED, ids=label)
 def test_rebuilt_on_a_pool_bit_for_bit(case: Case) -> None:
-    """Through more rounds than the pool has points; of exact GPs, beyond the first buffers' 64 rows."""
-    rounds = 63 if case[0].startswith(OF_LENGTH_SCALES) else 25
-    rounds = 4 if case[0].startswith(SLOW) else rounds
-    check_rebuilt(case, Space(3, candidates=np.random.default_rng(0).random((20, 3))), rounds)
+    """Through more rounds than the pool has points."""
+    rounds = 3 if case[0].startswith(SLOW) else 12
+    check_rebuilt(case, Space(3, candidates=np.random.default_rng(0).random((10, 3))), rounds)
 
 
 @pytest.mark.parametrize("case", CASES, ids=label)
@@ -171,15 +170,22 @@ def test_another_history_leaves_no_trace(case: Case) -> None:
     gp = name.startswith(("gp_", *OF_LENGTH_SCALES))
     there, back = np.arange(40), np.arange(40)[::-1]
     later = np.array([*there[:4], *back[:36]])  # the same initial points, and other ones after them
-    told = [(12, there, y, 4), (12, there, y[::-1], 4), (12, later, y, 4), (12, there, y, 4)]
-    if not name.startswith(SLOW):
-        told += [(20, there, y, 6 if gp else 4), (20, back, y, 4), (12, there, y, 4)]
-    shared = make(case, Space(d, candidates=pool))
-    for n, order, values, n_initial in told:
+    histories = {
+        "one": (12, there, y, 4),
+        "other values": (12, there, y[::-1], 4),
+        "other points": (12, later, y, 4),
+        "another start": (14, there, y, 6 if gp else 4),
+        "backwards": (14, back, y, 4),
+    }
+    told = ["one", "other values", "one"] if name.startswith(SLOW) else [*histories, "one"]
+    shared, fresh = make(case, Space(d, candidates=pool)), {}
+    for own in told:
+        n, order, values, n_initial = histories[own]
         rows = order[:n]
         history = history_of(X[rows], values[:n], None if pool is None else rows, n_initial)
-        fresh = make(case, Space(d, candidates=pool))
-        assert_same(shared.ask(history, 5), fresh.ask(history, 5))
+        if own not in fresh:
+            fresh[own] = make(case, Space(d, candidates=pool)).ask(history, 5)
+        assert_same(shared.ask(history, 5), fresh[own])
 
 
 DETERMINISTIC = (
@@ -253,7 +259,7 @@ def test_every_exception_is_an_algorithm() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in TYPES if name not in IN_UNITS_OF_Y])
-@examples(max_examples=4)
+@examples(max_examples=3)
 @given(
     y=st.lists(st.integers(-1000, 1000), min_size=8, max_size=8),
     exponent=st.integers(-664, 664),

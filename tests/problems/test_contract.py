@@ -41,15 +41,9 @@ for entry in CONFIG.paper("neuralbo").problems.values():
 # Settings for types that take any: those that no listed paper uses are tested with these.
 EXAMPLES: dict[str, list[dict[str, Any]]] = {
     "botorch_interface.BotorchProblem": [
-        {"function": "Michalewicz", "dim": 2},
         {"function": "Michalewicz", "dim": 5, "noise_std": 0.3},
-        {"function": "Michalewicz", "dim": 10},
-        {"function": "Michalewicz", "dim": 20},
         {"function": "Ackley", "dim": 10, "noise_std": 2.0},
-        {"function": "Levy", "dim": 3},
-        {"function": "Branin"},
         {"function": "Hartmann", "dim": 6},
-        {"function": "Cosine8"},
     ],
 }
 
@@ -303,9 +297,16 @@ def test_noise_has_the_declared_standard_deviation(problem: Problem) -> None:
     assert abs(noise.std() - problem.noise_std) <= 4 * problem.noise_std / math.sqrt(2 * n)
 
 
-# BoTorch's view of each problem:
+# BoTorch's view of a problem with noise, of one without, of one without an optimal value, and of a pool:
+
+seen_by_botorch = pytest.mark.parametrize(
+    "problem",
+    ["go_ucb.f1", "lb_gp_ucb.berkenkamp", "neuralbo.robot_pushing", "lb_gp_ucb.crossed_barrel"],
+    indirect=True,
+)
 
 
+@seen_by_botorch
 def test_as_botorch_agrees(problem: Problem) -> None:
     function = as_botorch(problem)
     assert isinstance(function, SyntheticTestFunction)
@@ -338,6 +339,7 @@ def test_as_botorch_agrees(problem: Problem) -> None:
         function.evaluate_true(torch.tensor(problem.bounds[1:] + 1.0))
 
 
+@seen_by_botorch
 def test_as_botorch_is_maximised(problem: Problem) -> None:
     function = as_botorch(problem)
     assert not function.negate and not function.is_minimization_problem
@@ -351,6 +353,7 @@ def test_as_botorch_is_maximised(problem: Problem) -> None:
         assert function.optimal_value == -problem.optimal_value
 
 
+@seen_by_botorch
 def test_as_botorch_adds_noise_as_botorch_does(problem: Problem) -> None:
     n = 1000 if problem.noise_std else 3
     X = torch.tensor(np.repeat(_points(problem, 1), n, axis=0))

@@ -17,7 +17,6 @@ from ..conftest import digests
 
 CASES = [
     ("go_ucb", "f2", "go_ucb", "quick"),  # fitted in blocks, by a chain of warm starts
-    ("go_ucb", "f1", "gp_ei_stock", "smoke"),  # scikit-optimize, random by its nature
     ("lb_gp_ucb", "crossed_barrel", "mle", "quick"),  # an exact Gaussian process on a pool
 ]
 

@@ -208,19 +208,6 @@ def test_rebuilt_from_the_history_bit_for_bit(space: Space) -> None:
 
 
 @pytest.mark.parametrize("space", SPACES)
-def test_another_history_leaves_no_trace(space: Space) -> None:
-    history, _ = run(space, 30)
-    other = history_of(history.X[::-1], history.y[::-1], history.candidate[::-1])
-    shared = UcbMaximiser(space, NOISE)
-    for h in (past(history, 20), other, history, past(other, 9), other, past(history, 33), history):
-        for fixed in (True, False):
-            fresh = UcbMaximiser(space, NOISE)
-            one, two = (m.maximise(h, 0.4, 1.0, rng_of(), fixed=fixed) for m in (shared, fresh))
-            assert same(one, two)
-            assert shared.information_gain(h, 0.4) == fresh.information_gain(h, 0.4)
-
-
-@pytest.mark.parametrize("space", SPACES)
 def test_posterior_sd_is_that_of_the_time(space: Space) -> None:
     """Bit for bit, from the live object, a resumed one, and a new one for each round."""
     history, asked = run(space, 75)
@@ -424,7 +411,7 @@ CASES = [
     (d, n, length_scale, seed)
     for d, sizes, length_scales in (
         (1, (5, 40), (0.01, 0.1)),
-        (5, (15, 60, 150), (0.05, 0.15, 0.4, 1.2)),
+        (5, (15, 60), (0.05, 0.15, 0.4, 1.2)),
     )
     for n, length_scale, seed in itertools.product(sizes, length_scales, (0, 1))
 ]
