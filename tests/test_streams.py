@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -102,25 +99,6 @@ def test_the_global_generator_is_left_alone() -> None:
     after = np.random.get_state(legacy=False)["state"]
     assert before["pos"] == after["pos"]
     np.testing.assert_array_equal(before["key"], after["key"])
-
-
-def test_streams_do_not_depend_on_the_hash_seed() -> None:
-    hash_seed = "1" if os.environ.get("PYTHONHASHSEED") == "0" else "0"
-    code = (
-        "from replibo.streams import RunStreams, generator\n"
-        "run = RunStreams('go_ucb', 'f1', 'gp_ei', 3)\n"
-        "for rng in (generator('a', 'b'), run.initial(), run.noise(1), run.algorithm_at(5)):\n"
-        "    print(rng.integers(2**63))\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONHASHSEED": hash_seed},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    here = [generator("a", "b"), RUN.initial(), RUN.noise(1), RUN.algorithm_at(5)]
-    assert [int(line) for line in done.stdout.split()] == [_first(rng) for rng in here]
 
 
 def test_initial_points_and_noise_are_shared_by_the_algorithms() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from replibo.algorithms.a_gp_ucb import AGpUcb
-from replibo.algorithms.base import Algorithm, History, Space
+from replibo.algorithms.base import History, Space
 from replibo.algorithms.oracle import Oracle
 from replibo.algorithms.parts.length_scale_range import Growth
 from replibo.config import claims, load
@@ -26,26 +27,12 @@ from replibo.surrogates.exact_gp import standardise
 from replibo.surrogates.kernels import KERNELS, KernelName, pairwise_distances
 from replibo.surrogates.length_scale_fit import fit_length_scale, log_marginal_likelihood
 
+from .conftest import on_pool, run_on_pool
 from .optimal_length_scale import RELEASED_OPTIMAL_LENGTH_SCALES, estimate_optimal_length_scale
 
 STREAMS = RunStreams("lb_gp_ucb", "agnp", "a_gp_ucb", 0)
-
-
-def history_of(pool: np.ndarray, f: np.ndarray, rows: Any, n_initial: int = 6) -> History:
-    history = History(pool.shape[1], n_initial)
-    for row in rows:
-        history.append(pool[row], f[row], int(row))
-    return history
-
-
-def run(algorithm: Algorithm, pool: np.ndarray, f: np.ndarray, T: int) -> tuple[History, list]:  # type: ignore[type-arg]
-    history = history_of(pool, f, np.random.default_rng(4).choice(len(pool), 6, replace=False))
-    proposals = []
-    for t in range(1, T + 1):
-        proposals.append(algorithm.ask(history, t))
-        row = proposals[-1].candidate
-        history.append(pool[row], f[row], row)
-    return history, proposals
+history_of = functools.partial(on_pool, n_initial=6)
+run = functools.partial(run_on_pool, n_initial=6)
 
 
 def pool_of(d: int, m: int = 50) -> tuple[np.ndarray, np.ndarray]:

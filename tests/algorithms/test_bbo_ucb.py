@@ -44,20 +44,6 @@ def made(**settings: Any) -> BboUcb:
     return BboUcb(LINE, STREAMS, **{"iterations": 1000, "candidates": 64, **settings})
 
 
-@pytest.mark.parametrize(
-    ("iterations", "t", "expected"),
-    [
-        # B² = 3.8416; ln(N)³/N of 100, 1,000 and 6,000
-        (100, 20, math.sqrt(3.8416 + 20 * 0.9766457)),
-        (1000, 60, math.sqrt(3.8416 + 60 * 0.3296179)),
-        (6000, 60, math.sqrt(3.8416 + 60 * 0.1097321)),
-        (1, 60, 1.96),  # ln 1 = 0
-    ],
-)
-def test_beta_by_hand(iterations: int, t: int, expected: float) -> None:
-    assert made(iterations=iterations).beta_at(t) == pytest.approx(expected, rel=1e-5)
-
-
 @given(
     st.integers(1, 100),
     st.integers(2, 10**6),

@@ -14,13 +14,14 @@ from botorch.models.transforms.outcome import Standardize
 from gpytorch.kernels import MaternKernel, RBFKernel
 from gpytorch.means import ZeroMean
 from gpytorch.mlls import ExactMarginalLogLikelihood
-from numpy.testing import assert_array_equal
 
 from replibo.algorithms.base import History, Space
 from replibo.algorithms.gp_ucb_mle import GpUcbMle
 from replibo.problems.materials import AgNP, CrossedBarrel
 from replibo.streams import RunStreams
 from replibo.surrogates.kernels import KernelName
+
+from .conftest import on_pool, run_on_pool
 
 STREAMS = RunStreams("lb_gp_ucb", "pool", "mle", 0)
 
@@ -29,25 +30,6 @@ def small_pool(m: int = 60, d: int = 3, seed: int = 0) -> tuple[np.ndarray, np.n
     rng = np.random.default_rng(seed)
     pool = rng.random((m, d))
     return pool, 50.0 + 10.0 * np.sin(5 * pool[:, 0]) * np.cos(3 * pool[:, 1]) + pool[:, 2]
-
-
-def history_of(pool: np.ndarray, f: np.ndarray, rows: object) -> History:
-    history = History(pool.shape[1], 5, capacity=4)
-    for row in rows:  # type: ignore[attr-defined]
-        history.append(pool[row], f[row], int(row))
-    return history
-
-
-def run(algorithm: GpUcbMle, pool: np.ndarray, f: np.ndarray, T: int) -> tuple[History, list[dict]]:
-    history = history_of(pool, f, np.random.default_rng(4).choice(len(pool), 5, replace=False))
-    diagnostics = []
-    for t in range(1, T + 1):
-        proposal = algorithm.ask(history, t)
-        assert_array_equal(proposal.x, pool[proposal.candidate])
-        history.append(proposal.x, f[proposal.candidate], proposal.candidate)
-        algorithm.tell(history)
-        diagnostics.append(proposal.diagnostics)
-    return history, diagnostics
 
 
 def botorch_ucb(
@@ -81,7 +63,7 @@ def test_proposal_is_botorchs(seed: int, kernel: KernelName) -> None:
     rng = np.random.default_rng(seed)
     pool, f = small_pool(m=300, seed=seed)
     rows = rng.choice(20, size=rng.integers(4, 40))  # with repeated points
-    history = history_of(pool, f, rows)
+    history = on_pool(pool, f, rows)
     beta = (0.5, 1.0, 3.0)[seed % 3]
     algorithm = GpUcbMle(Space(3, candidates=pool), STREAMS, beta=beta, kernel=kernel)
     proposal = algorithm.ask(history, 1)
@@ -96,7 +78,7 @@ def test_proposal_is_botorchs_on_the_stand_ins(task: type) -> None:
     problem = task()
     pool, f = problem.to_unit(problem.candidates), problem.evaluate_true(problem.candidates)
     algorithm = GpUcbMle(Space(problem.dim, candidates=pool), STREAMS)
-    history, _ = run(algorithm, pool, f, 30)
+    history, _ = run_on_pool(algorithm, pool, f, 30)
     proposal = algorithm.ask(history, 31)
     values, _ = botorch_ucb(history, pool, 1.0)
     assert proposal.candidate == values.argmax()
@@ -105,23 +87,23 @@ def test_proposal_is_botorchs_on_the_stand_ins(task: type) -> None:
 def test_a_point_may_be_asked_again() -> None:
     """With as many rounds as the pool has points twice over, and nothing left to be learnt."""
     pool, f = small_pool(m=12)
-    history, diagnostics = run(GpUcbMle(Space(3, candidates=pool), STREAMS), pool, f, 30)
+    history, proposals = run_on_pool(GpUcbMle(Space(3, candidates=pool), STREAMS), pool, f, 27)
     assert len(history) == 35
     assert history.candidate[-1] == f.argmax()
-    assert all(d["fit_converged"] == 1.0 for d in diagnostics)
+    assert all(p.diagnostics["fit_converged"] == 1.0 for p in proposals)
 
 
 def test_without_noise_repeated_points_take_a_jitter() -> None:
     pool, f = small_pool()
     algorithm = GpUcbMle(Space(3, candidates=pool), STREAMS, noise_variance=0.0)
-    proposal = algorithm.ask(history_of(pool, f, [3, 3, 4, 9, 1]), 1)
+    proposal = algorithm.ask(on_pool(pool, f, [3, 3, 4, 9, 1]), 1)
     assert proposal.diagnostics["jitter"] > 0
     assert np.isfinite(proposal.diagnostics["log_marginal_likelihood"])
 
 
 def test_multi_start_reports_what_the_single_start_finds() -> None:
     pool, f = small_pool()
-    history = history_of(pool, f, range(15))
+    history = on_pool(pool, f, range(15))
     space = Space(3, candidates=pool)
     single = GpUcbMle(space, STREAMS).ask(history, 1).diagnostics
     multi = GpUcbMle(space, STREAMS, length_scale_start="multi").ask(history, 1).diagnostics

@@ -24,6 +24,8 @@ from replibo.surrogates.exact_gp import standardise
 from replibo.surrogates.kernels import KERNELS, matern52, pairwise_distances
 from replibo.surrogates.length_scale_fit import fit_length_scale
 
+from .conftest import on_pool, run_on_pool
+
 STREAMS = RunStreams("lb_gp_ucb", "pool", "lb_gp_ucb", 0)
 
 RELEASED: dict[str, Any] = {
@@ -51,28 +53,6 @@ def small_pool(m: int = 60, d: int = 3, seed: int = 0) -> tuple[np.ndarray, np.n
 def stand_in(task: type) -> tuple[np.ndarray, np.ndarray]:
     problem = task()
     return problem.to_unit(problem.candidates), problem.evaluate_true(problem.candidates)
-
-
-def history_of(pool: np.ndarray, f: np.ndarray, rows: Any, n_initial: int = 8) -> History:
-    history = History(pool.shape[1], n_initial, capacity=4)
-    for row in rows:
-        history.append(pool[row], f[row], int(row))
-    return history
-
-
-def run(
-    algorithm: LbGpUcb, pool: np.ndarray, f: np.ndarray, T: int, seed: int = 4, n_initial: int = 8
-) -> tuple[History, list[Proposal]]:
-    rows = np.random.default_rng(seed).choice(len(pool), n_initial, replace=False)
-    history = history_of(pool, f, rows, n_initial)
-    proposals = []
-    for t in range(1, T + 1):
-        proposal = algorithm.ask(history, t)
-        assert_array_equal(proposal.x, pool[proposal.candidate])
-        history.append(proposal.x, f[proposal.candidate], proposal.candidate)
-        algorithm.tell(history)
-        proposals.append(proposal)
-    return history, proposals
 
 
 def wiggly(X: np.ndarray) -> np.ndarray:
@@ -211,7 +191,7 @@ def test_is_algorithm_1_written_naively(task: type, reading: str) -> None:
     own |= {"regret_increments": "2B"} if reading == "2B" else {}
     for seed in (0, 1):
         algorithm = cls(Space(pool.shape[1], candidates=pool), STREAMS, **own)
-        history, proposals = run(algorithm, pool, f, 60, seed, n_initial=10)
+        history, proposals = run_on_pool(algorithm, pool, f, 60, seed, n_initial=10)
         naive = Naive(pool, f, history.candidate[:10], released, rbf, reading == "2B")
         for t, proposal in enumerate(proposals, start=1):
             theta, row, beta = naive.round(t)
@@ -231,7 +211,7 @@ def test_released_is_printed_with_every_row_of_the_table() -> None:
     pool, f = stand_in(AgNP)
     space = Space(5, candidates=pool)
     one, two = LbGpUcbReleased(space, STREAMS), LbGpUcb(space, STREAMS, **RELEASED)
-    first, second = (run(algorithm, pool, f, 40) for algorithm in (one, two))
+    first, second = (run_on_pool(algorithm, pool, f, 40) for algorithm in (one, two))
     assert_array_equal(first[0].candidate, second[0].candidate)
     assert [p.diagnostics for p in first[1]] == [p.diagnostics for p in second[1]]
     assert one.eliminations == two.eliminations != ()
@@ -282,27 +262,6 @@ def test_candidates_created_by_round_t(d: int, exponent: float) -> None:
             assert len(created) <= max(allowed, 6)
 
 
-def test_candidates_are_ordered_of_the_right_ratio_and_never_added_again() -> None:
-    pool, f = stand_in(CrossedBarrel)
-    for cls, ratio in ((LbGpUcb, math.exp(-1 / 4)), (LbGpUcbReleased, math.exp(-1 / 9))):
-        algorithm = cls(Space(4, candidates=pool), STREAMS, width=0.3, noise_std=0.0)
-        history = run(algorithm, pool, f, 60)[0]
-        created = np.array([u.length_scale for u in algorithm.created])
-        assert len(created) > 5
-        assert_allclose(created[1:] / created[:-1], ratio, rtol=1e-12)
-        assert created[0] == algorithm.theta0
-        gone: list[float] = []
-        replay = cls(Space(4, candidates=pool), STREAMS, width=0.3, noise_std=0.0)
-        for n in range(8, len(history) + 1):
-            replay.tell(history_of(pool, f, history.candidate[:n]))
-            now = [u.length_scale for u in replay.candidates]
-            assert now == sorted(now, reverse=True) != []
-            gone = [u.length_scale for _, u in replay.eliminations]
-            assert not set(gone) & set(now)
-            assert sorted(gone + now) == sorted(u.length_scale for u in replay.created)
-        assert gone  # some were
-
-
 # A function of the history
 
 
@@ -311,26 +270,17 @@ def test_on_a_pool_the_seed_makes_no_difference() -> None:
     other = RunStreams("lb_gp_ucb", "pool", "another", 7)
     for cls in (LbGpUcb, LbGpUcbReleased, LnbGpUcb):
         one, two = (
-            run(cls(Space(3, candidates=pool), streams), pool, f, 15)[0]
+            run_on_pool(cls(Space(3, candidates=pool), streams), pool, f, 15)[0]
             for streams in (STREAMS, other)
         )
         assert_array_equal(one.candidate, two.candidate)
-
-
-def test_theta0_is_of_the_initial_points_only() -> None:
-    pool, f = small_pool()
-    algorithm = LbGpUcb(Space(3, candidates=pool), STREAMS)
-    history = run(algorithm, pool, f, 20)[0]
-    X, y = history.X[:8], history.y[:8]
-    fit = fit_length_scale(pairwise_distances(X, X), standardise(y), 1e-4)
-    assert algorithm.theta0 == fit.length_scale
 
 
 def test_diagnostics() -> None:
     pool, f = stand_in(AgNP)
     for cls in (LbGpUcb, LbGpUcbReleased, LnbGpUcb):
         algorithm = cls(Space(5, candidates=pool), STREAMS)
-        history = history_of(pool, f, range(20), n_initial=10)
+        history = on_pool(pool, f, range(20), n_initial=10)
         total = 0.0
         for t in range(11, 60):
             proposal = algorithm.ask(history, t)
@@ -489,8 +439,8 @@ def test_theta0_by_several_starts() -> None:
 def test_lnb_without_norm_growth_is_lb() -> None:
     pool, f = small_pool()
     space = Space(3, candidates=pool)
-    one = run(LbGpUcb(space, STREAMS), pool, f, 30)
-    two = run(LnbGpUcb(space, STREAMS, norm_growth_exponent=0.0), pool, f, 30)
+    one = run_on_pool(LbGpUcb(space, STREAMS), pool, f, 30)
+    two = run_on_pool(LnbGpUcb(space, STREAMS, norm_growth_exponent=0.0), pool, f, 30)
     assert_array_equal(one[0].candidate, two[0].candidate)
     assert [p.diagnostics for p in one[1]] == [p.diagnostics for p in two[1]]
 
@@ -534,7 +484,7 @@ def test_survives_a_theta0_that_collapsed_or_exploded(
         ),
     )
     pool, f = small_pool()
-    _, proposals = run(cls(Space(3, candidates=pool), STREAMS), pool, f, 30)
+    _, proposals = run_on_pool(cls(Space(3, candidates=pool), STREAMS), pool, f, 30)
     for proposal in proposals:
         assert np.all(np.isfinite(list(proposal.diagnostics.values())))
         assert proposal.diagnostics["theta0_collapsed"] == float(theta0 < 1)

@@ -298,22 +298,12 @@ def test_mnist_is_split_into_fixed_sets(tmp_path: Path) -> None:
     assert math.isfinite(at(problem, -1.0).y)
 
 
-def test_swapped_files_are_one_line(tmp_path: Path) -> None:
-    data = digits_files(tmp_path)
-    for one, other in (FILES[:2], FILES[2:], FILES[::2], FILES[1::2]):
-        swapped = {**data, one: data[other], other: data[one]}
-        with pytest.raises(RepliboError, match=r"must hold .*, got") as error:
-            MnistCnn(data=swapped)
-        assert "\n" not in str(error.value)
-
-
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
         ({"channels": ()}, "must be 1 to 5 convolutions, got 0"),
         ({"channels": (8, 0)}, "channels must be greater than or equal to 1, got 0"),
         ({"channels": (1,) * 6}, "1 to 5"),
-        ({"data": {}}, "mnist_train_images"),
     ],
 )
 def test_a_wrong_setting_is_one_line(settings: dict[str, Any], named: str) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 import math
 import re
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 
-from replibo.algorithms.parts.candidates import Candidates
-from replibo.config import load
-from replibo.data import manifest as manifests
 from replibo.data.amazon import FILE
 from replibo.data.manifest import data_file
 from replibo.errors import RepliboError
 from replibo.problems.retrieval import DOCUMENTS, Retrieval, generate_stand_in, hierarchical_f1
-from replibo.run import build
-from replibo.run.loop import check_experiment, run_block
 
 COLUMNS = data_file(FILE).table.columns  # type: ignore[union-attr]
 
@@ -323,134 +316,6 @@ def test_a_corpus_that_is_too_small(
     with pytest.raises(RepliboError, match=re.escape(named)) as error:
         Retrieval(terms=terms, data=data)
     assert "\n" not in str(error.value)
-
-
-# Runs, through the config
-
-METHODS = {
-    "neural_bo": {"width": 20, "epochs": 2},
-    "gp_ucb": {},
-    "random_search": {},
-}
-
-
-@pytest.fixture
-def config(root: Path) -> dict[str, Any]:
-    problem = {
-        "type": "retrieval.Retrieval",
-        "label": "Retrieval",
-        "data_files": [FILE],
-        "initial_points": 3,
-        "horizon": 6,
-        "parameters": {"terms": 20},
-    }
-    return load.merge(load.read(), {"neuralbo": {"problems": {"retrieval": problem}}})
-
-
-def experiment(raw: dict[str, Any], scale: str, name: str, **parameters: Any) -> Any:
-    overlay = {"neuralbo": {"algorithms": {name: {"parameters": parameters}}}}
-    config = load.parse(load.merge(raw, overlay))
-    return build.experiment(config, "neuralbo", scale, "retrieval", name)
-
-
-def known_small(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
-    """The manifest's entry for a small file."""
-    real = data_file(FILE)
-    table = real.table.model_copy(update={"rows": rows, "classes": {"Cat1": 2}})  # type: ignore[union-attr]
-    file = real.model_copy(update={"table": table})
-    monkeypatch.setattr(manifests, "load_manifest", lambda: {FILE: file})
-
-
-def test_a_run_on_a_file_of_the_real_ones_columns(
-    config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("REPLIBO_DATA_MIRROR", raising=False)
-    config = load.merge(config, {"data_dir": str(tmp_path)})
-    with pytest.raises(
-        RepliboError, match=r"amazon/train_40k\.csv: not found; 'replibo fetch amazon"
-    ):
-        experiment(config, "paper", "random_search")
-    rng = np.random.default_rng(0)
-    words = np.array([f"word{i}" for i in range(40)])
-    documents = [
-        (" ".join(rng.choice(words, size=12)), [FACE, HAIR, OTHER, DOGS][i % 4]) for i in range(80)
-    ]
-    (tmp_path / "amazon").mkdir()
-    path = reviews_file(tmp_path / "amazon" / "train_40k.csv", documents)[FILE]
-    with pytest.raises(
-        RepliboError, match=r"train_40k\.csv: must have 40,000 rows, got 80; delete it, and"
-    ):
-        experiment(config, "paper", "random_search")
-    known_small(monkeypatch, 80)
-    job = experiment(config, "paper", "random_search")
-    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
-    assert path.with_name("train_40k.csv.sha256").read_text() == f"{sha256}  train_40k.csv\n"
-    assert job.problem.stand_in == "" and job.problem.optimal_value == 1.0
-    check_experiment(job)
-    (trace,) = run_block(replace(job, horizon=6), [0])
-    own = {
-        tuple(x): score for x, score in zip(job.problem.candidates, job.problem.scores, strict=True)
-    }
-    assert trace.f == trace.y == [own[tuple(x)] for x in trace.x]
-    assert len(set(map(tuple, trace.x[:3]))) == 3
-    path.write_text(path.read_text().replace("word1", "word2"))
-    with pytest.raises(RepliboError, match=r"wrong digest: sha256 must be .*, as recorded in"):
-        experiment(config, "paper", "random_search")
-
-
-def test_methods_search_the_same_candidates(
-    config: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    drawn: dict[str, list[list[int]]] = {name: [] for name in METHODS}
-    draw = Candidates.draw
-
-    def recording(self: Candidates, history: Any) -> Any:
-        X, rows = draw(self, history)
-        np.testing.assert_array_equal(X, self.space.candidates[rows])
-        drawn[self.streams.algorithm].append(rows.tolist())
-        return X, rows
-
-    monkeypatch.setattr(Candidates, "draw", recording)
-    traces = {}
-    for name, parameters in METHODS.items():
-        shared = {"candidates": 50} if name != "random_search" else {}
-        job = replace(experiment(config, "smoke", name, **parameters, **shared), horizon=5)
-        traces[name] = run_block(job, [0, 1])
-        for trace in traces[name]:
-            assert set(np.round(3 * np.array(trace.f))) <= {0.0, 1.0, 2.0, 3.0}
-    assert len(drawn["gp_ucb"]) == 10 and all(len(set(rows)) == 50 for rows in drawn["gp_ucb"])
-    assert drawn["neural_bo"] == drawn["gp_ucb"]
-    assert drawn["gp_ucb"][0] != drawn["gp_ucb"][1]
-    initial = [[trace.x[:3] for trace in own] for own in traces.values()]
-    assert initial[0] == initial[1] == initial[2]
-    assert initial[0][0] != initial[0][1]
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "neural_bo",
-        "neural_bo_released",
-        "neural_greedy",
-        "gp_ucb",
-        "gp_ts",
-        "gp_ei",
-        "dngo",
-        "random_forest",
-    ],
-)
-def test_methods_run_where_documents_differ_in_a_single_term(
-    config: dict[str, Any], name: str
-) -> None:
-    """A pool that is smaller than the number of candidates, and observations that are all equal."""
-    few = {
-        "dngo": {"epochs": 2},
-        "random_forest": {},
-    }.get(name, {} if name.startswith("gp") else {"width": 20, "epochs": 2})
-    config["neuralbo"]["problems"]["retrieval"]["parameters"] = {"terms": 1}
-    job = experiment(config, "smoke", name, candidates=40, **few)
-    (trace,) = run_block(replace(job, horizon=2, initial_points=1), [3])
-    assert len(trace.f) == 3
 
 
 @settings(max_examples=30, derandomize=True, database=None)

@@ -300,12 +300,6 @@ def test_the_rewards_of_the_original_code() -> None:
 # Determinism and noise
 
 
-def test_a_value_does_not_depend_on_what_came_before() -> None:
-    order = generator("test", "robot_pushing", "order").permutation(100)
-    np.testing.assert_array_equal(PROBLEM.evaluate_true(UNIFORM[order]), F[order])
-    np.testing.assert_array_equal(trajectory(UNIFORM[3]), trajectory(UNIFORM[3]))
-
-
 def streams(algorithm: str = "neural_bo", seed: int = 0) -> RunStreams:
     return RunStreams("neuralbo", "robot", algorithm, seed)
 

@@ -317,21 +317,6 @@ def test_what_is_recorded_gives_the_same_detection(problem: SensitiveSamples) ->
 # Settings and files
 
 
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        (
-            {"data": {}},
-            "data: must hold 'mnist_train_images' for MNIST, got nothing",
-        ),
-    ],
-)
-def test_bad_settings(setting: dict[str, Any], message: str) -> None:
-    with pytest.raises(RepliboError) as error:
-        SensitiveSamples(**setting)
-    assert str(error.value) == message
-
-
 def idx(values: np.ndarray) -> bytes:
     head = struct.pack(f">HBB{values.ndim}I", 0, 8, values.ndim, *values.shape)
     return gzip.compress(head + values.tobytes(), 1)
@@ -358,20 +343,6 @@ def test_from_files(files: dict[str, Path], problem: SensitiveSamples) -> None:
     # real data: the paper's own number, not its ratio
     assert real.tampering.mean_accuracy == pytest.approx(0.8773, abs=0.01)
     assert real.tampering.sd > problem.tampering.sd
-
-
-def test_missing_or_damaged_files(files: dict[str, Path]) -> None:
-    images_file = files["mnist_train_images"]
-    content = images_file.read_bytes()
-    for wrong, words in ((content[:-100], "truncated"), (None, "got no file")):
-        images_file.unlink()
-        if wrong is not None:
-            images_file.write_bytes(wrong)
-        with pytest.raises(RepliboError) as error:
-            SensitiveSamples(data=files)
-        assert "\n" not in str(error.value) and str(error.value).startswith(f"{images_file}: ")
-        assert words in str(error.value)
-        images_file.write_bytes(content)
 
 
 def test_a_classifier_that_is_no_good_is_refused_before_anything_is_run(

@@ -85,15 +85,6 @@ def with_another_f(content: pa.Table) -> pa.Table:
 
 FAULTS: dict[str, tuple[Callable[[], object], str]] = {
     "another f": (lambda: rewritten(FIRST, with_another_f), "seed 0 is not as it was observed"),
-    "another seed": (lambda: shutil.copy(SECOND, FIRST), r"must hold the seeds \[0\], got \[1\]"),
-    "half the rows": (
-        lambda: rewritten(FIRST, lambda content: content.slice(0, 4)),
-        "seed 0 must have 8 queries, got 4",
-    ),
-    "no column": (
-        lambda: rewritten(FIRST, lambda content: content.drop_columns(["f"])),
-        "column f is missing",
-    ),
     "another algorithm": (
         lambda: shutil.copy(OTHER, FIRST),
         "holds runs with algorithm = exploration_first",

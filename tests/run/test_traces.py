@@ -101,7 +101,7 @@ def test_a_sealed_file_is_read_by_others(tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "a.parquet").equals(content)
 
 
-@pytest.mark.parametrize("length", ["half", "empty", "start", "end", "longer"])
+@pytest.mark.parametrize("length", ["half", "empty", "longer"])
 def test_a_damaged_parquet_is_said_in_one_line(tmp_path: Path, length: str) -> None:
     path = tmp_path / "a.parquet"
     traces.write(path, traces.table([trace(0)], {}))
@@ -109,8 +109,6 @@ def test_a_damaged_parquet_is_said_in_one_line(tmp_path: Path, length: str) -> N
     damaged = {
         "half": whole[: len(whole) // 2],
         "empty": b"",
-        "start": b"PAR1" + whole[20:],
-        "end": whole[-8:],
         "longer": whole + b"\n",
     }
     path.write_bytes(damaged[length])

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 
-import gpytorch
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
@@ -46,32 +44,6 @@ def test_posterior_is_the_closed_form(n: int, k: int) -> None:
     np.testing.assert_allclose(mean, Phi_new @ (blr.beta * S @ Phi.T @ y), rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(variance, np.sum(Phi_new @ S * Phi_new, axis=1), rtol=1e-7)
     assert mean.shape == variance.shape == (9,)
-
-
-def test_posterior_is_that_of_a_gp_with_linear_kernel() -> None:
-    Phi, y = data(30, 6)
-    Phi_new, _ = data(9, 6, seed=1)
-    blr = BayesianLinearRegression(Phi, y)
-
-    class Linear(gpytorch.models.ExactGP):
-        def __init__(self, likelihood: gpytorch.likelihoods.GaussianLikelihood) -> None:
-            super().__init__(torch.tensor(Phi), torch.tensor(y), likelihood)
-            self.mean_module = gpytorch.means.ZeroMean()
-            self.covar_module = gpytorch.kernels.LinearKernel()
-
-        def forward(self, x: torch.Tensor) -> gpytorch.distributions.MultivariateNormal:
-            return gpytorch.distributions.MultivariateNormal(
-                self.mean_module(x), self.covar_module(x)
-            )
-
-    model = Linear(gpytorch.likelihoods.GaussianLikelihood()).double().eval()
-    model.covar_module.variance = 1 / blr.alpha
-    model.likelihood.noise = 1 / blr.beta
-    with torch.no_grad():
-        posterior = model(torch.tensor(Phi_new))
-    mean, variance = blr.posterior(Phi_new)
-    np.testing.assert_allclose(mean, posterior.mean.numpy(), rtol=1e-7)
-    np.testing.assert_allclose(variance, posterior.variance.numpy(), rtol=1e-6)
 
 
 @pytest.mark.parametrize(("n", "k"), SIZES)

@@ -11,7 +11,6 @@ import pytest
 import torch
 from botorch.fit import fit_gpytorch_mll
 from botorch.models import SingleTaskGP
-from botorch.models.transforms.outcome import Standardize
 from gpytorch.kernels import MaternKernel, RBFKernel
 from gpytorch.means import ZeroMean
 from hypothesis import given
@@ -124,14 +123,6 @@ def test_marginal_likelihood_derivative(seed: int, length_scale: float) -> None:
         log_marginal_likelihood(D, y, length_scale + s, NOISE)[0] for s in (step, -step)
     )
     assert derivative == pytest.approx((upper - lower) / (2 * step), rel=1e-4, abs=1e-2)
-
-
-def test_standardise_is_botorchs() -> None:
-    for y in (np.array([1.0, 4.0, 2.5, -3.0]), np.array([2.0, 2.0, 2.0]), np.array([7.0])):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            expected, _ = Standardize(m=1)(torch.tensor(y)[:, None])
-        assert_allclose(standardise(y), expected[:, 0].numpy(), rtol=1e-14)
 
 
 # Growing

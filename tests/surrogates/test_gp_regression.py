@@ -244,12 +244,6 @@ def test_a_near_fit_loses_little_and_ends_earlier(
         assert ours == pytest.approx(theirs, rel=0.03), name
 
 
-def test_the_log_posterior_is_that_of_the_hyperparameters() -> None:
-    X, y = data("ackley", 4, 30)
-    found = fit(*as_tensors(X, y))
-    assert log_posterior(at(X, y, found.hyperparameters)) == pytest.approx(found.log_posterior)
-
-
 def test_units_of_the_observations_do_not_matter() -> None:
     X, y = data("smooth", 2, 30)
     first, second = (
@@ -294,18 +288,6 @@ def test_the_posterior_with_appended_rows_is_that_of_all_the_data(
     assert_allclose(mean, expected, rtol=1e-6, atol=1e-8)
     assert_allclose(sd, np.sqrt(covariance.diagonal()), rtol=1e-6, atol=1e-7)
     assert_allclose(gp.mean_at_data(), gp.posterior(X)[0], rtol=1e-6, atol=1e-8)
-
-
-def test_the_posterior_is_botorchs() -> None:
-    X, y = data("smooth", 2, 30)
-    gp = GpRegression(X, y, device=CPU, capacity=30)
-    model = at(X, y, gp.fitted.hyperparameters)
-    points = np.random.default_rng(5).random((7, 2))
-    with torch.no_grad():
-        posterior = model.posterior(torch.tensor(points))
-    mean, sd = gp.posterior(points)
-    assert_allclose(gp.centre + gp.scale * mean, posterior.mean[:, 0], rtol=1e-7)
-    assert_allclose((gp.scale * sd) ** 2, posterior.variance[:, 0], rtol=1e-5)
 
 
 def bounded(n: int, fitted_at: int, d: int = 4) -> tuple[GpRegression, np.ndarray]:

@@ -14,7 +14,6 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from pyro.infer.mcmc import MCMC, NUTS
 from pyro.infer.mcmc.util import initialize_model
-from scipy import stats
 from scipy.integrate import quad
 
 from replibo.surrogates.exact_gp import ExactGP, standardise
@@ -24,7 +23,6 @@ from replibo.surrogates.length_scale_posterior import (
     NutsSamples,
     TabulatedPosterior,
     gauss_rule,
-    log_prior,
     nodes_needed,
     quadrature,
     sample_nuts,
@@ -99,23 +97,6 @@ def test_log_density_and_derivative_agree_with_gpytorch_and_autograd(
         assert_allclose(value, expected.item(), rtol=1e-7, atol=1e-7)
         assert_allclose(derivative, slope.item(), rtol=1e-6, atol=1e-6)
         assert_allclose(ours.log_density(math.log(theta)), value, rtol=1e-10, atol=1e-10)
-
-
-def test_potential_is_that_of_the_model_written_in_pyro() -> None:
-    X, y = data(15, 3)
-    ours = LengthScalePosterior(pairwise_distances(X, X), y, 0.05)
-    _, potential, transforms, _ = initialize_model(pyro_model, (X, y, 0.05))
-    for z in (-4.0, -1.0, 0.0, 1.5):
-        theirs = potential({"theta": torch.tensor(z, dtype=torch.double)}).item()
-        assert_allclose(-ours.log_density(z), theirs, rtol=1e-9)
-        assert_allclose(transforms["theta"].inv(torch.tensor(z)).item(), math.exp(z), rtol=1e-6)
-
-
-def test_prior_is_normalised_in_log_length_scale() -> None:
-    assert_allclose(quad(lambda z: math.exp(log_prior(z)[0]), -12, 4)[0], 1.0, rtol=1e-8)
-    for z in (-3.0, 0.5):
-        expected = stats.gamma.logpdf(math.exp(z), 3, scale=1 / 6) + z
-        assert_allclose(log_prior(z)[0], expected, rtol=1e-12)
 
 
 # The table
