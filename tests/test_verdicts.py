@@ -570,14 +570,14 @@ a: {short: s, where: w, statement: s, paper_value: v, measure: final_regret, pro
 @pytest.mark.parametrize(
     ("old", "new", "line"),
     [
-        ("where: w", "wher: w", r"go_ucb\.yaml: a\.where: Field required"),
+        ("where: w", "wher: w", r"go_ucb\.yaml: a\.where: missing"),
         ("[f1]", "[f9]", r"go_ucb\.yaml: a\.problems: must be f1, .*, got 'f9'"),
         ("[go_ucb]", "[sgd]", r"go_ucb\.yaml: a\.algorithms: must be .*, got 'sgd'"),
-        ("short: s", f"short: {'s' * 47}", r"a\.short: String should have at most 46 characters"),
+        ("short: s", f"short: {'s' * 47}", r"a\.short: must have at most 46 characters"),
         (
             "source: open",
             "source: opne",
-            r"a\.readings\.other\.source: Input should be 'print', 'code'",
+            r"a\.readings\.other\.source: must be 'print', 'code'",
         ),
         (
             "{go_ucb: go",
@@ -591,7 +591,11 @@ a: {short: s, where: w, statement: s, paper_value: v, measure: final_regret, pro
             "options: {}",
             r"readings\.other: must replace something",
         ),
-        ("source: open", "source: open, seeds: 3", r"readings\.other\.seeds: Extra inputs"),
+        (
+            "source: open",
+            "source: open, seeds: 3",
+            r"readings\.other\.seeds: unknown key; allowed: algo",
+        ),
         ("other: {", "printed: {", r"readings\.printed: must be .* and replace nothing"),
         (
             "controls: {}",
@@ -649,7 +653,7 @@ def test_a_claim_has_of_a_shared_reading_what_it_reads_and_its_own_keys_count(
             "readings: {cold, x: {source: open, algorithms: {go_ucb: go_ucb_cold_start}}}",
             r"a\.readings\.x: must replace something else than cold, got the same",
         ),
-        ("source", "sorce", r"ucb\.yaml: readings\.cold\.source: Field required"),
+        ("source", "sorce", r"ucb\.yaml: readings\.cold\.source: missing"),
         ("[go_ucb]", "[gp_pi]", r"a: readings\.cold: must replace something"),
         (
             "\na: ",

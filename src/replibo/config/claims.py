@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from replibo import paths
-from replibo.config.load import read_yaml
+from replibo.config.load import lines_of, read_yaml
 from replibo.config.models import Config, FunctionName, Model, Name, Pair, PaperEntry
 from replibo.errors import RepliboError, allowed, meant
 
@@ -301,12 +301,8 @@ def load(config: Config, paper: str) -> dict[str, Claim]:
         raw = {name: shared.filled(claim, f"{path}: {name}") for name, claim in raw.items()}
         claims = TypeAdapter(dict[Name, Claim]).validate_python(raw)
     except ValidationError as error:
-        lines = [
-            f"{path}: {'.'.join(str(part) for part in fault['loc'])}: "
-            + fault["msg"].removeprefix("Value error, ")
-            for fault in error.errors(include_url=False)
-        ]
-        raise RepliboError("\n".join(lines)) from None
+        model = Shared if error.title == Shared.__name__ else dict[Name, Claim]
+        raise RepliboError("\n".join(lines_of(model, error, f"{path}: "))) from None
     for kind in Shared.model_fields:
         for label in getattr(shared, kind):
             if not any(label in getattr(claim, kind) for claim in claims.values()):

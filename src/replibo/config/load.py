@@ -136,13 +136,13 @@ def parse(raw: Mapping[str, Any]) -> Config:
         try:
             entries[paper] = PaperEntry.model_validate(raw.pop(paper, {}))
         except ValidationError as error:
-            faults += _faults(PaperEntry, error, f"{paper}.")
+            faults += lines_of(PaperEntry, error, f"config: {paper}.")
     if "entries" in raw:
         faults.append("config: entries: unknown key")
     try:
         config = Config.model_validate({**raw, "entries": {}})
     except ValidationError as error:
-        faults += _faults(Config, error, "", also=list(dict.fromkeys(papers or [])))
+        faults += lines_of(Config, error, "config: ", also=list(dict.fromkeys(papers or [])))
     if faults:
         raise RepliboError("\n".join(faults))
     return config.model_copy(update={"entries": entries})
@@ -158,10 +158,11 @@ def load(folder: Path = Path("config"), overlays: Sequence[Path] = ()) -> Config
     return parse(read(folder, overlays))
 
 
-def _faults(
-    model: type[BaseModel], error: ValidationError, prefix: str, also: Sequence[str] = ()
+def lines_of(
+    model: Any, error: ValidationError, prefix: str, also: Sequence[str] = ()
 ) -> list[str]:
-    """A line for each fault; ``also``: keys of the top level that the model does not have."""
+    """A line for each fault of what should be a ``model``; ``also``: keys of the top level that it does
+    not have."""
     lines = []
     for fault in error.errors(include_url=False):
         location = [part for part in fault["loc"] if part != "[key]"]
@@ -180,14 +181,13 @@ def _faults(
                 shown = shown if len(shown) <= 60 else shown[:57] + "…"
                 wanted = re.sub(r"^\w+ should ", "", fault["msg"])
                 what = f"must {wanted}, got {shown}"
-        where = where.rstrip(".")
-        lines.append(f"config: {where}: {what}" if where else f"config: {what}")
+        lines.append(f"{where.rstrip('.: ')}: {what}")
     return lines
 
 
-def _keys(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:
+def _keys(model: Any, location: Sequence[int | str]) -> list[str]:
     """The keys allowed at ``location``, found by walking down the models."""
-    current: Any = model
+    current = model
     for part in location:
         if isinstance(current, type) and issubclass(current, BaseModel):
             field = current.model_fields.get(str(part))
