@@ -567,48 +567,92 @@ a: {short: s, where: w, statement: s, paper_value: v, measure: final_regret, pro
 """
 
 
+CLAIM_FAULTS = [
+    ("where: w", "wher: w", r"go_ucb\.yaml: a\.where: missing"),
+    ("[f1]", "[f9]", r"go_ucb\.yaml: a\.problems: must be f1, .*, got 'f9'"),
+    ("[go_ucb]", "[sgd]", r"go_ucb\.yaml: a\.algorithms: must be .*, got 'sgd'"),
+    ("short: s", f"short: {'s' * 47}", r"a\.short: must have at most 46 characters"),
+    (
+        "source: open",
+        "source: opne",
+        r"a\.readings\.other\.source: must be 'print', 'code'",
+    ),
+    (
+        "{go_ucb: go",
+        "{gp_ei: go",
+        r"a\.readings\.other\.algorithms: must be go_ucb, got 'gp_ei'",
+    ),
+    ("go_greedy", "greedy", r"a\.readings\.other\.algorithms: must be .*, got 'greedy'"),
+    ("algorithms: {go_ucb", "problems: {f2", r"other\.problems: must be f1, got 'f2'"),
+    (
+        "algorithms: {go_ucb: go_greedy}",
+        "options: {}",
+        r"readings\.other: must replace something",
+    ),
+    (
+        "source: open",
+        "source: open, seeds: 3",
+        r"readings\.other\.seeds: unknown key; allowed: algo",
+    ),
+    ("other: {", "printed: {", r"readings\.printed: must be .* and replace nothing"),
+    (
+        "controls: {}",
+        "controls: {other: {options: {a: 1}}}",
+        r"controls: must have other names",
+    ),
+]
+
+SHARED = """
+readings: {cold: {source: open, algorithms: {go_ucb: go_ucb_cold_start, gp_ei: gp_ei_ten}}}
+a: &a {short: s, where: w, statement: s, paper_value: v, measure: final_regret, problems: [f1],
+    algorithms: [go_ucb], seeds: 1, horizon: 1, rule: r, readings: {cold}}
+b: {<<: *a, algorithms: [gp_ei], readings: {cold: {words: ten}}}
+"""
+
+
+SHARED_FAULTS = [
+    ("{cold}", "{cole}", r"a\.readings\.cole: must say what it replaces.*: cold; did you mean"),
+    ("readings: {cold: {s", "readings: {warm: {s", r"a\.readings\.cold: must say .*: warm"),
+    ("gp_ei: gp_ei_ten", "gp_eo: gp_ei_ten", r"readings\.cold\.algorithms: must be .*'gp_eo'"),
+    (
+        "gp_ei: gp_ei_ten",
+        "gp_ei: gp_ei",
+        r"readings\.cold: must replace gp_ei by another, got it",
+    ),
+    (
+        "readings: {cold}",
+        "readings: {cold, x: {source: open, algorithms: {go_ucb: go_ucb_cold_start}}}",
+        r"a\.readings\.x: must replace something else than cold, got the same",
+    ),
+    ("source", "sorce", r"ucb\.yaml: readings\.cold\.source: missing"),
+    ("[go_ucb]", "[gp_pi]", r"a: readings\.cold: must replace something"),
+    (
+        "\na: ",
+        "\ncontrols: {x: {options: {a: 1}}}\na: ",
+        r"controls\.x: must be named by a claim",
+    ),
+]
+
+
 @pytest.mark.parametrize(
-    ("old", "new", "line"),
+    ("text", "old", "new", "line"),
     [
-        ("where: w", "wher: w", r"go_ucb\.yaml: a\.where: missing"),
-        ("[f1]", "[f9]", r"go_ucb\.yaml: a\.problems: must be f1, .*, got 'f9'"),
-        ("[go_ucb]", "[sgd]", r"go_ucb\.yaml: a\.algorithms: must be .*, got 'sgd'"),
-        ("short: s", f"short: {'s' * 47}", r"a\.short: must have at most 46 characters"),
-        (
-            "source: open",
-            "source: opne",
-            r"a\.readings\.other\.source: must be 'print', 'code'",
-        ),
-        (
-            "{go_ucb: go",
-            "{gp_ei: go",
-            r"a\.readings\.other\.algorithms: must be go_ucb, got 'gp_ei'",
-        ),
-        ("go_greedy", "greedy", r"a\.readings\.other\.algorithms: must be .*, got 'greedy'"),
-        ("algorithms: {go_ucb", "problems: {f2", r"other\.problems: must be f1, got 'f2'"),
-        (
-            "algorithms: {go_ucb: go_greedy}",
-            "options: {}",
-            r"readings\.other: must replace something",
-        ),
-        (
-            "source: open",
-            "source: open, seeds: 3",
-            r"readings\.other\.seeds: unknown key; allowed: algo",
-        ),
-        ("other: {", "printed: {", r"readings\.printed: must be .* and replace nothing"),
-        (
-            "controls: {}",
-            "controls: {other: {options: {a: 1}}}",
-            r"controls: must have other names",
-        ),
+        (text, *fault)
+        for text, faults in ((CLAIM, CLAIM_FAULTS), (SHARED, SHARED_FAULTS))
+        for fault in faults
     ],
 )
 def test_a_fault_in_the_claims_file_is_said(
-    old: str, new: str, line: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    text: str,
+    old: str,
+    new: str,
+    line: str,
+    root: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with pytest.raises(RepliboError, match=line):
-        of_file(CLAIM.replace(old, new), tmp_path, monkeypatch)
+        of_file(text.replace(old, new), tmp_path, monkeypatch)
 
 
 def of_file(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, claims.Claim]:
@@ -620,14 +664,6 @@ def of_file(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[st
     return claims.load(config, "go_ucb")
 
 
-SHARED = """
-readings: {cold: {source: open, algorithms: {go_ucb: go_ucb_cold_start, gp_ei: gp_ei_ten}}}
-a: &a {short: s, where: w, statement: s, paper_value: v, measure: final_regret, problems: [f1],
-    algorithms: [go_ucb], seeds: 1, horizon: 1, rule: r, readings: {cold}}
-b: {<<: *a, algorithms: [gp_ei], readings: {cold: {words: ten}}}
-"""
-
-
 def test_a_claim_has_of_a_shared_reading_what_it_reads_and_its_own_keys_count(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -635,38 +671,6 @@ def test_a_claim_has_of_a_shared_reading_what_it_reads_and_its_own_keys_count(
     a, b = (found[name].readings["cold"] for name in "ab")
     assert (a.algorithms, a.words) == ({"go_ucb": "go_ucb_cold_start"}, "")
     assert (b.algorithms, b.words) == ({"gp_ei": "gp_ei_ten"}, "ten")
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "line"),
-    [
-        ("{cold}", "{cole}", r"a\.readings\.cole: must say what it replaces.*: cold; did you mean"),
-        ("readings: {cold: {s", "readings: {warm: {s", r"a\.readings\.cold: must say .*: warm"),
-        ("gp_ei: gp_ei_ten", "gp_eo: gp_ei_ten", r"readings\.cold\.algorithms: must be .*'gp_eo'"),
-        (
-            "gp_ei: gp_ei_ten",
-            "gp_ei: gp_ei",
-            r"readings\.cold: must replace gp_ei by another, got it",
-        ),
-        (
-            "readings: {cold}",
-            "readings: {cold, x: {source: open, algorithms: {go_ucb: go_ucb_cold_start}}}",
-            r"a\.readings\.x: must replace something else than cold, got the same",
-        ),
-        ("source", "sorce", r"ucb\.yaml: readings\.cold\.source: missing"),
-        ("[go_ucb]", "[gp_pi]", r"a: readings\.cold: must replace something"),
-        (
-            "\na: ",
-            "\ncontrols: {x: {options: {a: 1}}}\na: ",
-            r"controls\.x: must be named by a claim",
-        ),
-    ],
-)
-def test_a_fault_in_a_shared_reading_is_said(
-    old: str, new: str, line: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with pytest.raises(RepliboError, match=line):
-        of_file(SHARED.replace(old, new), tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize(

@@ -294,10 +294,10 @@ def load(config: Config, paper: str) -> dict[str, Claim]:
     raw = read_yaml(path)
     try:
         shared = Shared.model_validate({key: raw.pop(key, {}) for key in Shared.model_fields})
+        everything = (entry.problems, entry.algorithms)
         for kind in Shared.model_fields:
             for label, own in getattr(shared, kind).items():
-                known = (entry.problems, entry.algorithms)
-                _check_variation(f"{path}: {kind}.{label}", known, own, entry)
+                _check_variation(f"{path}: {kind}.{label}", everything, own, entry)
         raw = {name: shared.filled(claim, f"{path}: {name}") for name, claim in raw.items()}
         claims = TypeAdapter(dict[Name, Claim]).validate_python(raw)
     except ValidationError as error:
