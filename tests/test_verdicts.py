@@ -634,11 +634,32 @@ SHARED_FAULTS = [
 ]
 
 
+GRID = """
+defaults: {seeds: 5, horizon: 9}
+"c_{f}_{t}":
+  {short: "{f} at {t}", where: w, statement: s, measure: final_regret, rule: "{f}", readings: {}, seeds: 3,
+   options: {problem: "{f}", algorithms: [gp_ei, go_ucb], t: "{t}"},
+   grid: {f: {f1: {label: Easy}, f2: {label: Hard, also: [f1]}}, t: [10, 20]}}
+c_f2_20: {horizon: 20, algorithms: [go_ucb]}
+"""
+
+
+GRID_FAULTS = [
+    (
+        'short: "{f} at {t}"',
+        'short: "{f}"',
+        r"c_\{f\}_\{t\}\.grid: .* its short must have \{t\} in",
+    ),
+    ("f1: {label", "f9: {label", r"ucb\.yaml: c_f9_10\.problems: missing"),
+    ("horizon: 9", "horizn: 9", r"ucb\.yaml: defaults: must be .*, got 'horizn'; did you mean ho"),
+]
+
+
 @pytest.mark.parametrize(
     ("text", "old", "new", "line"),
     [
         (text, *fault)
-        for text, faults in ((CLAIM, CLAIM_FAULTS), (SHARED, SHARED_FAULTS))
+        for text, faults in ((CLAIM, CLAIM_FAULTS), (SHARED, SHARED_FAULTS), (GRID, GRID_FAULTS))
         for fault in faults
     ],
 )
@@ -671,6 +692,20 @@ def test_a_claim_has_of_a_shared_reading_what_it_reads_and_its_own_keys_count(
     a, b = (found[name].readings["cold"] for name in "ab")
     assert (a.algorithms, a.words) == ({"go_ucb": "go_ucb_cold_start"}, "")
     assert (b.algorithms, b.words) == ({"gp_ei": "gp_ei_ten"}, "ten")
+
+
+def test_a_grid_of_claims_has_labels_in_sentences_and_the_values_elsewhere(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = of_file(GRID, tmp_path, monkeypatch)
+    assert list(found) == ["c_f1_10", "c_f1_20", "c_f2_10", "c_f2_20"]
+    first, last = found["c_f1_10"], found["c_f2_20"]
+    assert (first.short, first.rule, first.options["t"]) == ("Easy at 10", "Easy", 10)
+    # what is left out: of the defaults, and what the options name
+    assert (first.seeds, first.horizon, first.paper_value) == (3, 9, "no number in the text")
+    assert (first.problems, first.algorithms, first.also) == (["f1"], ["gp_ei", "go_ucb"], [])
+    assert (last.horizon, last.problems, last.algorithms) == (20, ["f2"], ["go_ucb"])
+    assert last.also == ["f1"]
 
 
 @pytest.mark.parametrize(

@@ -357,7 +357,7 @@ def test_a_grid_stands_for_every_combination_and_a_later_entry_is_laid_over(root
             type: go_ucb.GoUcb
             label: "U = {U}, {line}"
             color: blue
-            parameters: {learning_rate: 0.5}
+            parameters: {learning_rate: 0.5, U: "{U}"}
             grid: {U: [1, 2], line: {plain: {}, dots: {label: dotted, line: dotted, parameters: {C: 3}}}}
           x_2_dots: {parameters: {C: 4}}
       """)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from replibo import paths
-from replibo.config.load import lines_of, read_yaml
+from replibo.config.load import lines_of, of_grids, read_yaml
 from replibo.config.models import Config, FunctionName, Model, Name, Pair, PaperEntry
 from replibo.errors import RepliboError, allowed, meant
 
@@ -23,6 +23,9 @@ SOURCES: dict[Source, str] = {
 
 PRINTED = "printed"
 """The reading that every claim has, and that comes first."""
+
+VARIATIONS: tuple[Literal["readings", "controls"], ...] = ("readings", "controls")
+"""The kinds of variations of a claim."""
 
 LEADING = (PRINTED, "paper", "code")
 """The readings that come first, where a claim has them: settings that belong together, all as the paper
@@ -114,16 +117,16 @@ class Claim(Model):
     """Section, figure or table."""
     statement: str
     """The claim in the paper's words, or close to them."""
-    paper_value: str
+    paper_value: str = "no number in the text"
     """The paper's own number, or that it gives none."""
     measure: FunctionName
     """The function that compares: ``function`` or ``module.function`` in the paper's package."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Its keyword arguments."""
     problems: list[Name]
-    """The problems whose runs it needs."""
+    """The problems whose runs it needs; those that its options name if they are left out."""
     algorithms: list[Name]
-    """The algorithms whose runs it needs."""
+    """The algorithms whose runs it needs; those that its options name if they are left out."""
     also: list[Name] = Field(default_factory=list)
     """Problems whose runs it reads where there are any."""
     seeds: int | dict[Name, int]
@@ -150,7 +153,7 @@ class Claim(Model):
         printed = self.readings.get(PRINTED, Reading(source="print"))
         if printed != Reading(source="print"):
             raise ValueError(f"readings.{PRINTED}: must be {{source: print}} and replace nothing")
-        for kind in ("readings", "controls"):
+        for kind in VARIATIONS:
             for name, own in getattr(self, kind).items():
                 if name != PRINTED and not own.changes and not self.unprinted:
                     raise ValueError(f"{kind}.{name}: must replace something, got nothing")
@@ -242,23 +245,37 @@ def _words(value: Any) -> Iterator[str]:
             yield from _words(item)
 
 
-class Shared(Model):
-    """The readings and controls that claims of a paper have in common, by name."""
+TEXTS = ("short", "where", "statement", "paper_value", "rule", "weak", "unprinted")
+"""The keys of a claim that hold sentences."""
 
+
+class Shared(Model):
+    """What claims of a paper have in common."""
+
+    defaults: dict[str, Any] = Field(default_factory=dict)
+    """Keys of every claim that does not give them itself."""
     readings: dict[Name, Reading] = Field(default_factory=dict)
     controls: dict[Name, Variation] = Field(default_factory=dict)
 
-    def filled(self, raw: Any, where: str) -> Any:
-        """A claim's raw entry, with what its readings and controls have from these: what they replace of
-        the claim's own problems and algorithms. A key that the claim gives itself counts.
+    def filled(self, raw: Any, entry: PaperEntry, where: str) -> Any:
+        """A claim's raw entry with the defaults, and with what its readings and controls have from these:
+        what they replace of the claim's own problems and algorithms. A key that the claim gives itself
+        counts.
 
         Raises:
             RepliboError: an entry is empty, and none here has its name.
         """
         if not isinstance(raw, dict):
             return raw
+        named = dict.fromkeys(_words(raw.get("options")))
+        for kind in ("problems", "algorithms"):
+            if kind not in raw and (
+                own := [name for name in named if name in getattr(entry, kind)]
+            ):
+                raw = raw | {kind: own}
+        raw = self.defaults | raw
         read = set(_words([raw.get(key) for key in ("problems", "also", "algorithms", "options")]))
-        for kind in Shared.model_fields:
+        for kind in VARIATIONS:
             known, entries = getattr(self, kind), raw.get(kind)
             if isinstance(entries, dict):
                 full = {name: _over(known.get(name), own, read) for name, own in entries.items()}
@@ -294,16 +311,18 @@ def load(config: Config, paper: str) -> dict[str, Claim]:
     raw = read_yaml(path)
     try:
         shared = Shared.model_validate({key: raw.pop(key, {}) for key in Shared.model_fields})
+        _check(f"{path}: defaults", shared.defaults, Claim.model_fields)
         everything = (entry.problems, entry.algorithms)
-        for kind in Shared.model_fields:
+        for kind in VARIATIONS:
             for label, own in getattr(shared, kind).items():
                 _check_variation(f"{path}: {kind}.{label}", everything, own, entry)
-        raw = {name: shared.filled(claim, f"{path}: {name}") for name, claim in raw.items()}
+        raw = of_grids(raw, f"{path}: ", TEXTS)
+        raw = {name: shared.filled(claim, entry, f"{path}: {name}") for name, claim in raw.items()}
         claims = TypeAdapter(dict[Name, Claim]).validate_python(raw)
     except ValidationError as error:
         model = Shared if error.title == Shared.__name__ else dict[Name, Claim]
         raise RepliboError("\n".join(lines_of(model, error, f"{path}: "))) from None
-    for kind in Shared.model_fields:
+    for kind in VARIATIONS:
         for label in getattr(shared, kind):
             if not any(label in getattr(claim, kind) for claim in claims.values()):
                 raise RepliboError(f"{path}: {kind}.{label}: must be named by a claim, is by none")
@@ -313,7 +332,7 @@ def load(config: Config, paper: str) -> dict[str, Claim]:
         _check(f"{where}.problems", claim.problems, entry.problems)
         _check(f"{where}.also", claim.also, entry.problems)
         _check(f"{where}.algorithms", claim.algorithms, entry.algorithms)
-        for kind in ("readings", "controls"):
+        for kind in VARIATIONS:
             seen: dict[str, str] = {}
             for label, own in getattr(claim, kind).items():
                 twin = seen.setdefault(own.changes, label)

@@ -21,6 +21,10 @@ OVERLAY_VARIABLE = "REPLIBO_CONFIG"
 """The environment variable by which the workflow names a file that is laid over the config."""
 
 
+TEXTS = {"problems": "label", "algorithms": "label", "figures": "caption", "tables": "caption"}
+"""What may have a grid, with the key that holds its sentence."""
+
+
 def overlays_of_workflow() -> list[Path]:
     """The file that the workflow lays over the config, if any."""
     named = os.environ.get(OVERLAY_VARIABLE)
@@ -37,67 +41,91 @@ def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]
 
 
 def expanded(paper: str, content: Any) -> Any:
-    """A paper's raw entry, with each problem or algorithm that has a ``grid`` replaced by one for each
-    combination of the grid's values. A later entry of the name of one of these is laid over it.
-
-    Raises:
-        RepliboError: a grid is no mapping of lists or mappings, the entry's name lacks an axis, or one
-            of its names is taken.
-    """
+    """A paper's raw entry, with what its grids stand for (`of_grids`)."""
     if not isinstance(content, Mapping):
         return content
     full = dict(content)
-    for kind in ("problems", "algorithms"):
-        if not isinstance(content.get(kind), Mapping):
-            continue
-        full[kind] = {}
-        for name, entry in content[kind].items():
-            where = f"config: {paper}.{kind}.{name}"
-            if not isinstance(entry, Mapping) or "grid" not in entry:
-                full[kind] = merge(full[kind], {name: entry})
-                continue
-            for own, made in _of_grid(where, name, entry):
-                if own in full[kind]:
-                    raise RepliboError(
-                        f"{where}.grid: must make what stands nowhere above, got {own} (an entry that "
-                        "is to be laid over it stands below)"
-                    )
-                full[kind][own] = made
+    for kind, text in TEXTS.items():
+        if isinstance(content.get(kind), Mapping):
+            full[kind] = of_grids(content[kind], f"config: {paper}.{kind}.", [text])
     return full
 
 
-def _of_grid(where: str, name: str, entry: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The names and the entries that one with a ``grid`` stands for. The values of an axis are a list,
-    for the parameter of the axis's name, or a mapping to the settings that each changes, where ``label``
-    is the value's text in the entry's label."""
+def of_grids(entries: Mapping[Any, Any], where: str, texts: Sequence[str]) -> dict[Any, Any]:
+    """Raw entries by name, with each that has a ``grid`` replaced by one for each combination of the
+    grid's values. A later entry of the name of one of these is laid over it.
+
+    Args:
+        where: what stands before a name in a message.
+        texts: the keys of an entry that hold sentences, in which a value stands by its label; the first
+            of them names every axis.
+
+    Raises:
+        RepliboError: a grid is no mapping of lists or mappings, the entry's name or its first text lacks
+            an axis, or one of the names is taken.
+    """
+    full: dict[Any, Any] = {}
+    for name, entry in entries.items():
+        if not isinstance(entry, Mapping) or "grid" not in entry:
+            full = merge(full, {name: entry})
+            continue
+        for own, made in _of_grid(f"{where}{name}.grid", name, entry, texts):
+            if own in full:
+                raise RepliboError(
+                    f"{where}{name}.grid: must make what stands nowhere above, got {own} (an entry that "
+                    "is to be laid over it stands below)"
+                )
+            full[own] = made
+    return full
+
+
+def _of_grid(
+    where: str, name: str, entry: Mapping[str, Any], texts: Sequence[str]
+) -> list[tuple[str, Any]]:
+    """The names and the entries that one with a ``grid`` stands for. The values of an axis are a list, or
+    a mapping to the settings that each changes, where ``label`` is the value's text in sentences."""
     grid = entry["grid"]
     if not isinstance(grid, Mapping) or not grid:
-        raise RepliboError(f"{where}.grid: must be a mapping of axes, got {grid!r}")
+        raise RepliboError(f"{where}: must be a mapping of axes, got {grid!r}")
     axes = []
     for axis, values in grid.items():
-        if f"{{{axis}}}" not in name or f"{{{axis}}}" not in str(entry.get("label", "")):
+        if f"{{{axis}}}" not in name or f"{{{axis}}}" not in str(entry.get(texts[0], "")):
             raise RepliboError(
-                f"{where}.grid: the entry's name and its label must have {{{axis}}} in them"
+                f"{where}: the entry's name and its {texts[0]} must have {{{axis}}} in them"
             )
         if isinstance(values, list):
-            values = {value: {"parameters": {axis: value}} for value in values}
+            values = {value: {} for value in values}
         if not isinstance(values, Mapping) or not all(
             isinstance(changes, Mapping) for changes in values.values()
         ):
             raise RepliboError(
-                f"{where}.grid.{axis}: must be a list, or a mapping of values to settings, got {values!r}"
+                f"{where}.{axis}: must be a list, or a mapping of values to settings, got {values!r}"
             )
         axes.append([(axis, value, changes) for value, changes in values.items()])
     found = []
     for cell in itertools.product(*axes):
-        own, full = name, {key: value for key, value in entry.items() if key != "grid"}
-        label = str(entry.get("label", ""))
-        for axis, value, changes in cell:
-            own = own.replace(f"{{{axis}}}", str(value))
-            label = label.replace(f"{{{axis}}}", str(changes.get("label", value)))
-            full = merge(full, changes)
-        found.append((own, full | {"label": label}))
+        full = {key: value for key, value in entry.items() if key != "grid"}
+        for _, _, changes in cell:
+            full = merge(full, {key: value for key, value in changes.items() if key != "label"})
+        names = {axis: value for axis, value, _ in cell}
+        labels = {axis: str(changes.get("label", value)) for axis, value, changes in cell}
+        made = {key: _filled(full[key], labels if key in texts else names) for key in full}
+        found.append((str(_filled(name, names)), made))
     return found
+
+
+def _filled(value: Any, names: Mapping[str, Any]) -> Any:
+    """A raw value with each ``{axis}`` replaced; where a string is nothing else, by the very value."""
+    if isinstance(value, str):
+        for axis, own in names.items():
+            if value == f"{{{axis}}}":
+                return own
+            value = value.replace(f"{{{axis}}}", str(own))
+    elif isinstance(value, Mapping):
+        return {_filled(key, names): _filled(item, names) for key, item in value.items()}
+    elif isinstance(value, list):
+        return [_filled(item, names) for item in value]
+    return value
 
 
 def read(folder: Path = Path("config"), overlays: Sequence[Path] = ()) -> dict[str, Any]:
