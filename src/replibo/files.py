@@ -64,7 +64,7 @@ def check_writable(path: Path, *, folder: bool = False) -> None:
     """`check_target`; then make the folder that holds ``path`` and check that it can be written.
 
     Raises:
-        RepliboError: it cannot.
+        RepliboError: ``path`` is of another kind, or that folder cannot be made or written.
     """
     check_target(path, folder=folder)
     try:

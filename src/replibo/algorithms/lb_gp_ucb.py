@@ -166,7 +166,7 @@ class LbGpUcb(Algorithm):
         self._maximiser = UcbMaximiser(space, noise_variance, sigma=sigma, kernel=kernel)
         self.sigma = sigma
         self.kernel: KernelName = kernel
-        # Whose information gain stands in β: that of a GP whose noise variance is σ_N².
+        # β has the information gain of a GP whose noise variance is σ_N².
         self._gain_variance = noise_variance if noise_std is None else noise_std**2
         self._gain_model = (
             self._maximiser
@@ -280,6 +280,7 @@ class LbGpUcb(Algorithm):
         return state
 
     def _start(self, history: History) -> _State:
+        """The state before round 1: θ0 is fitted to the initial points, and no candidate was played."""
         fit = fit_theta0(
             history,
             self.noise_variance,
@@ -369,6 +370,8 @@ class LbGpUcb(Algorithm):
         return theoretical_beta(self._norm_bound(u, theta0), self.noise_std, self.delta, gain)
 
     def _information_gain(self, length_scale: float, history: History, n: int) -> float:
+        """γ of β, in nats, of a GP with this length scale after ``n`` observations: of the observed
+        points, or the largest that ``n`` points of the domain have."""
         if self.information_gain == "visited":
             return self._gain_model.information_gain(history, length_scale, n)
         if length_scale not in self._maximum_gain:

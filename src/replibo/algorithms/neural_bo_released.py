@@ -57,11 +57,18 @@ class _Variance:
             self._L = torch.linalg.cholesky(K)
 
     def prior(self, own: Gradients) -> Array:
-        """σ² before any query, of which no query makes more: ``n``."""
+        """σ² before any query, which no query increases.
+
+        Args:
+            own: the gradients at ``m`` points.
+
+        Returns:
+            ``m`` variances.
+        """
         return np.asarray(self._share * own.squares())
 
     def posterior(self, own: Gradients) -> Array:
-        """σ² given all queries: ``n``."""
+        """σ² given the gradients in U, as `prior`."""
         import torch
 
         if self._seen is None:

@@ -41,7 +41,8 @@ def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]
 
 
 def expanded(paper: str, content: Any) -> Any:
-    """A paper's raw entry, with what its grids stand for (`of_grids`)."""
+    """A paper's raw entry, each entry with a grid replaced by those that it stands for (`of_grids`). What
+    is no mapping is left as it is: the type check says so later."""
     if not isinstance(content, Mapping):
         return content
     full = dict(content)
@@ -137,7 +138,8 @@ def read(folder: Path = Path("config"), overlays: Sequence[Path] = ()) -> dict[s
 
 
 def under(extra: Mapping[str, Any], folder: Path = Path("config")) -> dict[str, Any]:
-    """The raw config of a folder with ``extra`` laid over it."""
+    """The raw config of a folder, ``config.yaml`` and the file of each paper, in which the values of
+    ``extra`` replace others."""
     raw = read_yaml(folder / "config.yaml")
     papers = extra.get("papers", raw.get("papers"))
     for paper in papers if isinstance(papers, list) else []:

@@ -336,11 +336,11 @@ class PaperEntry(Model):
         ]
 
     def settings(self, scale: str, problem: str, algorithm: str | None = None) -> RunSettings:
-        """The settings of ``problem`` at ``scale``: the scale's word goes before the paper's, a
-        single problem's before the defaults.
+        """The settings of ``problem`` at ``scale``. Of each setting the first of these counts that has
+        it: the scale's for the problem, the scale's defaults, the problem's own, the paper's defaults.
 
         Args:
-            algorithm: with the horizon of this one.
+            algorithm: the horizon is that of its runs; without one the problem's.
         """
         known = self._settings
         if (scale, problem, algorithm) not in known:
@@ -382,7 +382,7 @@ class PaperEntry(Model):
     def blocks(self, scale: str, problem: str, algorithm: str) -> list[str]:
         """The blocks of seeds that the jobs of one problem and algorithm run: ``["0-24", …]``."""
         own = self.at(scale).algorithms.get(algorithm, AlgorithmSettings())
-        # The scale's word goes before the algorithm's own, and that before the problem's.
+        # the first that is set: the scale's, the algorithm's own, the problem's
         size = (
             own.seeds_per_job
             or self.algorithms[algorithm].seeds_per_job

@@ -50,8 +50,8 @@ def _classes(kind: Kind, module: str) -> dict[str, type[Any]]:
     }
 
 
-def _unusable(kind: Kind, module: str) -> dict[str, type[Any]]:
-    """The classes that ``module`` itself defines and that are none of ``kind``."""
+def _defined(kind: Kind, module: str) -> dict[str, type[Any]]:
+    """The classes that ``module`` itself defines, usable in a config or not."""
     where = f"replibo.{kind}.{module}"
     return {
         name: cls
@@ -82,7 +82,7 @@ def load(kind: Kind, name: str) -> type[Any]:
     module, _, cls = name.partition(".")
     found = _classes(kind, module).get(cls) if module in _modules(kind) else None
     if found is None:
-        own = _unusable(kind, module).get(cls) if module in _modules(kind) else None
+        own = _defined(kind, module).get(cls) if module in _modules(kind) else None
         if own is not None:
             lacking = getattr(own, "__abstractmethods__", ())
             lacks = f" that defines {allowed(lacking)}" if lacking else ""

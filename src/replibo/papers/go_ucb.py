@@ -274,7 +274,8 @@ def estimate_errors(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Ar
 
 
 def estimates(runs: Runs, entry: FigureEntry) -> Table:
-    """Theorems 8 and 10: ‖ŵ_t - w*‖ at both ends of Phase II; how often the bonus covers the error."""
+    """Theorems 8 and 10: ‖ŵ_t - w*‖ and √t times it in the first and the last round of Phase II, and in
+    how many percent of the rounds the bonus covers the error."""
     rows = []
     for problem, name, row in labelled_rows(runs, entry):
         distance, covered, covered_by_x = estimate_errors(runs, problem, name)
@@ -290,7 +291,7 @@ def estimates(runs: Runs, entry: FigureEntry) -> Table:
         row["covered without U/t, %"] = 100 * float(covered_by_x.mean())
         rows.append(row)
     numbers = list(rows[0])[3:] if rows else []
-    formats = {name: ".0f" if name in numbers[-2:] else ".2f" for name in numbers}
+    formats = {name: ".0f" if name.endswith("%") else ".2f" for name in numbers}
     note = runs.note(runs.problems(entry.problems), entry.algorithms)
     return Table.of(rows, f"{entry.caption} {note}", formats)
 

@@ -51,6 +51,7 @@ class LargestOutput(SensitiveSamples):
 
     def evaluate_true(self, X: Array) -> Array:
         # With p the softmax of the logits z, ∂ log p_k/∂z = e_k - p; for the rest see `jacobian_norms`.
+        # The ones stand for the biases.
         images = X @ self._upscale.T
         hidden, logits = self.classifier.forward(images)
         by_logits = np.eye(logits.shape[1])[logits.argmax(axis=1)] - softmax(logits)

@@ -188,7 +188,7 @@ def of_share(wins: int, losses: int, samples: Sequence[Sample] = ()) -> Effect |
     """The excess of the share of wins over one half (Wilson's interval); None without cases.
 
     Args:
-        samples: of `Effect`.
+        samples: to keep in the effect (`Effect.samples`).
     """
     if not (n := wins + losses):
         return None

@@ -248,7 +248,8 @@ def from_zero(ax: Axes) -> None:
 
 
 def plain_numbers(ax: Axes, which: Literal["x", "y"] = "y") -> None:
-    """A logarithmic axis with 0.1, not 10⁻¹; with some between them where it spans few decades."""
+    """Decimals, 0.1 and not 10⁻¹, on an axis whose logarithmic scale and limits are set; up to three
+    decades with the twos and fives between them."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     axis = ax.xaxis if which == "x" else ax.yaxis

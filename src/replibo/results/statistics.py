@@ -181,6 +181,7 @@ def sign_test(wins: int, losses: int) -> tuple[float, float]:
 def signed_rank_less(differences: Array) -> float:
     """p of the differences' lying below 0, by Wilcoxon's test, zeros left out; 1 where all of them are 0
     or there is one at most."""
+    differences = finite(differences, "differences")
     other = differences[differences != 0]  # with a zero SciPy is exact up to 13 values only
     if len(differences) < 2 or not len(other):
         return 1.0
@@ -201,11 +202,13 @@ def signed_rank_less(differences: Array) -> float:
 
 
 def sign_flip_less(differences: Array) -> float:
-    """p of paired differences' having a mean below 0, where under H0 each is as likely to have the other
-    sign. Exact up to 20 differences that are not 0, by 19,999 draws beyond; NaN of fewer than two.
+    """p of paired differences' having a mean below 0, by the sign-flip test: under H0 each is as likely
+    to have the other sign. Exact up to 20 differences that are not 0, by 19,999 draws beyond; NaN of
+    fewer than two.
 
-    Unlike the t-test it takes nothing for normal, such as differences of two values.
+    Unlike the t-test it needs no normal distribution: the differences may have only two values.
     """
+    differences = finite(differences, "differences")
     if len(differences) < 2:
         return math.nan
     sizes = np.abs(differences[differences != 0])

@@ -420,7 +420,8 @@ class GpRegression:
         return self._n
 
     def append(self, x: Array, y: float) -> None:
-        """Take in the observation ``y`` at ``x`` (``d``): one row of R and D, O(n²)."""
+        """Take in the observation ``y``, in its own unit, at ``x`` (``d``), without a new fit: one more
+        row of the Cholesky factor's parts R and D, in O(n²)."""
         n, s = self._n, self.fitted.hyperparameters.outputscale
         row = n - self.fitted_at
         self._X[n] = self._tensor(x)

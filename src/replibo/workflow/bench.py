@@ -360,6 +360,7 @@ COLUMNS = (
 
 
 def _rows(config: Config, duels: Sequence[Duel]) -> Iterator[tuple[object, ...]]:
+    """A row for each duel, in the order of `COLUMNS`."""
     for one in duels:
         entry = config.paper(one.paper)
         yield (

@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -136,7 +137,8 @@ def _digests(traces: list[Trace]) -> list[str]:
 
 @contextlib.contextmanager
 def _random_state_watched(name: str) -> Iterator[None]:
-    """Raise a `RepliboError` if numbers are drawn from a global generator, or from one without a seed."""
+    """Raise a `RepliboError` if numbers are drawn from a global generator, or if
+    ``numpy.random.default_rng()`` is called without a seed."""
     kept, unseeded = np.random.default_rng, []
 
     def default_rng(seed: Any = None) -> np.random.Generator:
@@ -145,11 +147,8 @@ def _random_state_watched(name: str) -> Iterator[None]:
         return kept(seed)
 
     before = _states()
-    np.random.default_rng = default_rng
-    try:
+    with mock.patch.object(np.random, "default_rng", default_rng):
         yield
-    finally:
-        np.random.default_rng = kept
     if unseeded:
         raise RepliboError(f"{name}: calls numpy.random.default_rng() without a seed; {STREAM}")
     after = _states()

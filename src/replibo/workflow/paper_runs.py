@@ -178,14 +178,18 @@ def take_out(scale: str, folder: Path) -> None:
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(prog="paper_runs", description=__doc__)
-    parser.add_argument("--cores", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--scale", default="paper")
+    parser.add_argument("--cores", type=int, default=os.cpu_count() or 1, help="cores to share")
+    parser.add_argument("--scale", default="paper", help="smoke, quick or paper")
     parser.add_argument("--minutes", type=float, help="stop after so long; journals stay")
-    parser.add_argument("--at-once", action="store_true", help="no stages: for many cores")
+    parser.add_argument(
+        "--at-once", action="store_true", help="all papers in one go, for many cores"
+    )
     parser.add_argument(
         "--profile", metavar="FOLDER", help="Snakemake's profile of a cluster; all stages at once"
     )
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help="copy runs and journals there")
+    parser.add_argument(
+        "--out", type=Path, metavar="FOLDER", help="copy runs, journals and what is published there"
+    )
     options = parser.parse_args()
     config = load.load()
     scale = config.scale(options.scale)

@@ -148,8 +148,8 @@ def _standing(
 def _published(
     paper: str, scale: str, pair: Pair, queries: int, wanted: Sequence[int], identity: str
 ) -> set[int]:
-    """The seeds of which whole runs are published; none where some lack and other code made the others,
-    which no further seed can join."""
+    """Those of the ``wanted`` seeds whose whole runs are published. Runs of other code count only if they
+    are all: no further seed can join them."""
     runs = published.of_pair(paper, *pair)
     if runs is None or runs.scale != scale or runs.queries != queries:
         return set()

@@ -169,7 +169,8 @@ def shown(
 def readings(
     config: Config, kind: OutputKind, paper: str, name: str
 ) -> dict[str, tuple[FigureEntry, dict[Pair, Pair]]]:
-    """A figure or table in each reading and control that changes it, by the reading's name (`shown`)."""
+    """By the name of each reading or control that changes a figure or table: its entry in it, and for
+    each problem and algorithm that it reads those whose runs it is given (`shown`)."""
     judged = claims.load(config, paper)
     names = dict.fromkeys(
         reading for claim in judged.values() for reading in (*claim.readings, *claim.controls)
@@ -361,8 +362,8 @@ def _shown(config: Config, paper: str) -> dict[str, Any]:
 
 
 def verdicts_digest(config: Config, paper: str) -> str:
-    """What the verdicts on a paper's claims depend on besides the traces: the claims, the measures' code,
-    and what they take from the config."""
+    """What the verdicts on a paper's claims depend on besides the traces: the claims, the code of the
+    measures and of what writes verdicts, and what they take from the config."""
     own = claims.load(config, paper)
     functions = [lookup.full_name(paper, claim.measure) for claim in own.values()]
     return identity.identity_digest(

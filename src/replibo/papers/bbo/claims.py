@@ -88,7 +88,8 @@ def _by_algorithm(
 
 
 def _welch(text: str, less: Cell, more: Cell) -> Undecided:
-    """Welch's tests that the mean of ``less`` is smaller than that of ``more``."""
+    """Welch's test of ``less`` having the smaller mean than ``more``, and that of the opposite, under the
+    name ``text``; `decided` corrects their p-values."""
     return t_tested(
         text,
         less.values,

@@ -93,8 +93,12 @@ def _agreement(ours: Mapping[tuple[str, Metric], Samples]) -> str:
 
 
 def agreement(ours: Array, printed: Array) -> tuple[float, float, float]:
-    """Spearman's ρ of ``ours`` and the ``printed`` numbers, ``n`` each, and the root mean square
-    differences from the printed numbers: of ours, and of their mean."""
+    """How near ``n`` numbers of ours are to the ``n`` printed ones.
+
+    Returns:
+        Spearman's ρ; the root mean square difference of ours from the printed numbers; and what it is if
+        the mean of the printed numbers stands in the place of each of ours.
+    """
     from scipy.stats import spearmanr
 
     error = np.sqrt(np.mean((ours - printed) ** 2))
@@ -223,7 +227,8 @@ def _against_cost(ax: Axes, points: Means, runs: Runs, algorithm: str) -> None:
 
 
 def _label_best(ax: Axes, points: Means) -> None:
-    """N beside each cell that no cheaper one equals, where there is room: the labels of all overprint."""
+    """N beside each cell that is better than all cheaper ones. A label that would lie over the last one
+    is left out: the next cell must cost 1.9 times as much and be clearly better."""
     best, last, paid = np.inf, np.inf, 0.0
     for t, n in sorted(points, key=lambda cell: (cell[0] * cell[1], points[cell])):
         mean = points[t, n]

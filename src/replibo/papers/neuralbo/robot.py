@@ -209,7 +209,11 @@ def snapshot_steps(path: Array) -> list[int]:
 
 
 def _draw(ax: Axes, path: Array) -> None:
-    """The table at the last step of ``path``, ``steps x 4 x 3``, with the trajectories up to it."""
+    """The four bodies on the table at the last step, with their trajectories up to it and the two goals.
+
+    Args:
+        path: ``steps x 4 x 3``: x, y and angle (radians) of each body.
+    """
     from matplotlib.patches import Circle, Polygon
 
     square = np.full(2, robot_pushing.BOX_HALF_SIZE)
@@ -230,11 +234,7 @@ def _draw(ax: Axes, path: Array) -> None:
             half = square if robot_pushing.BODIES[body] == "box" else hand
             ax.add_patch(Polygon(_corners(x, y, angle, half), **look))
         _mark_exit(ax, path[:, body, :2], color)
-    ax.set_xlim(-VIEW, VIEW)
-    ax.set_ylim(-VIEW, VIEW)
-    ax.set_aspect("equal")
-    ax.set_xticks([])
-    ax.set_yticks([])
+    ax.set(xlim=(-VIEW, VIEW), ylim=(-VIEW, VIEW), aspect="equal", xticks=[], yticks=[])
     ax.grid(False)
     ax.spines[:].set(visible=True, color="0.8")
 

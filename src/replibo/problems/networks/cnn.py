@@ -111,7 +111,8 @@ class _Convolution:
         np.matmul(self._flat_output_gradient, self._columns.T, out=self.gradient)
 
     def backward_inside(self) -> None:
-        """`inside_gradient` from `output_gradient`."""
+        """`inside_gradient`, of the loss in the layer's input without its border, from `output_gradient`:
+        each fold writes, or adds, the part of one place in the kernel."""
         np.matmul(self.weights[:, :-1].T, self._flat_output_gradient, out=self._columns_gradient)
         for add, pixels, tap in self._folds:
             if add:

@@ -32,28 +32,21 @@ class Plan:
         self.jobs: dict[Job, None] = {}
 
     def add(self, target: str, scale: str = "paper") -> None:
-        """A target rule, a file, or a paper's figures and tables at ``scale``.
+        """The jobs of a target rule, a file, a claim, or all outputs of a paper at ``scale``.
 
         Raises:
             RepliboError: there is no such target.
         """
-        rules = {
-            "all": "paper",
-            "smoke": "smoke",
-            "quick": "quick",
-            paths.PUBLISHED: paths.PUBLISHED,
-        }
+        files = [target]
         if target in self.config.papers:
-            for path in targets.of_paper(self.config, target, scale):
-                self._add(self._job(path))
-        elif target in rules:
-            for path in targets.outputs(self.config, rules[target]):
-                self._add(self._job(path))
+            files = targets.of_paper(self.config, target, scale)
+        elif target in ("all", "smoke", "quick", paths.PUBLISHED):
+            files = targets.outputs(self.config, "paper" if target == "all" else target)
         elif target in (papers := claims.names(self.config)):
-            file = paths.claim(self.config.scale("paper"), papers[target], target, claims.PRINTED)
-            self._add(self._job(file))
-        else:
-            self._add(self._job(target))
+            scale = self.config.scale("paper")
+            files = [paths.claim(scale, papers[target], target, claims.PRINTED)]
+        for path in files:
+            self._add(self._job(path))
 
     def _job(self, path: str) -> Job:
         """The job that makes a file."""
