@@ -594,6 +594,10 @@ CLAIM_FAULTS = [
         "source: open, seeds: 3",
         r"readings\.other\.seeds: unknown key; allowed: algo",
     ),
+    ("seeds: 1", "seeds: 0-19", r"a\.seeds: must be a whole number above 0, .*, got '0-19'"),
+    ("seeds: 1", "seeds: {f2: 1}", r"a\.seeds: must be of f1, all of them, got f2"),
+    ("horizon: 1", "horizon: 0", r"a\.horizon: must be greater than or equal to 1, got 0"),
+    ("rule: r", "rule: r, margin: -1", r"a\.margin: must be greater than or equal to 0"),
     ("other: {", "printed: {", r"readings\.printed: must be .* and replace nothing"),
     (
         "controls: {}",
@@ -650,7 +654,17 @@ GRID_FAULTS = [
         'short: "{f}"',
         r"c_\{f\}_\{t\}\.grid: .* its short must have \{t\} in",
     ),
-    ("f1: {label", "f9: {label", r"ucb\.yaml: c_f9_10\.problems: missing"),
+    ("f1: {label", "f9: {label", r"ucb\.yaml: c_f9_10\.options\.problem: must be .*, got 'f9'"),
+    ("f2: {label", "f2: {lable: x, label", r"c_f2_10\.lable: unknown key"),
+    ('"{f} at {t}"', '"{f} at {t} {ff}"', r"_\{t\}\.grid: must be of the axes f or t, got \{ff\}"),
+    ("label: Easy", "label: [Easy]", r"grid\.f\.f1\.label: must be text, got \['Easy'\]"),
+    ("[10, 20]", "[10, 10]", r"grid\.t: must be a list of different values, .*, got \[10, 10\]"),
+    ("[10, 20]", "[{a: 1}]", r"grid\.t: must be a list of different values"),
+    ("[10, 20]", "{}", r"grid\.t: must be a list of different values"),
+    ("\nc_f2_20", "\nc_f2_21", r"c_f2_21: must have a short, .* above; did you mean .* c_f2_20"),
+    ("horizon: 20", "horizon: 20, rule: '{f}'", r"c_f2_20: has \{f\}, but no grid"),
+    ('"{f}", algo', "f3, algo", r"c_f1_10\.options\.problem: must be .*, got 'f3'"),
+    ("[gp_ei, go_ucb]", "[gp_ei, go_ubc]", r"options\.algorithms: must be .*, got 'go_ubc'"),
     ("horizon: 9", "horizn: 9", r"ucb\.yaml: defaults: must be .*, got 'horizn'; did you mean ho"),
 ]
 
@@ -740,6 +754,46 @@ def test_wrong_options_are_said() -> None:
         lookup.load("figures", "go_ucb", "regret_panels", {"regrets": "average"}, "here")
     with pytest.raises(RepliboError, match=r"here\.options: algorithm is missing"):
         lookup.load("claims", "go_ucb", "below_each_baseline", {"problem": "f1"}, "here")
+
+
+@pytest.mark.parametrize(
+    ("kind", "paper", "name", "option", "value", "line"),
+    [
+        ("figures", "go_ucb", "regret_panels", "regret", "best", "'average', 'cumulative' or"),
+        ("claims", "bbo", "claims.advised_horizon", "power", 3, "1 or 2, got 3"),
+        ("claims", "bbo", "claims.advised_horizon", "constant", -1, "greater than 0, got -1"),
+        ("claims", "bbo", "claims.advised_horizon", "algorithms", "gp_ei", 'a list, got "gp_ei"'),
+        ("claims", "lb_gp_ucb", "claims.finds_within", "within", 3, "less than 1, got 3"),
+        ("claims", "lb_gp_ucb", "claims.lowest_regret", "rounds", 0, ".* to 1, got 0"),
+        ("claims", "lb_gp_ucb", "claims.lowest_regret", "metric", "worst", "'best' or 'cum"),
+        ("claims", "neuralbo", "sensitive.detection_at", "samples", "eight", ".* integer, got"),
+        ("claims", "neuralbo", "sensitive.detection_at", "reading", "both", "'runs' or"),
+        ("claims", "neuralbo", "claims.comparable_or_better", "pooled", "maybe", ".* boolean"),
+    ],
+)
+def test_an_options_value_is_checked_by_the_functions_annotation(
+    kind: Any, paper: str, name: str, option: str, value: Any, line: str
+) -> None:
+    given = {
+        key: "" for key, default in lookup._defaults(kind, paper, name, "").items() if not default
+    }
+    with pytest.raises(RepliboError, match=rf"^here\.options\.{option}: must be {line}") as caught:
+        lookup.load(
+            kind,
+            paper,
+            name,
+            {option: value} | {key: own for key, own in given.items() if key != option},
+            "here",
+        )
+    assert "\n" not in str(caught.value)
+
+
+def test_main_claims_are_claims(root: Path) -> None:
+    config = load.load()
+    wrong = config.paper("bbo").model_copy(update={"main_claims": ["bbo_1"]})
+    entries = {**config.entries, "bbo": wrong}
+    with pytest.raises(RepliboError, match=r"^config: bbo\.main_claims: .*'bbo_1'; did you mean"):
+        lookup.check_all(config.model_copy(update={"entries": entries}))
 
 
 def test_average_regret_is_of_phase_two_only(root: Path) -> None:

@@ -385,11 +385,11 @@ def test_a_grid_stands_for_every_combination_and_a_later_entry_is_laid_over(root
         ),
         (
             '"x_{U}": {label: "{U}", grid: {U: 1}}',
-            r"x_\{U\}\.grid\.U: must be a list, or a mapping of values to",
+            r"x_\{U\}\.grid\.U: must be a list of different values, or a mapping of values to",
         ),
         (
             '"x_{U}": {label: "{U}", grid: {U: {a: 1}}}',
-            r"x_\{U\}\.grid\.U: must be a list, or a mapping of",
+            r"x_\{U\}\.grid\.U: must be a list of different values, or a mapping of",
         ),
         (
             'x_1: {}, "x_{U}": {label: "{U}", grid: {U: [1]}}',
@@ -399,7 +399,7 @@ def test_a_grid_stands_for_every_combination_and_a_later_entry_is_laid_over(root
         ('"x_{U}": {grid: {V: [1]}}', r"the entry's name and its label must have \{V\} in them"),
         (
             '"x_{U}_{V}": {type: a.B, label: "{U}", grid: {U: [1]}}',
-            r"problems\.x_1_\{V\}: must match",
+            r"x_\{U\}_\{V\}\.grid: must be of the axes U, got \{V\}",
         ),
     ],
 )

@@ -24,7 +24,6 @@ from replibo.papers.lb_gp_ucb.traces import (
     cpu_time,
     cumulative_regret,
     final_losses,
-    final_regret_of,
     paired_losses,
 )
 from replibo.results import plotting, tables
@@ -187,8 +186,6 @@ def test_pairs_are_of_the_seeds_that_both_have() -> None:
     assert p == pytest.approx(expected.pvalue) and reverse == pytest.approx(1 - expected.pvalue)
     with pytest.raises(MissingRunsError, match="oracle was not run on agnp"):
         paired_losses(found, "agnp", "mle", "oracle", "best")
-    with pytest.raises(RepliboError, match=r"options\.metric: must be best or cum"):
-        final_regret_of(found, "agnp", "mle", "worst")  # type: ignore[arg-type]
 
 
 def test_equal_runs_show_nothing_in_spite_of_round_off() -> None:
@@ -591,8 +588,6 @@ def test_claim_1_counts_the_seeds_that_find_the_optimum_early(early: int, expect
     assert comparison.ours.endswith(tables.p_value(p))
     with pytest.raises(MissingRunsError, match="mle was not run on berkenkamp"):
         measures.finds_within(found, problem="berkenkamp", algorithms=["mle"], within=0.25)
-    with pytest.raises(RepliboError, match=r"options\.within: must be a share, above 0 .*, got 3"):
-        measures.finds_within(found, problem="berkenkamp", algorithms=["lb_gp_ucb"], within=3)
 
 
 @pytest.mark.parametrize(
@@ -734,8 +729,6 @@ def test_claim_3_by_the_signs_of_the_differences() -> None:
     few = made_runs({"berkenkamp": {"mle": stuck(3)[:4], "lb_gp_ucb": stuck(1)[:4]}})
     (comparison,) = measures.lowest_regret(few, **options, others=["mle"], test="sign_flip")
     assert comparison.unreachable == ("supported", "contradicted")
-    with pytest.raises(RepliboError, match=r"options\.test: must be .*, got 'sign'"):
-        measures.lowest_regret(found, **options, others=["mle"], test="sign")  # type: ignore[arg-type]
 
 
 FAMILIES = {
@@ -854,8 +847,6 @@ def test_the_first_rounds_are_the_run_to_them() -> None:
         assert outcomes(found) == [expected]
     with pytest.raises(MissingRunsError, match="runs on agnp are shorter than 999 rounds"):
         measures.lowest_regret(made, **options, others=["mle"], rounds=999)
-    with pytest.raises(RepliboError, match=r"options\.rounds: must be a whole number >= 1, got 0"):
-        measures.lowest_regret(made, **options, others=["mle"], rounds=0)
 
 
 @pytest.mark.parametrize(
@@ -883,8 +874,6 @@ def test_claim_3_counts_the_seeds_that_stay_stuck(count: int, final: float, expe
     assert "MLE 0 of 20" in comparison.ours
     (comparison,) = measures.stays_stuck(found, since=0.25, rounds=4, **options)
     assert "MLE 20 of 20" in comparison.ours
-    with pytest.raises(RepliboError, match=r"options\.since: must be a share, .* below 1, got 1"):
-        measures.stays_stuck(found, since=1, **options)
 
 
 def test_length_scales_that_depend_on_a() -> None:

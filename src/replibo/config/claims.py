@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, TypeAdapter, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, model_validator
 
 from replibo import paths
-from replibo.config.load import lines_of, of_grids, read_yaml
-from replibo.config.models import Config, FunctionName, Model, Name, Pair, PaperEntry
+from replibo.config.load import lines_of, of_grids, read_yaml, strings
+from replibo.config.models import (
+    Config,
+    FunctionName,
+    Model,
+    Name,
+    Pair,
+    PaperEntry,
+    Rounds,
+)
 from replibo.errors import RepliboError, allowed, meant
 
 Source = Literal["print", "code", "open", "mend"]
@@ -61,7 +69,7 @@ class Variation(Model):
         names = [f"{old} → {new}" for old, new in (self.problems | self.algorithms).items()]
         return ", ".join([*names, *(f"{key} = {value}" for key, value in self.options.items())])
 
-    def in_words(self, entry: PaperEntry) -> list[str]:
+    def instrings(self, entry: PaperEntry) -> list[str]:
         """What it replaces, by the labels of its paper: ``GP-EI and GP-UCB: from 10 points``, ``Random
         search in place of GO-UCB``. The same replacement of several is one text."""
         together: dict[tuple[bool, str], list[str]] = {}
@@ -108,6 +116,15 @@ class Reading(Variation):
     """Where it comes from."""
 
 
+def _counts(value: object) -> object:
+    counts = [*value.values()] if isinstance(value, dict) else [value]
+    if not counts or not all(type(count) is int and count > 0 for count in counts):
+        raise ValueError(
+            f"must be a whole number above 0, or one for each of the problems, got {value!r}"
+        )
+    return value
+
+
 class Claim(Model):
     """One statement of a paper that runs can support or contradict."""
 
@@ -129,15 +146,15 @@ class Claim(Model):
     """The algorithms whose runs it needs; those that its options name if they are left out."""
     also: list[Name] = Field(default_factory=list)
     """Problems whose runs it reads where there are any."""
-    seeds: int | dict[Name, int]
+    seeds: Annotated[int | dict[Name, int], BeforeValidator(_counts)]
     """The number of seeds behind the paper's statement, of each problem where they differ."""
-    horizon: int
+    horizon: Rounds
     """The horizon behind the paper's statement."""
     rule: str
     """When an elementary comparison counts as supported, contradicted or open."""
     weak: str = ""
     """Why it could hardly fail, whatever the algorithm; empty where it could."""
-    margin: float = 0.5
+    margin: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.5
     """A difference below this many standard deviations does not matter: an open comparison whose interval
     lies within it shows no relevant difference."""
     unprinted: str = ""
@@ -193,14 +210,14 @@ class Claim(Model):
         """The claim with the options of a reading or control, and without the algorithms that they name
         no more."""
         options = self.options | variation.options
-        dropped = set(_words(self.options)) - set(_words(options))
+        dropped = set(strings(self.options)) - set(strings(options))
         algorithms = [name for name in self.algorithms if name not in dropped]
         return self.model_copy(update={"options": options, "algorithms": algorithms})
 
     def reads(self, entry: PaperEntry) -> tuple[set[str], set[str]]:
         """The problems and the algorithms whose runs the measure reads: those that the claim or its
         options name."""
-        words = set(_words(self.options))
+        words = set(strings(self.options))
         return (
             {*self.problems, *self.also, *(words & entry.problems.keys())},
             {*self.algorithms, *(words & entry.algorithms.keys())},
@@ -232,19 +249,6 @@ class Claim(Model):
         return [variation.stands_in((p, a)) for p in self.problems for a in algorithms]
 
 
-def _words(value: Any) -> Iterator[str]:
-    """Every string in nested lists and mappings, keys included."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _words(key)
-            yield from _words(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _words(item)
-
-
 TEXTS = ("short", "where", "statement", "paper_value", "rule", "weak", "unprinted")
 """The keys of a claim that hold sentences."""
 
@@ -267,14 +271,15 @@ class Shared(Model):
         """
         if not isinstance(raw, dict):
             return raw
-        named = dict.fromkeys(_words(raw.get("options")))
+        named = dict.fromkeys(strings(raw.get("options")))
         for kind in ("problems", "algorithms"):
             if kind not in raw and (
                 own := [name for name in named if name in getattr(entry, kind)]
             ):
                 raw = raw | {kind: own}
         raw = self.defaults | raw
-        read = set(_words([raw.get(key) for key in ("problems", "also", "algorithms", "options")]))
+        _check_options(where, raw.get("options"), entry)
+        read = set(strings([raw.get(key) for key in ("problems", "also", "algorithms", "options")]))
         for kind in VARIATIONS:
             known, entries = getattr(self, kind), raw.get(kind)
             if isinstance(entries, dict):
@@ -332,6 +337,11 @@ def load(config: Config, paper: str) -> dict[str, Claim]:
         _check(f"{where}.problems", claim.problems, entry.problems)
         _check(f"{where}.also", claim.also, entry.problems)
         _check(f"{where}.algorithms", claim.algorithms, entry.algorithms)
+        if isinstance(claim.seeds, dict) and {*claim.seeds} != {*claim.problems}:
+            raise RepliboError(
+                f"{where}.seeds: must be of {allowed(claim.problems)}, all of them, got "
+                f"{allowed(claim.seeds)}"
+            )
         for kind in VARIATIONS:
             seen: dict[str, str] = {}
             for label, own in getattr(claim, kind).items():
@@ -396,6 +406,17 @@ def _check_variation(
     _check(f"{where}.problems", own.problems.values(), entry.problems)
     _check(f"{where}.algorithms", own.algorithms, algorithms)
     _check(f"{where}.algorithms", own.algorithms.values(), entry.algorithms)
+    _check_options(where, own.options, entry)
+
+
+def _check_options(where: str, options: object, entry: PaperEntry) -> None:
+    """Raise a `RepliboError` if an option that names problems, or algorithms, has other words too."""
+    for key, value in options.items() if isinstance(options, dict) else ():
+        words = list(strings(value))
+        for kind in ("problems", "algorithms"):
+            known = getattr(entry, kind)
+            if key in (kind, kind[:-1]) or any(word in known for word in words):
+                _check(f"{where}.options.{key}", words, known)
 
 
 def _check(where: str, words: Any, known: Collection[str]) -> None:

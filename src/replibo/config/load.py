@@ -6,7 +6,7 @@ import itertools
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -40,19 +40,25 @@ def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]
     return merged
 
 
-def expanded(paper: str, content: Any) -> Any:
+def expanded(paper: str, content: Any, whole: bool) -> Any:
     """A paper's raw entry, each entry with a grid replaced by those that it stands for (`of_grids`). What
-    is no mapping is left as it is: the type check says so later."""
+    is no mapping is left as it is: the type check says so later.
+
+    Args:
+        whole: as of `of_grids`.
+    """
     if not isinstance(content, Mapping):
         return content
     full = dict(content)
     for kind, text in TEXTS.items():
         if isinstance(content.get(kind), Mapping):
-            full[kind] = of_grids(content[kind], f"config: {paper}.{kind}.", [text])
+            full[kind] = of_grids(content[kind], f"config: {paper}.{kind}.", [text], whole)
     return full
 
 
-def of_grids(entries: Mapping[Any, Any], where: str, texts: Sequence[str]) -> dict[Any, Any]:
+def of_grids(
+    entries: Mapping[Any, Any], where: str, texts: Sequence[str], whole: bool = True
+) -> dict[Any, Any]:
     """Raw entries by name, with each that has a ``grid`` replaced by one for each combination of the
     grid's values. A later entry of the name of one of these is laid over it.
 
@@ -60,14 +66,24 @@ def of_grids(entries: Mapping[Any, Any], where: str, texts: Sequence[str]) -> di
         where: what stands before a name in a message.
         texts: the keys of an entry that hold sentences, in which a value stands by its label; the first
             of them names every axis.
+        whole: False if entries may be laid over those of another file, and lack what these have.
 
     Raises:
         RepliboError: a grid is no mapping of lists or mappings, the entry's name or its first text lacks
-            an axis, or one of the names is taken.
+            an axis, one of the names is taken, or what stands in braces is no axis.
     """
     full: dict[Any, Any] = {}
     for name, entry in entries.items():
         if not isinstance(entry, Mapping) or "grid" not in entry:
+            keys = entry if isinstance(entry, Mapping) else {}
+            said = " ".join(strings([name, *(keys.get(text) for text in texts)]))
+            if braces := re.search(r"{\w+}", said):
+                raise RepliboError(f"{where}{name}: has {braces[0]}, but no grid")
+            hint = meant(str(name), full)
+            if whole and hint and name not in full and texts[0] not in keys:
+                raise RepliboError(
+                    f"{where}{name}: must have a {texts[0]}, or the name of an entry above{hint}"
+                )
             full = merge(full, {name: entry})
             continue
         for own, made in _of_grid(f"{where}{name}.grid", name, entry, texts):
@@ -94,14 +110,24 @@ def _of_grid(
             raise RepliboError(
                 f"{where}: the entry's name and its {texts[0]} must have {{{axis}}} in them"
             )
-        if isinstance(values, list):
-            values = {value: {} for value in values}
-        if not isinstance(values, Mapping) or not all(
-            isinstance(changes, Mapping) for changes in values.values()
+        settings = values.values() if isinstance(values, Mapping) else []
+        if (
+            not isinstance(values, list | Mapping)
+            or not values
+            or not all(isinstance(value, str | int | float) for value in values)
+            or len(set(values)) < len(values)
+            or not all(isinstance(changes, Mapping) for changes in settings)
         ):
             raise RepliboError(
-                f"{where}.{axis}: must be a list, or a mapping of values to settings, got {values!r}"
+                f"{where}.{axis}: must be a list of different values, or a mapping of values to "
+                f"settings, got {repr(values)[:60]}"
             )
+        if isinstance(values, list):
+            values = {value: {} for value in values}
+        for value, changes in values.items():
+            label = changes.get("label", value)
+            if not isinstance(label, str | int | float) or label == "":
+                raise RepliboError(f"{where}.{axis}.{value}.label: must be text, got {label!r}")
         axes.append([(axis, value, changes) for value, changes in values.items()])
     found = []
     for cell in itertools.product(*axes):
@@ -111,6 +137,8 @@ def _of_grid(
         names = {axis: value for axis, value, _ in cell}
         labels = {axis: str(changes.get("label", value)) for axis, value, changes in cell}
         made = {key: _filled(full[key], labels if key in texts else names) for key in full}
+        if braces := re.search(r"{[^{}'\"]*}", " ".join(strings([_filled(name, names), made]))):
+            raise RepliboError(f"{where}: must be of the axes {allowed(names)}, got {braces[0]}")
         found.append((str(_filled(name, names)), made))
     return found
 
@@ -127,6 +155,18 @@ def _filled(value: Any, names: Mapping[str, Any]) -> Any:
     elif isinstance(value, list):
         return [_filled(item, names) for item in value]
     return value
+
+
+def strings(value: Any) -> Iterator[str]:
+    """Every string in nested lists and mappings, keys included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.items():
+            yield from strings([*item])
+    elif isinstance(value, list):
+        for item in value:
+            yield from strings(item)
 
 
 def read(folder: Path = Path("config"), overlays: Sequence[Path] = ()) -> dict[str, Any]:
@@ -148,8 +188,8 @@ def under(extra: Mapping[str, Any], folder: Path = Path("config")) -> dict[str, 
             raise RepliboError(
                 f"{folder / f'{paper}.yaml'}: has the keys {allowed(content)}; allowed: {paper}"
             )
-        raw = merge(raw, {paper: expanded(paper, content[paper])})
-    return merge(raw, {key: expanded(key, value) for key, value in extra.items()})
+        raw = merge(raw, {paper: expanded(paper, content[paper], True)})
+    return merge(raw, {key: expanded(key, value, False) for key, value in extra.items()})
 
 
 def parse(raw: Mapping[str, Any]) -> Config:
@@ -210,6 +250,8 @@ def lines_of(
                 shown = json.dumps(fault["input"], default=str)
                 shown = shown if len(shown) <= 60 else shown[:57] + "…"
                 wanted = re.sub(r"^\w+ should ", "", fault["msg"])
+                if fault["type"] in ("sequence_str", "list_type"):
+                    wanted = "be a list"
                 what = f"must {wanted}, got {shown}"
         lines.append(f"{where.rstrip('.: ')}: {what}")
     return lines

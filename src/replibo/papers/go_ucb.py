@@ -11,7 +11,7 @@ import numpy as np
 
 from replibo.algorithms.go_ucb import FAMILIES
 from replibo.config.models import FigureEntry
-from replibo.errors import RepliboError, allowed
+from replibo.errors import RepliboError
 from replibo.papers.common import (
     Summary,
     labelled_rows,
@@ -50,10 +50,8 @@ REGRETS = {
 Regret = Literal["average", "cumulative", "instantaneous"]
 
 
-def _regret(kind: str) -> tuple[Callable[[Array, float], Array], str]:
+def _regret(kind: Regret) -> tuple[Callable[[Array, float], Array], str]:
     """The function and the label of a regret."""
-    if kind not in REGRETS:
-        raise RepliboError(f"options.regret: must be {allowed(REGRETS)}, got {kind!r}")
     return REGRETS[kind]
 
 

@@ -7,9 +7,12 @@ import importlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
+from pydantic import TypeAdapter, ValidationError
+
 from replibo import paths
 from replibo.config import claims, registry
-from replibo.errors import RepliboError, allowed
+from replibo.config.load import lines_of
+from replibo.errors import RepliboError, allowed, meant
 
 if TYPE_CHECKING:
     from replibo.config.models import Config
@@ -46,6 +49,13 @@ def check_all(config: Config) -> None:
         RepliboError: a line for each entry at fault.
     """
     faults = []
+    for paper, entry in config.entries.items():
+        known = claims.load(config, paper)
+        faults += [
+            f"config: {paper}.main_claims: must be claims of the paper, got {name!r}{meant(name, known)}"
+            for name in entry.main_claims
+            if name not in known
+        ]
     for places in _places(config):
         try:
             for place in places:
@@ -113,9 +123,19 @@ def load(
     """The function of this name, after a `check`.
 
     Raises:
-        RepliboError: there is no such function, or it takes other options.
+        RepliboError: there is no such function, or it takes other options, or others values of them.
     """
     check(kind, paper, name, options, where)
     module, _, attribute = full_name(paper, name).rpartition(".")
-    function: Callable[..., Any] = getattr(importlib.import_module(module), attribute)
+    source = importlib.import_module(module)
+    function: Callable[..., Any] = getattr(source, attribute)
+    for option, value in options.items():
+        annotation = eval(function.__annotations__[option], vars(source))
+        try:
+            TypeAdapter(annotation).validate_python(
+                value, strict=not isinstance(value, list | dict)
+            )
+        except ValidationError as error:
+            fault = lines_of(annotation, error, f"{where}.options.{option}.")[0]
+            raise RepliboError(fault) from None
     return function

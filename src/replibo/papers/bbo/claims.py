@@ -16,10 +16,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
-from replibo.errors import RepliboError
 from replibo.papers.bbo.printed import (
     ACQUISITIONS,
     PERFORMANCE,
@@ -270,8 +271,8 @@ def spread_shrinks(
 def advised_horizon(
     runs: Runs,
     *,
-    power: int = 1,
-    constant: float = 1.0,
+    power: Literal[1, 2] = 1,
+    constant: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0,
     algorithms: Sequence[str] = EI_AND_UCB,
     reading: str = "reported",
 ) -> list[Comparison]:
@@ -287,10 +288,6 @@ def advised_horizon(
     any level of performance; Student's t-test of the seeds. Pairs share runs (a run to the smaller T is
     the beginning of that to the larger), which the mean over a seed's pairs allows for.
     """
-    if power not in (1, 2):
-        raise RepliboError(f"options.power: must be 1 or 2, got {power}")
-    if not 0 < constant < math.inf:
-        raise RepliboError(f"options.constant: must be a number above 0, got {constant}")
     tests, missing = [], []
     for algorithm in algorithms:
         label = runs.label(algorithm)

@@ -10,12 +10,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
-from replibo.errors import RepliboError, allowed
+from replibo.config.models import Rounds
 from replibo.papers.common import tested
 from replibo.papers.lb_gp_ucb.tables import FOUND
 from replibo.papers.lb_gp_ucb.traces import (
@@ -53,6 +54,8 @@ too often."""
 
 ROUND_OFF = 1e-12
 """Differences of the logarithms of length scales below this are no evidence."""
+
+Share = Annotated[float, Field(gt=0, lt=1)]
 
 
 def _mean(values: Array) -> str:
@@ -128,7 +131,7 @@ def _share(label: str, stuck: NDArray[np.bool_]) -> str:
 
 
 def finds_within(
-    runs: Runs, *, problem: str, algorithms: Sequence[str], within: float
+    runs: Runs, *, problem: str, algorithms: Sequence[str], within: Share
 ) -> list[Comparison]:
     """More than half of the seeds of each method find the optimum in the first rounds.
 
@@ -138,7 +141,7 @@ def finds_within(
         within: which share of the rounds are the first ones.
     """
     runs.require(problem, *algorithms)
-    rounds = _share_of_rounds(runs, problem, "within", within)
+    rounds = _share_of_rounds(runs, problem, within)
     runs = runs.until(rounds)
     enough = FOUND * abs(runs.optimal_value(problem))
     return _most_seeds(
@@ -149,10 +152,8 @@ def finds_within(
     )
 
 
-def _share_of_rounds(runs: Runs, problem: str, option: str, share: float) -> int:
+def _share_of_rounds(runs: Runs, problem: str, share: float) -> int:
     """That many rounds of the runs, at least one, and not all of them."""
-    if not 0 < share < 1:
-        raise RepliboError(f"options.{option}: must be a share, above 0 and below 1, got {share}")
     return max(1, round(share * runs.horizon(problem)))
 
 
@@ -251,7 +252,7 @@ def lowest_regret(
     metric: Metric,
     algorithm: str,
     others: Sequence[str],
-    rounds: int | None = None,
+    rounds: Rounds | None = None,
     factor: float = 1.0,
     test: Literal["t", "sign_flip"] = "t",
 ) -> list[Comparison]:
@@ -268,8 +269,6 @@ def lowest_regret(
     runs.require(problem, algorithm, *others)
     runs = first_rounds(runs, rounds)
     found: list[Undecided | Comparison] = []
-    if test not in TESTS:
-        raise RepliboError(f"options.test: must be {allowed(TESTS)}, got {test!r}")
     for i, other in enumerate(others):
         own, theirs = (final_regret_of(runs, problem, name, metric) for name in (algorithm, other))
         text = f"{'' if factor == 1 else f'{factor:g} times '}{runs.label(other)} {_mean(theirs)}"
@@ -293,8 +292,8 @@ def stays_stuck(
     *,
     problem: str,
     algorithms: Sequence[str],
-    since: float,
-    rounds: int | None = None,
+    since: Share,
+    rounds: Rounds | None = None,
 ) -> list[Comparison]:
     """More than half of the seeds of each method are stuck: not at the optimum after the first rounds,
     and with no better point by t = T. The sign test over the seeds.
@@ -305,7 +304,7 @@ def stays_stuck(
     """
     runs.require(problem, *algorithms)
     runs = first_rounds(runs, rounds)
-    first = _share_of_rounds(runs, problem, "since", since)
+    first = _share_of_rounds(runs, problem, since)
     found = {}
     for name in algorithms:
         best = best_regret(runs, problem, name)[1]

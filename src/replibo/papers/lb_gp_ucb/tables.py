@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from replibo.config.models import FigureEntry
+from replibo.config.models import FigureEntry, Rounds
 from replibo.papers.common import named
 from replibo.papers.lb_gp_ucb.traces import (
     GROWTH_EXPONENT,
@@ -142,7 +142,7 @@ def table_2(runs: Runs, entry: FigureEntry) -> Table:
 OWN = "lb_gp_ucb"
 
 
-def final_regret(runs: Runs, entry: FigureEntry, *, rounds: int | None = None) -> Table:
+def final_regret(runs: Runs, entry: FigureEntry, *, rounds: Rounds | None = None) -> Table:
     """Cumulative and best regret at t = T, and tests of LB-GP-UCB's being lower.
 
     The tests are paired by seed; the adjusted p-values are of Benjamini and Hochberg, a family

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from replibo.config.models import FigureEntry
-from replibo.errors import RepliboError, allowed
+from replibo.config.models import FigureEntry, Rounds
 from replibo.papers.common import (
     Summary,
     initial_points_of,
@@ -50,7 +49,7 @@ def best_so_far(
     largest: bool = False,
     spread: Spread = "deviation",
     columns: int = 4,
-    rounds: int | None = None,
+    rounds: Rounds | None = None,
     simple_regret: bool = False,
 ) -> Figure:
     """Draw the best noise-free value so far against the iteration, a panel for each problem.
@@ -64,10 +63,8 @@ def best_so_far(
         simple_regret: draw the value above the optimum on a logarithmic axis, where the optimum is known.
 
     Raises:
-        RepliboError: there are no such runs, or no such spread.
+        RepliboError: there are no such runs.
     """
-    if spread not in SPREADS:
-        raise RepliboError(f"options.spread: must be {allowed(SPREADS)}, got {spread!r}")
     if rounds is not None:
         runs = runs.until(rounds)
     optima = {name: facts["optimal_value"] for name, facts in runs.metadata["problems"].items()}

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from replibo.config.models import FigureEntry
-from replibo.errors import RepliboError
 from replibo.papers.common import (
     Summary,
     cpu_seconds_a_query,
@@ -286,7 +286,7 @@ def detection_at(
     problems: Sequence[str],
     algorithm: str,
     baselines: Sequence[str],
-    samples: int,
+    samples: Annotated[int, Field(ge=1, le=SAMPLES)],
     rate: float,
     reading: Reading = "runs",
 ) -> list[Comparison]:
@@ -308,10 +308,6 @@ def detection_at(
             for an interval: more than ``samples`` with the reading ``runs``, else two; with several
             problems, fewer than two have enough.
     """
-    if not 1 <= samples <= SAMPLES:
-        raise RepliboError(
-            f"options.samples: must be an integer from 1 to {SAMPLES}, got {samples}"
-        )
     needed, least = samples + 1 if reading == "runs" else 2, rate - TOLERANCE
     if len(problems) > 1:
         return _over_classifiers(

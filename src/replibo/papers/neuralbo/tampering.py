@@ -17,7 +17,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.problems.networks.digit_classifier import DigitClassifier, normalised
 from replibo.problems.sensitive_samples import (
@@ -89,16 +88,11 @@ def rates_of(detected: Detected, reading: Reading) -> Interval:
     Args:
         detected: ``runs x queries x models``, the best query first.
         reading: a sample from each run, or all from one.
-
-    Raises:
-        RepliboError: there is no such reading.
     """
     if reading == "runs":
         interval = jackknife_interval(detected[:, 0], subset_rates)
-    elif reading == "queries":
-        interval = jackknife_interval(detected[:, :SAMPLES], query_rates)
     else:
-        raise RepliboError(f"options.reading: must be runs or queries, got {reading!r}")
+        interval = jackknife_interval(detected[:, :SAMPLES], query_rates)
     return interval.cut(0.0, 1.0)
 
 
