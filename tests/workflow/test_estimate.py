@@ -292,6 +292,12 @@ def test_timings_of_todays_code_are_preferred_to_others_as_long() -> None:
     known = {"p/a": scaled(9.0, "own", 15), "q/a": older, "r/a": scaled(1.0, "today")}
     cost = costs.cost_of_job(known, "p", "a", 25, 1)
     assert cost and cost.current and cost.how == "after 15 queries as on r: today"
+    # older code's own runs that are too short are left aside, but not those that are long enough
+    known["p/a"] = dataclasses.replace(known["p/a"], current=False)
+    cost = costs.cost_of_job(known, "p", "a", 25, 1)
+    assert cost and not cost.measured and cost.how == "as on r: today"
+    cost = costs.cost_of_job(known, "p", "a", 15, 1)
+    assert cost and cost.measured and cost.how == "own"
 
 
 def test_what_was_never_run_is_taken_to_cost_what_others_of_its_type_do(root: Path) -> None:
