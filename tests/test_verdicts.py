@@ -788,12 +788,21 @@ def test_an_options_value_is_checked_by_the_functions_annotation(
     assert "\n" not in str(caught.value)
 
 
-def test_main_claims_are_claims(root: Path) -> None:
-    config = load.load()
-    wrong = config.paper("bbo").model_copy(update={"main_claims": ["bbo_1"]})
-    entries = {**config.entries, "bbo": wrong}
-    with pytest.raises(RepliboError, match=r"^config: bbo\.main_claims: .*'bbo_1'; did you mean"):
-        lookup.check_all(config.model_copy(update={"entries": entries}))
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        (
+            {"main_claims": ["bbo_1"]},
+            r"bbo\.main_claims: must be claims, got 'bbo_1'; did you mean",
+        ),
+        ({"tables": {"ei_20": {"claims": ["bbo_99_*"]}}}, r"ei_20\.claims: must be claims, got"),
+    ],
+)
+def test_the_config_names_claims_that_there_are(
+    changes: dict[str, Any], line: str, root: Path
+) -> None:
+    with pytest.raises(RepliboError, match=line):
+        lookup.check_all(load.parse(load.under({"bbo": changes})))
 
 
 def test_average_regret_is_of_phase_two_only(root: Path) -> None:

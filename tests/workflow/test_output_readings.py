@@ -83,7 +83,9 @@ def test_a_file_of_a_reading_needs_its_own_runs_only() -> None:
     assert run == set(wanted)
 
 
-def test_every_configured_pair_is_read_by_a_claim_or_an_output() -> None:
+def test_every_configured_pair_is_read_by_a_claim_or_an_output_and_what_a_claim_needs_is_run() -> (
+    None
+):
     """A run that nothing reads costs time and shows nothing. (The site's curves show all runs there
     are.)"""
     config = load.load()
@@ -91,6 +93,9 @@ def test_every_configured_pair_is_read_by_a_claim_or_an_output() -> None:
         entry, read = config.paper(paper), set()
         for claim in claims.load(config, paper).values():
             read |= claim.all_pairs(entry)
+            for variation in (*claim.readings.values(), *claim.controls.values()):
+                needed = set() if claim.unprinted else set(claim.needed(variation))
+                assert needed <= set(entry.pairs("paper")), (claim.short, variation.changes)
         for kind, names in (("figures", entry.figures), ("tables", entry.tables)):
             for name in names:
                 read |= set(targets.output_pairs(config, kind, paper, name, "paper"))

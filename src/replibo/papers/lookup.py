@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import fnmatch
 import importlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,7 +16,7 @@ from replibo.config.load import lines_of
 from replibo.errors import RepliboError, allowed, meant
 
 if TYPE_CHECKING:
-    from replibo.config.models import Config
+    from replibo.config.models import Config, PaperEntry
 
 Kind = Literal["figures", "tables", "claims"]
 
@@ -43,19 +44,15 @@ def check(kind: Kind, paper: str, name: str, options: Mapping[str, Any], where: 
 
 
 def check_all(config: Config) -> None:
-    """`check` every figure, table and claim of the config, a claim in all its readings and controls.
+    """`check` every figure, table and claim of the config, a claim in all its readings and controls, and
+    the names of claims in the config.
 
     Raises:
         RepliboError: a line for each entry at fault.
     """
-    faults = []
+    faults: list[str] = []
     for paper, entry in config.entries.items():
-        known = claims.load(config, paper)
-        faults += [
-            f"config: {paper}.main_claims: must be claims of the paper, got {name!r}{meant(name, known)}"
-            for name in entry.main_claims
-            if name not in known
-        ]
+        faults += _references(paper, entry, claims.load(config, paper))
     for places in _places(config):
         try:
             for place in places:
@@ -64,6 +61,19 @@ def check_all(config: Config) -> None:
             faults.append(str(error))
     if faults:
         raise RepliboError("\n".join(faults))
+
+
+def _references(paper: str, entry: PaperEntry, known: Mapping[str, claims.Claim]) -> Iterator[str]:
+    """A line for each name or pattern in the config that fits no claim."""
+    named = {f"{paper}.main_claims": entry.main_claims} | {
+        f"{paper}.{kind}.{name}.claims": output.claims
+        for kind in ("figures", "tables")
+        for name, output in getattr(entry, kind).items()
+    }
+    for where, patterns in named.items():
+        for pattern in patterns:
+            if not fnmatch.filter(known, pattern):
+                yield f"config: {where}: must be claims, got {pattern!r}{meant(pattern, known)}"
 
 
 def _places(config: Config) -> Iterator[list[tuple[Kind, str, str, Mapping[str, Any], str]]]:

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from replibo.errors import RepliboError
 from replibo.papers.common import cpu_seconds_by_query, outcome
 from replibo.papers.neuralbo.printed import BASELINES, T_TESTS
 from replibo.papers.neuralbo.statistics import LEVEL, OWN, Cell, compare
@@ -99,6 +100,8 @@ def _cells_of(
 ) -> list[Cell]:
     """The cells of ``problems``, corrected in the family of all that was run of their functions."""
     for problem in problems:
+        if problem not in T_TESTS:
+            raise RepliboError(f"options.problems: must be of Table 2, got {problem!r}")
         runs.require(problem, OWN)
     functions = {function_of(problem) for problem in problems}
     family = [p for p in synthetic_problems(runs, list(T_TESTS)) if function_of(p) in functions]
