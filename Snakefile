@@ -15,7 +15,7 @@ for name in ("config", "docs", "published", "READINGS.md"):
 # Files of the command line, or a module's config, are laid over the config of the papers.
 for name in workflow.configfiles:
     check_yaml(name)
-config.update(one_line(load.under)(config))
+config.update(one_line(load.read_with)(config))
 
 if not isinstance(config["papers"], list):
     sys.exit(

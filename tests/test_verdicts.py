@@ -802,7 +802,7 @@ def test_the_config_names_claims_that_there_are(
     changes: dict[str, Any], line: str, root: Path
 ) -> None:
     with pytest.raises(RepliboError, match=line):
-        lookup.check_all(load.parse(load.under({"bbo": changes})))
+        lookup.check_all(load.parse(load.read_with({"bbo": changes})))
 
 
 def test_average_regret_is_of_phase_two_only(root: Path) -> None:

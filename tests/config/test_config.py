@@ -24,7 +24,7 @@ PAPERS = ("go_ucb", "bbo", "neuralbo", "lb_gp_ucb")
 
 
 def parsed(overlay: str) -> models.Config:
-    return load.parse(load.under(yaml.safe_load(overlay)))
+    return load.parse(load.read_with(yaml.safe_load(overlay)))
 
 
 def test_the_committed_schema_is_the_models(root: Path) -> None:

@@ -25,7 +25,7 @@ from .conftest import ROOT, Project, run_files, warm
 def test_the_default_target_is_all_at_paper_scale(project: Project) -> None:
     """Of two papers, for all are long to plan: `test_the_small_scales_need_no_data` plans all."""
     papers = ["go_ucb", "bbo"]
-    config = load.parse(load.under({"papers": papers}, ROOT / "config"))
+    config = load.parse(load.read_with({"papers": papers}, ROOT / "config"))
     planned = project.planned("--config", f"papers=[{','.join(papers)}]")
     assert set(targets.outputs(config, "paper")) <= planned
     for paper in papers:

@@ -265,7 +265,7 @@ def test_a_queue_in_which_something_failed_says_so(
     monkeypatch.setattr(paper_runs, "missing", lambda config, scale, stage: ["results/a/b/c/d/e"])
     config = load.load()
     with pytest.raises(RepliboError, match=r"^snakemake failed \(b\): .*status --scale paper"):
-        paper_runs.carry_on(config, "paper", 1, minutes=None, at_once=False)
+        paper_runs.run_stages(config, "paper", 1, minutes=None, at_once=False)
     assert len(tried) == len(paper_runs.stages(config, "paper"))
 
 
@@ -282,7 +282,7 @@ def test_a_queue_without_cores_or_time_is_refused(
 ) -> None:
     monkeypatch.setattr(paper_runs, "stages", lambda config, scale: [])
     with pytest.raises(RepliboError, match=f"^{said}$"):
-        paper_runs.carry_on(load.load(), "smoke", cores, minutes=minutes, at_once=False)
+        paper_runs.run_stages(load.load(), "smoke", cores, minutes=minutes, at_once=False)
 
 
 def test_the_queue_runs_what_is_missing_and_publishes_it(small: Project, tmp_path: Path) -> None:

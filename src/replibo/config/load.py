@@ -40,7 +40,7 @@ def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]
     return merged
 
 
-def expanded(paper: str, content: Any, whole: bool) -> Any:
+def with_grids(paper: str, content: Any, whole: bool) -> Any:
     """A paper's raw entry, each entry with a grid replaced by those that it stands for (`of_grids`). What
     is no mapping is left as it is: the type check says so later.
 
@@ -174,10 +174,10 @@ def read(folder: Path = Path("config"), overlays: Sequence[Path] = ()) -> dict[s
     extra: dict[str, Any] = {}
     for overlay in overlays:
         extra = merge(extra, read_yaml(overlay))
-    return under(extra, folder)
+    return read_with(extra, folder)
 
 
-def under(extra: Mapping[str, Any], folder: Path = Path("config")) -> dict[str, Any]:
+def read_with(extra: Mapping[str, Any], folder: Path = Path("config")) -> dict[str, Any]:
     """The raw config of a folder, ``config.yaml`` and the file of each paper, in which the values of
     ``extra`` replace others."""
     raw = read_yaml(folder / "config.yaml")
@@ -188,8 +188,8 @@ def under(extra: Mapping[str, Any], folder: Path = Path("config")) -> dict[str, 
             raise RepliboError(
                 f"{folder / f'{paper}.yaml'}: has the keys {allowed(content)}; allowed: {paper}"
             )
-        raw = merge(raw, {paper: expanded(paper, content[paper], True)})
-    return merge(raw, {key: expanded(key, value, False) for key, value in extra.items()})
+        raw = merge(raw, {paper: with_grids(paper, content[paper], True)})
+    return merge(raw, {key: with_grids(key, value, False) for key, value in extra.items()})
 
 
 def parse(raw: Mapping[str, Any]) -> Config:

@@ -124,7 +124,7 @@ def run_stage(
     return ended == 0
 
 
-def carry_on(
+def run_stages(
     config: Config,
     scale: str,
     cores: int,
@@ -163,7 +163,7 @@ def carry_on(
         )
 
 
-def take_out(scale: str, folder: Path) -> None:
+def copy_results(scale: str, folder: Path) -> None:
     """Copy the runs, the journals and what is published to ``folder``, as they lie here."""
     for name in (f"results/{scale}", paths.PUBLISHED):
         if Path(name).is_dir():
@@ -196,7 +196,7 @@ def main() -> None:
     if options.out:
         check_writable(options.out / paths.PUBLISHED, folder=True)
     try:
-        carry_on(
+        run_stages(
             config,
             scale,
             options.cores,
@@ -206,7 +206,7 @@ def main() -> None:
         )
     finally:
         if options.out:
-            take_out(scale, options.out)
+            copy_results(scale, options.out)
 
 
 if __name__ == "__main__":
