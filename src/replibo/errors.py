@@ -43,9 +43,16 @@ def meant(name: str, names: Collection[str]) -> str:
     )
 
 
+SHOWN = 40
+"""The most names that a message lists."""
+
+
 def allowed(names: object) -> str:
-    """``a, b or c`` for the end of a message that says what is allowed."""
+    """``a, b or c`` for the end of a message that says what is allowed; of very many the first ones and
+    their number."""
     words = sorted(str(name) for name in names)  # type: ignore[attr-defined]
     if not words:
         return "nothing"
+    if len(words) > SHOWN:
+        return f"{', '.join(words[: SHOWN // 2])}, … ({len(words)} in all)"
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"

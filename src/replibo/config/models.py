@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from replibo.errors import RepliboError, allowed
+from replibo.errors import RepliboError, allowed, meant
 
 SCALES = ("smoke", "quick", "paper")
 Scale = Literal["smoke", "quick", "paper"]
@@ -255,6 +255,7 @@ class PaperEntry(Model):
                     if name not in known:
                         raise ValueError(
                             f"{where}: no {kind[:-1]} is called {name!r}; allowed: {allowed(known)}"
+                            f"{meant(name, known)}"
                         )
         outputs = self.figures.keys() | self.tables.keys()
         for scale in SCALES:
