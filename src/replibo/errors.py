@@ -54,5 +54,5 @@ def allowed(names: object) -> str:
     if not words:
         return "nothing"
     if len(words) > SHOWN:
-        return f"{', '.join(words[: SHOWN // 2])}, … ({len(words)} in all)"
+        return f"{', '.join(words[: SHOWN // 5])}, … ({len(words)} in all)"
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
