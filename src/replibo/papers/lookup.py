@@ -64,7 +64,7 @@ def check_all(config: Config) -> None:
 
 
 def _references(paper: str, entry: PaperEntry, known: Mapping[str, claims.Claim]) -> Iterator[str]:
-    """A line for each name or pattern in the config that fits no claim."""
+    """A line for each name or pattern in the config that fits no claim, if the paper has any."""
     named = {f"{paper}.main_claims": entry.main_claims} | {
         f"{paper}.{kind}.{name}.claims": output.claims
         for kind in ("figures", "tables")
@@ -72,7 +72,7 @@ def _references(paper: str, entry: PaperEntry, known: Mapping[str, claims.Claim]
     }
     for where, patterns in named.items():
         for pattern in patterns:
-            if not fnmatch.filter(known, pattern):
+            if known and not fnmatch.filter(known, pattern):
                 yield f"config: {where}: must be claims, got {pattern!r}{meant(pattern, known)}"
 
 
