@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import resource
-import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,16 +14,6 @@ from replibo.errors import RepliboError
 
 def contents(folder: Path) -> dict[str, str]:
     return {p.name: p.read_text() for p in folder.iterdir() if p.is_file()}
-
-
-@pytest.fixture
-def small_files() -> Iterator[None]:
-    """No file may grow beyond 1000 bytes, as on a full disk."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
-    assert signal.getsignal(signal.SIGXFSZ) == signal.SIG_IGN
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_an_interrupted_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:

@@ -13,19 +13,11 @@ from pathlib import Path
 
 from replibo.errors import RepliboError
 
-_KINDS = (
-    (stat.S_ISDIR, "a folder"),
-    (stat.S_ISLNK, "a link"),
-    (stat.S_ISFIFO, "a pipe"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-)
-
 
 def kind_of(mode: int) -> str:
-    """What a file of this mode is, where it is no regular one; empty where it is."""
-    return next((name for test, name in _KINDS if test(mode)), "")
+    """What a file of this mode is, in words."""
+    kinds = {"-": "a file", "d": "a folder", "l": "a link", "p": "a pipe", "s": "a socket"}
+    return kinds.get(stat.filemode(mode)[0], "a device")
 
 
 def unwritable(path: Path, error: Exception) -> RepliboError:
@@ -56,7 +48,7 @@ def check_target(path: Path, *, folder: bool = False) -> None:
         return
     raise RepliboError(
         f"{path}: cannot be written; must be {'a folder' if folder else 'a regular file'} or not "
-        f"exist, got {kind_of(mode) or 'a file'}"
+        f"exist, got {kind_of(mode)}"
     )
 
 
@@ -118,6 +110,21 @@ def _replace_folder(path: Path, made: Path, aside: Path) -> None:
         raise
 
 
+def not_readable(path: Path, limit: int | None = None) -> str:
+    """Why not to open ``path``: it is no file (a pipe would be waited for, a device never ends), or
+    has more than ``limit`` bytes. Empty if it may be opened.
+
+    Raises:
+        OSError, ValueError: the operating system finds no such path.
+    """
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        return f"must be a file, got {kind_of(status.st_mode)}"
+    if limit is not None and status.st_size > limit:
+        return f"must have at most {limit:,} bytes, got {status.st_size:,}"
+    return ""
+
+
 def read_bytes(path: Path, limit: int | None = None) -> bytes:
     """The content of a file.
 
@@ -129,12 +136,8 @@ def read_bytes(path: Path, limit: int | None = None) -> bytes:
         RepliboError: it is not there, is no file, cannot be read, or is too large.
     """
     try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for, a device never ends
-            kind = kind_of(status.st_mode)
-            raise RepliboError(f"{path}: cannot be read; must be a file, got {kind}")
-        if limit is not None and status.st_size > limit:
-            raise RepliboError(f"{path}: must have at most {limit} bytes, got {status.st_size}")
+        if fault := not_readable(path, limit):
+            raise RepliboError(f"{path}: cannot be read; {fault}")
         return path.read_bytes()
     except (OSError, ValueError) as error:
         raise RepliboError(f"{path}: cannot be read ({reason(error)})") from None

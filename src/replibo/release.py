@@ -95,8 +95,8 @@ def _digest(path: Path) -> str | None:
         return None
 
 
-def _fault(path: Path, paper: str, digests: Mapping[str, str]) -> str | None:
-    """What is wrong with an asset; None if every file in it has the published digest."""
+def _fault(path: Path, paper: str, digests: Mapping[str, str]) -> str:
+    """What is wrong with an asset; empty if every file in it has the published digest."""
     try:
         with zipfile.ZipFile(path) as archive:
             for name, digest in digests.items():
@@ -107,4 +107,4 @@ def _fault(path: Path, paper: str, digests: Mapping[str, str]) -> str | None:
         return f"must hold all published files: {error.args[0]}"
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         return f"must be a zip file ({error})"
-    return None
+    return ""

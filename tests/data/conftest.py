@@ -37,7 +37,6 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Known:
             mirror_path=f"blobs/{name} as published",
             urls=urls,
             sha256=None if table else hashlib.sha256(content).hexdigest(),
-            digest_of="unknown" if table else "decompressed" if gz else "file",
             size=None if table else len(content),
             max_bytes=20_000,
             table=table,

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from pydantic import ValidationError
 
-from replibo.data.manifest import DataFile, data_file, destination, load_manifest
+from replibo.data.manifest import DataFile, data_file, load_manifest
 from replibo.errors import RepliboError
 
 ENTRY = {
@@ -16,7 +16,6 @@ ENTRY = {
     "path": "blobs/blob.csv",
     "urls": ["https://example.org/blob.csv"],
     "sha256": "0" * 64,
-    "digest_of": "file",
     "size": 1,
     "max_bytes": 1,
     "licence": "CC0",
@@ -24,23 +23,16 @@ ENTRY = {
     "citation": "nobody",
 }
 
-UNKNOWN = {key: value for key, value in ENTRY.items() if key not in ("sha256", "size")} | {
-    "digest_of": "unknown",
-    "table": {"columns": ["a", "b"], "rows": 1234, "classes": ["b"]},
-}
-
-
-def test_only_the_reviews_have_no_known_digest() -> None:
-    for name, file in load_manifest().items():
-        assert (file.digest_of == "unknown") == (name == "amazon_reviews")
+TABLE = {"columns": ["a", "b"], "rows": 1234, "classes": ["b"]}
+UNKNOWN = {**ENTRY, "sha256": None, "size": None, "table": TABLE}
 
 
 def test_names_paths_and_digests_are_unique() -> None:
     files = load_manifest().values()
     for attribute in ("path", "path_in_mirror"):
         assert len({getattr(file, attribute) for file in files}) == len(files)
-    digests = [file.sha256 for file in files if file.digest_of != "unknown"]
-    assert len(set(digests)) == len(digests) == len(files) - 1
+    digests = {file.sha256 for file in files}
+    assert len(digests) == len(files) and load_manifest()["amazon_reviews"].sha256 is None
     urls = [url for file in files for url in file.urls]
     assert len(set(urls)) == len(urls)
 
@@ -59,75 +51,50 @@ def test_the_bound_leaves_room_for_a_gz_that_is_hardly_packed() -> None:
         assert file.max_bytes > (file.size or 0) * 1.01
 
 
-def test_only_gz_files_are_verified_by_what_they_hold() -> None:
-    for file in load_manifest().values():
-        assert (file.digest_of == "decompressed") == file.path.endswith(".gz")
-
-
 @pytest.mark.parametrize(
-    ("key", "value"),
+    ("entry", "key", "value"),
     [
-        ("path", "/blobs/blob.csv"),
-        ("path", "../blob.csv"),
-        ("path", "blobs/a blob.csv"),
-        ("urls", []),
-        ("urls", ["https://example.org/a blob.csv"]),
-        ("sha256", "0" * 63),
-        ("sha256", "A" * 64),
-        ("digest_of", "gz"),
-        ("size", 0),
-        ("max_bytes", None),
-        ("max_bytes", 0),
-        ("size", 2),
-        ("license", "CC0"),
-        ("sha256", None),
-        ("size", None),
-        ("table", {"columns": ["a"], "rows": 1}),
+        (ENTRY, "path", "/blobs/blob.csv"),
+        (ENTRY, "path", "../blob.csv"),
+        (ENTRY, "path", "blobs/a blob.csv"),
+        (ENTRY, "urls", []),
+        (ENTRY, "urls", ["https://example.org/a blob.csv"]),
+        (ENTRY, "sha256", "0" * 63),
+        (ENTRY, "sha256", "A" * 64),
+        (ENTRY, "size", 0),
+        (ENTRY, "max_bytes", None),
+        (ENTRY, "max_bytes", 0),
+        (ENTRY, "license", "CC0"),
+        (ENTRY, "sha256", None),
+        (ENTRY, "size", None),
+        (ENTRY, "table", TABLE),
+        (UNKNOWN, "sha256", "0" * 64),
+        (UNKNOWN, "size", 1),
+        (UNKNOWN, "table", None),
+        (UNKNOWN, "table", {"columns": ["a", "b"], "rows": 0}),
+        (UNKNOWN, "table", {"columns": [], "rows": 2}),
+        (UNKNOWN, "table", {"columns": ["a", "b"], "rows": 2, "classes": ["c"]}),
     ],
 )
-def test_a_wrong_entry_is_refused(key: str, value: object) -> None:
-    DataFile.model_validate(ENTRY)
-    with pytest.raises(ValidationError, match=key):
-        DataFile.model_validate(ENTRY | {key: value})
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("sha256", "0" * 64),
-        ("size", 1),
-        ("table", None),
-        ("table", {"columns": ["a", "b"], "rows": 0}),
-        ("table", {"columns": [], "rows": 2}),
-        ("table", {"columns": ["a", "b"], "rows": 2, "classes": ["c"]}),
-        ("digest_of", "file"),
-    ],
-)
-def test_a_wrong_entry_of_unknown_digest_is_refused(key: str, value: object) -> None:
+def test_a_wrong_entry_is_refused(entry: dict[str, object], key: str, value: object) -> None:
     """Digest and size go together, and where they are unknown the structure is needed."""
-    DataFile.model_validate(UNKNOWN)
-    with pytest.raises(ValidationError, match="sha256" if key == "digest_of" else key):
-        DataFile.model_validate(UNKNOWN | {key: value})
+    DataFile.model_validate(entry)
+    with pytest.raises(ValidationError, match=key):
+        DataFile.model_validate(entry | {key: value})
 
 
 def test_the_digest_in_words() -> None:
     assert DataFile.model_validate(ENTRY).digest == f"sha256 {'0' * 64}"
-    gz = DataFile.model_validate(ENTRY | {"digest_of": "decompressed"})
+    gz = DataFile.model_validate(ENTRY | {"path": "blobs/blob.gz"})
     assert gz.digest == f"sha256 {'0' * 64} of the decompressed bytes"
     assert DataFile.model_validate(UNKNOWN).digest == "1,234 rows of a, b (digest unknown)"
 
 
-def test_destination_is_below_the_data_folder(tmp_path: Path) -> None:
-    assert destination("agnp", tmp_path) == tmp_path / "materials" / "agnp.csv"
-
-
-def test_an_unknown_name_says_which_there_are(tmp_path: Path) -> None:
+def test_an_unknown_name_says_which_there_are() -> None:
     with pytest.raises(
         RepliboError, match=r"^data file: must be agnp, .* or mnist_train_labels, got mnist$"
     ):
         data_file("mnist")
-    with pytest.raises(RepliboError, match=r"got mnist$"):
-        destination("mnist", tmp_path)
 
 
 def test_the_readme_lists_every_file() -> None:

@@ -584,7 +584,6 @@ def drawn_file(case: Case) -> tuple[DataFile, bytes, bytes]:
         mirror_path=case.choice([None, "folder/wanted as published"]),
         urls=("http://127.0.0.1:1/nobody",),
         sha256=hashlib.sha256(content).hexdigest() if known else None,
-        digest_of={CSV: "file", DIGITS: "decompressed", REVIEWS: "unknown"}[content],
         size=len(content) if known else None,
         max_bytes=MOST,
         table=None if known else table,
@@ -888,8 +887,8 @@ def _(case: Case) -> None:
     files = [path for path in (case.folder / "data").rglob("*") if not path.is_dir()]
     if number != signal.SIGKILL and files:
         raise FaultError(f"left behind: {files}: {outcome.text[-500:]}")
-    for path in files:
-        path.unlink()
+    if files:
+        shutil.rmtree(case.folder / "data")
     must_be_fetched(case, fetch(case, file, f"{url}/good"), file, content)
 
 

@@ -1,24 +1,26 @@
 """Fetching the files of the manifest: from a mirror, then from where they are published; verified.
 
-pooch downloads, retries and shows the progress. It keeps an incomplete or wrong file under a
-temporary name. So nothing is left behind, and processes that fetch the same file do not disturb
-each other. Here are the sources, the bounds of size and time, and one line for whatever goes wrong.
+pooch downloads and shows the progress; `replibo.files.written_whole` keeps an incomplete or wrong file
+out of the way, so that nothing is left behind and processes that fetch the same file do not disturb each
+other. Here are the sources, the bounds of size and time, and one line for whatever goes wrong.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import re
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
-from typing import IO, Any
+from types import SimpleNamespace
 from urllib.parse import quote
 
-from replibo.data.manifest import DataFile, data_file
-from replibo.data.verify import fault_of, fault_with_record, irregular, record, record_of
+from replibo import files
+from replibo.data.manifest import data_file
+from replibo.data.verify import fault_of, record, record_of
 from replibo.errors import RepliboError
 
 MIRROR_VARIABLE = "REPLIBO_DATA_MIRROR"
@@ -40,8 +42,8 @@ class _SourceError(Exception):
     """One source did not give the file; the message says why, briefly."""
 
 
-class _TransientError(_SourceError, ValueError):
-    """The same source may well give it in a moment: pooch asks again after a ValueError."""
+class _TransientError(_SourceError):
+    """The same source may well give it in a moment."""
 
 
 def fetch(name: str, *, data_dir: Path, mirror: str | Path | None = None) -> Path:
@@ -59,17 +61,24 @@ def fetch(name: str, *, data_dir: Path, mirror: str | Path | None = None) -> Pat
             line says why for each of them, and how to put the file there by hand.
     """
     file = data_file(name)
-    sources = sources_of(file.path_in_mirror, file.urls, mirror)
     target = data_dir / file.path
-    try:
-        fault = fault_of(target, file)
-    except FileNotFoundError:
-        return _fetch(file, target, sources)
-    if fault:
-        raise RepliboError(
-            f"{name}: {target} is there, but: {fault}; it must have {file.digest}; "
-            "move it away or delete it, and fetch again"
+    recorded = record_of(target)
+    if os.path.lexists(target):
+        if fault := fault_of(target, file, recorded):
+            raise RepliboError(
+                f"{name}: {target} is there, but: {fault}; it must have {file.digest}; move it away or "
+                f"delete it, and 'replibo fetch {name}' gets it anew"
+            )
+    else:
+        fetch_verified(
+            name,
+            target,
+            sources_of(file.path_in_mirror, file.urls, mirror),
+            max_bytes=file.max_bytes,
+            fault=lambda path: fault_of(path, file, recorded),
+            by_hand=f"to put it there by hand: {target} with {file.digest}",
         )
+    record(target, file)
     return target
 
 
@@ -129,28 +138,13 @@ def _shown(source: str | Path) -> str:
     return shown if shown.isprintable() else repr(shown)
 
 
-def _fetch(file: DataFile, target: Path, sources: list[str | Path]) -> Path:
-    # The known digest may be that of the decompressed bytes, or only recorded on first use.
-    recorded = record_of(target)
-    fetch_verified(
-        file.name,
-        target,
-        sources,
-        max_bytes=file.max_bytes,
-        fault=lambda path: fault_with_record(path, file, recorded),
-        by_hand=f"to put it there by hand: {target} with {file.digest}",
-    )
-    record(target, file)
-    return target
-
-
 def fetch_verified(
     name: str,
     target: Path,
     sources: list[str | Path],
     *,
     max_bytes: int,
-    fault: Callable[[Path], str | None],
+    fault: Callable[[Path], str],
     by_hand: str,
 ) -> None:
     """Write ``target`` from the first of ``sources`` that gives the right file.
@@ -158,114 +152,50 @@ def fetch_verified(
     Args:
         name: of the file, for messages.
         max_bytes: a longer file is refused.
-        fault: what is wrong with a file, briefly; None if it is the right one.
+        fault: what is wrong with a file, briefly; empty if it is the right one.
         by_hand: the end of the message if no source gives it.
 
     Raises:
         RepliboError: one line: no source gave the file, or it cannot be written.
     """
-    import pooch  # late: a file that is already there does not need it
-
-    pooch.get_logger().setLevel("WARNING")  # it would report each download
     failures = []
     for source in sources:
-        store = pooch.Pooch(
-            path=target.parent.absolute(),
-            base_url="",
-            registry={target.name: None},  # verified by the downloader
-            urls={target.name: _shown(source)},
-            retry_if_failed=ATTEMPTS - 1,
-        )
         try:
-            store.fetch(target.name, downloader=_downloader(source, max_bytes, fault))
+            with files.written_whole(target) as part:
+                _get(source, part, max_bytes)
+                if problem := fault(part):
+                    raise _SourceError(problem)
         except _SourceError as failure:
-            again = f"; attempts: {ATTEMPTS}" if isinstance(failure, _TransientError) else ""
-            failures.append(f"{_shown(source)} ({failure}{again})")
-        except OSError as error:  # not the source's: the folder cannot be written, the disk is full
-            raise RepliboError(
-                f"{name}: cannot write {target}: {error.strerror or error}"
-            ) from error
+            failures.append(f"{_shown(source)} ({failure})")
         else:
             return
     tried = "; ".join(failures) or "none is known"
     raise RepliboError(f"{name}: no source gave the file: {tried}; {by_hand}")
 
 
-def _downloader(
-    source: str | Path, max_bytes: int, fault: Callable[[Path], str | None]
-) -> Callable[[str, str, object], None]:
-    """What pooch calls to write ``source`` to a temporary file, once for each attempt."""
-    end = time.monotonic() + TIME_LIMIT
-    get = _copy if isinstance(source, Path) else _download
-
-    def attempt(url: str, part: str, store: object) -> None:
-        path = Path(part)
-        path.unlink()  # only its owner could read it; made anew, its mode is what the umask says
-        with path.open("xb") as stream:
-            _within(end - time.monotonic(), get, source, _Bounded(stream, max_bytes))
-        if problem := fault(path):
-            raise _SourceError(problem)
-
-    return attempt
-
-
-class _Bounded:
-    """A file for writing that refuses to grow beyond a number of bytes."""
-
-    def __init__(self, stream: IO[bytes], max_bytes: int) -> None:
-        self._stream, self._max_bytes, self._size = stream, max_bytes, 0
-
-    def write(self, content: bytes) -> None:
-        self._size += len(content)
-        if self._size > self._max_bytes:
-            raise _SourceError(f"must have at most {self._max_bytes:,} bytes, got more")
-        self._stream.write(content)
-
-    def flush(self) -> None:
-        """Nothing to do before the file is closed."""
-
-
-def _within(seconds: float, get: Callable[[Any, Any], None], source: object, to: _Bounded) -> None:
-    """``get(source, to)``, abandoned after ``seconds``.
-
-    In a thread, because a server that sends a byte now and then can keep a single read busy for
-    hours. An abandoned thread ends at its next write, when its file is closed.
-    """
-    errors: list[Exception] = []
-
-    def run() -> None:
+def _get(source: str | Path, part: Path, max_bytes: int) -> None:
+    """Write what ``source`` gives to ``part``; ask a URL again if that may help."""
+    if isinstance(source, Path):
         try:
-            get(source, to)
-        except Exception as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(max(0, seconds))
-    if thread.is_alive():
-        raise _SourceError(f"must arrive within {TIME_LIMIT:g} s")
-    if errors:
-        raise errors[0]
-
-
-def _copy(source: Path, output: _Bounded) -> None:
-    for content in _contents(source):
-        output.write(content)
-
-
-def _contents(source: Path) -> Iterator[bytes]:
-    try:
-        if fault := irregular(source):
-            raise _SourceError(fault)
-        with source.open("rb") as stream:
-            while content := stream.read(1 << 16):
-                yield content
-    except OSError as error:
-        raise _SourceError(error.strerror or str(error)) from error
+            if fault := files.not_readable(source, max_bytes):
+                raise _SourceError(fault)
+            content = source.read_bytes()
+        except (OSError, ValueError) as error:
+            raise _SourceError(files.reason(error)) from error
+        part.write_bytes(content)
+        return
+    end = time.monotonic() + TIME_LIMIT
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            return _download(source, part, max_bytes, end - time.monotonic())
+        except _TransientError:
+            if attempt == ATTEMPTS:
+                raise
+            time.sleep(attempt)
 
 
-def _download(url: str, output: _Bounded) -> None:
-    import pooch
+def _download(url: str, part: Path, max_bytes: int, seconds: float) -> None:
+    import pooch  # late: a file that is already there does not need it
     import requests
 
     download = pooch.HTTPDownloader(
@@ -276,8 +206,20 @@ def _download(url: str, output: _Bounded) -> None:
         # into what it holds, and hide the file's length.
         headers={"Accept-Encoding": "identity"},
     )
+
+    def write(content: bytes) -> None:
+        if stream.tell() + len(content) > max_bytes:
+            raise _SourceError(f"must have at most {max_bytes:,} bytes, got more")
+        stream.write(content)
+
     try:
-        download(url, output, None)
+        # In a thread, because a server that sends a byte now and then can keep a single read busy for
+        # hours. An abandoned thread ends at its next write, when its file is closed.
+        with part.open("wb") as stream, ThreadPool(1) as pool:
+            output = SimpleNamespace(write=write, flush=stream.flush)
+            pool.apply_async(download, (url, output, None)).get(max(0, seconds))
+    except multiprocessing.TimeoutError as error:
+        raise _SourceError(f"must arrive within {TIME_LIMIT:g} s") from error
     except requests.HTTPError as error:
         status = error.response.status_code
         raise (_TransientError if status >= 500 else _SourceError)(f"HTTP {status}") from error

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import functools
 from importlib.resources import files
-from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -49,11 +48,10 @@ class DataFile(BaseModel):
         default=None, description="where it lies in a mirror; None: at `path` there too"
     )
     urls: tuple[Annotated[str, Field(pattern=r"^https?://\S+$")], ...] = Field(min_length=1)
-    digest_of: Literal["file", "decompressed", "unknown"]
     sha256: str | None = Field(
-        default=None, pattern=r"^[0-9a-f]{64}$", description="of what `digest_of` says"
+        default=None, pattern=r"^[0-9a-f]{64}$", description="of a gz file: of what it holds"
     )
-    size: int | None = Field(default=None, gt=0, description="bytes of what `digest_of` says")
+    size: int | None = Field(default=None, gt=0, description="bytes of what `sha256` is of")
     max_bytes: int = Field(
         gt=0, description="of the file as it lies there; a longer one is refused"
     )
@@ -66,18 +64,15 @@ class DataFile(BaseModel):
 
     @model_validator(mode="after")
     def _is_verified_in_one_way(self) -> DataFile:
-        unknown = self.digest_of == "unknown"
-        for key, value, needed in (
-            ("sha256", self.sha256, not unknown),
-            ("size", self.size, not unknown),
-            ("table", self.table, unknown),
-        ):
-            if (value is not None) != needed:
-                word = "given" if needed else "absent"
-                raise ValueError(f"{key} must be {word} where digest_of is {self.digest_of}")
-        if self.digest_of == "file" and self.max_bytes < (self.size or 0):
-            raise ValueError(f"max_bytes must be >= size, got {self.max_bytes}")
+        unknown = self.sha256 is None
+        if (self.size is None) != unknown or (self.table is None) == unknown:
+            raise ValueError("must have sha256 and size, or a table")
         return self
+
+    @property
+    def is_gz(self) -> bool:
+        """Whether it is verified by its decompressed bytes."""
+        return self.path.endswith(".gz")
 
     @property
     def path_in_mirror(self) -> str:
@@ -89,8 +84,7 @@ class DataFile(BaseModel):
         """What the file is verified by, in words, for messages."""
         if self.table is not None:
             return f"{self.table.rows:,} rows of {', '.join(self.table.columns)} (digest unknown)"
-        of = " of the decompressed bytes" if self.digest_of == "decompressed" else ""
-        return f"sha256 {self.sha256}{of}"
+        return f"sha256 {self.sha256}{' of the decompressed bytes' if self.is_gz else ''}"
 
 
 @functools.cache  # the workflow asks twice for each of its jobs
@@ -114,12 +108,3 @@ def data_file(name: str) -> DataFile:
     if name not in manifest:
         raise RepliboError(f"data file: must be {allowed(manifest)}, got {name}")
     return manifest[name]
-
-
-def destination(name: str, data_dir: Path) -> Path:
-    """Where the file called ``name`` lies below the data folder ``data_dir``.
-
-    Raises:
-        RepliboError: there is none of that name.
-    """
-    return data_dir / data_file(name).path

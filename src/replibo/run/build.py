@@ -18,8 +18,7 @@ from replibo.config import registry
 from replibo.config.load import run_settings
 from replibo.config.models import Config, ProblemEntry
 from replibo.data.fetch import MIRROR_VARIABLE, fetch
-from replibo.data.manifest import data_file, destination
-from replibo.data.verify import fault_of
+from replibo.data.manifest import data_file
 from replibo.errors import RepliboError
 from replibo.problems.base import Array, Problem
 from replibo.run.loop import Experiment
@@ -42,24 +41,16 @@ def data_paths(config: Config, entry: ProblemEntry) -> dict[str, Path]:
         RepliboError: the manifest has no such file; it is missing, cannot be read, or is not the right
             one.
     """
-    paths = {}
+    paths, folder = {}, Path(config.data_dir)
     for name in entry.data_files:
         file = data_file(name)
-        path = paths[name] = destination(name, Path(config.data_dir))
-        try:
-            fault = fault_of(path, file)
-        except FileNotFoundError:
-            if mirrored(config):
-                fetch(name, data_dir=Path(config.data_dir), mirror=config.data_mirror)
-                continue
+        path = folder / file.path
+        if not os.path.lexists(path) and not mirrored(config):
             raise RepliboError(
                 f"{path}: not found; 'replibo fetch {name}' gets it, or put it there by hand from "
                 f"{' or '.join(file.urls)} ({file.digest})"
-            ) from None
-        if fault:
-            raise RepliboError(
-                f"{path}: {fault}; delete it, and 'replibo fetch {name}' gets it anew"
             )
+        paths[name] = fetch(name, data_dir=folder, mirror=config.data_mirror)
     return paths
 
 

@@ -22,7 +22,7 @@ import yaml
 from replibo import files, paths
 from replibo.config import registry
 from replibo.config.models import Config, block_name, parse_seeds, seed_list
-from replibo.data.manifest import destination
+from replibo.data.manifest import data_file
 from replibo.errors import RepliboError, meant
 from replibo.run import pairs
 from replibo.run.published import of_paper
@@ -225,7 +225,7 @@ def _missing_data(config: Config, names: Sequence[str]) -> str:
     if mirrored(config):
         return ""
     folder = Path(config.data_dir)
-    return next((name for name in names if not destination(name, folder).exists()), "")
+    return next((name for name in names if not (folder / data_file(name).path).exists()), "")
 
 
 def _is_finite(name: str) -> bool:
