@@ -151,13 +151,9 @@ class LateSuper(NoSuper):
         Algorithm.__init__(self, space, streams)
 
 
-@pytest.mark.parametrize("cls", [NoSuper, ShortSuper, LateSuper])
-def test_a_wrong_super_is_one_line(cls: type[Algorithm]) -> None:
-    with pytest.raises(RepliboError) as caught:
-        replibo.minimize(bowl, BOX, cls)
-    assert str(caught.value) == (
-        f"{cls.__name__}: __init__ must call super().__init__(space, streams) first"
-    )
+class Outside(Algorithm):
+    def ask(self, history: History, t: int) -> Proposal:
+        return Proposal(np.full(self.space.dim, 1.5))
 
 
 @pytest.mark.parametrize(
@@ -181,6 +177,14 @@ def test_a_wrong_super_is_one_line(cls: type[Algorithm]) -> None:
         ({"function": lambda x: "1"}, "function: must return a number, got '1'"),
         ({"function": lambda x: float("nan")}, "function: must return a number, got NaN 56 times"),
         ({"n_iter": -1}, "n_iter: must be a whole number of at least 0, got -1"),
+        *(
+            (
+                {"algorithm": cls},
+                f"{cls.__name__}: __init__ must call super().__init__(space, streams)",
+            )
+            for cls in (NoSuper, ShortSuper, LateSuper)
+        ),
+        ({"algorithm": Outside}, "Outside: its proposal must be a point of the 2-D unit cube, got"),
     ],
 )
 def test_bad_arguments_are_one_line(arguments: dict[str, Any], line: str) -> None:
@@ -219,16 +223,6 @@ def test_published_traces_as_a_data_frame(root: Path) -> None:
 def test_there_is_nothing_else_in_the_package() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         replibo.nothing  # noqa: B018
-
-
-class Outside(Algorithm):
-    def ask(self, history: History, t: int) -> Proposal:
-        return Proposal(np.full(self.space.dim, 1.5))
-
-
-def test_a_proposal_outside_the_cube_is_refused() -> None:
-    with pytest.raises(RepliboError, match="Outside: its proposal must be a point of the 2-D unit"):
-        replibo.minimize(bowl, BOX, Outside)
 
 
 def test_a_function_may_overwrite_its_argument() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import struct
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ from replibo.data.manifest import data_file, load_manifest
 from replibo.data.mnist import FILES, read_images, read_labels, read_mnist
 from replibo.errors import RepliboError
 from replibo.streams import generator
+
+from .conftest import put
 
 N = 5
 IMAGES = generator("images").integers(0, 256, size=(N, 28, 28), dtype=np.uint8)
@@ -25,91 +28,70 @@ def idx(values: np.ndarray, *, code: int = 8) -> bytes:
     return head + values.tobytes()
 
 
-@pytest.fixture
-def packed(tmp_path: Path):  # type: ignore[no-untyped-def]
-    def write(content: bytes, *, cut: int | None = None) -> Path:
-        path = tmp_path / "digits.gz"
-        path.write_bytes(gzip.compress(content)[:cut])
-        return path
-
-    return write
-
-
-def test_what_was_written_is_read(packed) -> None:  # type: ignore[no-untyped-def]
-    images = read_images(packed(idx(IMAGES)), N)
-    assert images.dtype == np.uint8
-    np.testing.assert_array_equal(images, IMAGES.reshape(N, 784))
-    labels = read_labels(packed(idx(LABELS)), N)
-    assert labels.dtype == np.uint8
-    np.testing.assert_array_equal(labels, LABELS)
-
-
-def refused(read, path: Path, *named: str, n: int = N) -> None:  # type: ignore[no-untyped-def]
+def refused(read: Callable[[Path, int], object], path: Path, n: int, words: str) -> None:
     with pytest.raises(RepliboError) as error:
         read(path, n)
     line = str(error.value)
-    assert "\n" not in line
-    assert line.startswith(f"{path}: ")
-    for words in named:
-        assert words in line
+    assert line.startswith(f"{path}: ") and words in line and "\n" not in line
 
 
-def test_swapped_files(packed) -> None:  # type: ignore[no-untyped-def]
-    refused(read_images, packed(idx(LABELS)), "must hold 5 images of 28 x 28 pixels, got labels")
-    refused(read_labels, packed(idx(IMAGES)), "must hold 5 labels, got images")
+def test_what_was_written_is_read(tmp_path: Path) -> None:
+    for read, values in ((read_images, IMAGES), (read_labels, LABELS)):
+        found = read(put(tmp_path / "x", gzip.compress(idx(values))), N)
+        assert found.dtype == np.uint8
+        np.testing.assert_array_equal(found, values.reshape(N, *found.shape[1:]))
 
 
-@pytest.mark.parametrize("left", [-1, 20, 17, 16, 15, 9, 4, 3, 0])
-def test_truncated_values(packed, left: int) -> None:  # type: ignore[no-untyped-def]
-    content = idx(IMAGES)[:left]
-    refused(read_images, packed(content), "truncated" if left < 0 or left > 3 else "not IDX")
+HUGE = struct.pack(">HBB3I", 0, 8, 3, 2**32 - 1, 28, 28)
+"""A header that promises what is not there: refused before anything is allocated for it."""
 
 
-@pytest.mark.parametrize("cut", [-1, -8, 500, 12, 5, 1])
-def test_truncated_gzip(packed, cut: int) -> None:  # type: ignore[no-untyped-def]
-    refused(read_images, packed(idx(IMAGES), cut=cut), "gzip")
+@pytest.mark.parametrize(
+    ("read", "content", "words"),
+    [
+        (read_images, idx(LABELS), "must hold 5 images of 28 x 28 pixels, got labels"),
+        (read_labels, idx(IMAGES), "must hold 5 labels, got images"),
+        *((read_images, idx(IMAGES)[:left], "truncated") for left in (-1, 20, 17, 16, 15, 9, 4)),
+        *((read_images, idx(IMAGES)[:left], "not IDX") for left in (3, 0)),
+        (read_images, idx(IMAGES) + b"\0", "too long"),
+        (read_labels, idx(LABELS) + b"\0", "too long"),
+        (read_images, idx(IMAGES[:4]), "got 4 images of 28 x 28 pixels"),
+        (read_images, idx(IMAGES[:, :27]), "got 5 images of 27 x 28 pixels"),
+        (read_images, idx(IMAGES[:, :, :8]), "got 5 images of 28 x 8 pixels"),
+        (read_labels, idx(LABELS[:4]), "must hold 5 labels, got 4 labels"),
+        (read_images, HUGE, "4294967295 images"),
+        (read_images, b"n,theta,r,t,toughness\n" * 9, "not IDX"),
+        (read_images, idx(IMAGES, code=13), "not IDX of bytes"),
+        (read_images, idx(IMAGES[0]), "an array of 2 dimensions"),
+        (read_labels, b"", "not IDX"),
+        (read_labels, idx(np.full(N, 10, np.uint8)), "0 to 9, got 10"),
+    ],
+)
+def test_another_content_is_refused(
+    tmp_path: Path, read: Callable[[Path, int], object], content: bytes, words: str
+) -> None:
+    refused(read, put(tmp_path / "x", gzip.compress(content)), N, words)
 
 
-def test_longer_than_it_says(packed) -> None:  # type: ignore[no-untyped-def]
-    refused(read_images, packed(idx(IMAGES) + b"\0"), "too long")
-    refused(read_labels, packed(idx(LABELS) + b"\0"), "too long")
+FLIPPED = bytearray(gzip.compress(idx(IMAGES)))
+FLIPPED[len(FLIPPED) // 2] ^= 0xFF
 
 
-def test_another_size(packed) -> None:  # type: ignore[no-untyped-def]
-    for values in (IMAGES[:4], IMAGES[:, :27], IMAGES[:, :, :8]):
-        n, height, width = values.shape
-        refused(read_images, packed(idx(values)), f"{n} images of {height} x {width} pixels")
-    refused(read_labels, packed(idx(LABELS[:4])), "must hold 5 labels, got 4 labels")
-    # a header that promises what is not there is refused before anything is allocated for it
-    huge = struct.pack(">HBB3I", 0, 8, 3, 2**32 - 1, 28, 28)
-    refused(read_images, packed(huge), "4294967295 images")
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        *((gzip.compress(idx(IMAGES))[:cut], "gzip") for cut in (-1, -8, 500, 12, 5, 1)),
+        (bytes(FLIPPED), "gzip"),
+        (idx(IMAGES), "not gzip"),
+    ],
+)
+def test_a_damaged_gz_is_refused(tmp_path: Path, content: bytes, words: str) -> None:
+    refused(read_images, put(tmp_path / "x", content), N, words)
 
 
-def test_no_idx_file(packed) -> None:  # type: ignore[no-untyped-def]
-    refused(read_images, packed(b"n,theta,r,t,toughness\n" * 9), "not IDX")
-    refused(read_images, packed(idx(IMAGES, code=13)), "not IDX of bytes")
-    refused(read_images, packed(idx(IMAGES[0])), "an array of 2 dimensions")
-    refused(read_labels, packed(b""), "not IDX")
-
-
-def test_no_gzip_file(tmp_path: Path) -> None:
-    path = tmp_path / "images"
-    refused(read_images, path, "no file")
-    path.write_bytes(idx(IMAGES))
-    refused(read_images, path, "not gzip")
-    refused(read_images, tmp_path, "directory")
-
-
-def test_corrupt_gzip(packed) -> None:  # type: ignore[no-untyped-def]
-    path = packed(idx(IMAGES))
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 0xFF
-    path.write_bytes(bytes(content))
-    refused(read_images, path, "gzip")
-
-
-def test_a_label_that_is_no_digit(packed) -> None:  # type: ignore[no-untyped-def]
-    refused(read_labels, packed(idx(np.array([3, 10, 2], np.uint8))), "0 to 9, got 10", n=3)
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    refused(read_images, tmp_path / "x", N, "no file")
+    refused(read_images, tmp_path, N, "directory")
 
 
 def test_the_four_files_have_names_of_the_manifest(tmp_path: Path) -> None:
