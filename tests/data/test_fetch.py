@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import io
 import logging
@@ -11,6 +12,7 @@ import socket
 import sys
 import threading
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -105,6 +107,15 @@ def dripping(handler: Handler) -> None:
 
 def silent(handler: Handler) -> None:
     handler.server.over.wait(3600)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def collected() -> Iterator[None]:
+    """requests leaves its sockets to the garbage collector, which would warn in another module's test."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @pytest.fixture

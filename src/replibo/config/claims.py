@@ -69,7 +69,7 @@ class Variation(Model):
         names = [f"{old} → {new}" for old, new in (self.problems | self.algorithms).items()]
         return ", ".join([*names, *(f"{key} = {value}" for key, value in self.options.items())])
 
-    def instrings(self, entry: PaperEntry) -> list[str]:
+    def in_words(self, entry: PaperEntry) -> list[str]:
         """What it replaces, by the labels of its paper: ``GP-EI and GP-UCB: from 10 points``, ``Random
         search in place of GO-UCB``. The same replacement of several is one text."""
         together: dict[tuple[bool, str], list[str]] = {}
