@@ -312,6 +312,19 @@ def test_a_silent_server_is_not_waited_for(
     assert "(no answer within 0.1 s)" in the_error("barrel", tmp_path)
 
 
+def test_a_mirror_has_a_time_limit(
+    known: Known, closed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetching, "TIME_LIMIT", 0.2)
+    monkeypatch.setattr(fetching, "ATTEMPTS", 1)
+    monkeypatch.setattr(
+        fetching.files, "not_readable", lambda path, size: threading.Event().wait(1)
+    )
+    known("barrel", f"{closed}/barrel.csv")
+    error = the_error("barrel", tmp_path, mirror=tmp_path / "mirror")
+    assert "(must arrive within 0.2 s)" in error
+
+
 @pytest.mark.parametrize("answer", [dripping, silent])
 def test_a_source_has_a_time_limit(
     server: Server, known: Known, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Answer

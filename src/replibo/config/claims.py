@@ -117,6 +117,7 @@ class Reading(Variation):
 
 
 def _counts(value: object) -> object:
+    """A number above 0, or a mapping to such numbers."""
     counts = [*value.values()] if isinstance(value, dict) else [value]
     if not counts or not all(type(count) is int and count > 0 for count in counts):
         raise ValueError(
@@ -273,10 +274,9 @@ class Shared(Model):
             return raw
         named = dict.fromkeys(strings(raw.get("options")))
         for kind in ("problems", "algorithms"):
-            if kind not in raw and (
-                own := [name for name in named if name in getattr(entry, kind)]
-            ):
-                raw = raw | {kind: own}
+            names = [name for name in named if name in getattr(entry, kind)]
+            if kind not in raw and names:
+                raw = raw | {kind: names}
         raw = self.defaults | raw
         _check_options(where, raw.get("options"), entry)
         read = set(strings([raw.get(key) for key in ("problems", "also", "algorithms", "options")]))
@@ -414,9 +414,9 @@ def _check_options(where: str, options: object, entry: PaperEntry) -> None:
     for key, value in options.items() if isinstance(options, dict) else ():
         words = list(strings(value))
         for kind in ("problems", "algorithms"):
-            known = getattr(entry, kind)
-            if key in (kind, kind[:-1]) or any(word in known for word in words):
-                _check(f"{where}.options.{key}", words, known)
+            names = getattr(entry, kind)
+            if key in (kind, kind[:-1]) or any(word in names for word in words):
+                _check(f"{where}.options.{key}", words, names)
 
 
 def _check(where: str, words: Any, known: Collection[str]) -> None:

@@ -86,13 +86,13 @@ def of_grids(
                 )
             full = merge(full, {name: entry})
             continue
-        for own, made in _of_grid(f"{where}{name}.grid", name, entry, texts):
-            if own in full:
+        for cell, settings in _of_grid(f"{where}{name}.grid", name, entry, texts):
+            if cell in full:
                 raise RepliboError(
-                    f"{where}{name}.grid: must make what stands nowhere above, got {own} (an entry that "
-                    "is to be laid over it stands below)"
+                    f"{where}{name}.grid: must make what stands nowhere above, got {cell} (an entry "
+                    "that is to be laid over it stands below)"
                 )
-            full[own] = made
+            full[cell] = settings
     return full
 
 
@@ -136,20 +136,20 @@ def _of_grid(
             full = merge(full, {key: value for key, value in changes.items() if key != "label"})
         names = {axis: value for axis, value, _ in cell}
         labels = {axis: str(changes.get("label", value)) for axis, value, changes in cell}
-        made = {key: _filled(full[key], labels if key in texts else names) for key in full}
-        if braces := re.search(r"{[^{}'\"]*}", " ".join(strings([_filled(name, names), made]))):
+        filled = {key: _filled(full[key], labels if key in texts else names) for key in full}
+        if braces := re.search(r"{[^{}'\"]*}", " ".join(strings([_filled(name, names), filled]))):
             raise RepliboError(f"{where}: must be of the axes {allowed(names)}, got {braces[0]}")
-        found.append((str(_filled(name, names)), made))
+        found.append((str(_filled(name, names)), filled))
     return found
 
 
 def _filled(value: Any, names: Mapping[str, Any]) -> Any:
     """A raw value with each ``{axis}`` replaced; where a string is nothing else, by the very value."""
     if isinstance(value, str):
-        for axis, own in names.items():
+        for axis, name in names.items():
             if value == f"{{{axis}}}":
-                return own
-            value = value.replace(f"{{{axis}}}", str(own))
+                return name
+            value = value.replace(f"{{{axis}}}", str(name))
     elif isinstance(value, Mapping):
         return {_filled(key, names): _filled(item, names) for key, item in value.items()}
     elif isinstance(value, list):

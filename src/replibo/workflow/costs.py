@@ -361,10 +361,10 @@ def cost_of_job(
         seconds, how, sources = _from_elsewhere(known, problem, elsewhere, queries)
     else:
         return None
-    own = [here] if here else sources
+    alike = [here] if here else sources
     return Cost(
-        runs * seconds + own[0].start_seconds + PROCESS_SECONDS,
-        max(timing.memory(queries) for timing in own),
+        runs * seconds + alike[0].start_seconds + PROCESS_SECONDS,
+        max(timing.memory(queries) for timing in alike),
         how,
         measured,
         all(timing.current for timing in sources),
