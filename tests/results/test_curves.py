@@ -37,3 +37,15 @@ def test_means_with_intervals(optimum: float | None, values: list[list[float]], 
     half = student.ppf(0.975, 1) * end.std(ddof=1) / np.sqrt(2)
     floor = -np.inf if optimum is None else 0.0
     assert (low, high) == pytest.approx((max(end.mean() - half, floor), end.mean() + half))
+
+
+def test_check_has_a_panel_of_the_cumulative_regret_where_the_optimum_is_known() -> None:
+    shown = {name: [curves.Curve(LOOK, T, F, start=1)] * 5 for name in ("known", "unknown")}
+    optima = {"known": 1.0, "unknown": None}
+    figure = curves.best_so_far(shown, optima, "", cumulative=True)
+    assert [ax.get_title() for ax in figure.axes] == ["known", "known", "unknown"]
+    labels = ["simple regret", "cumulative regret", "best value so far"]
+    assert [ax.get_ylabel() for ax in figure.axes] == labels
+    line, scale = figure.axes[1].lines[0], figure.axes[1].get_yscale()
+    np.testing.assert_allclose(line.get_xydata(), [[2.0, 0.7], [3.0, 0.7 + 0.55]])
+    assert scale == "linear" and max(figure.axes[1].get_xticks()) <= T[-1]

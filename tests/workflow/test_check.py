@@ -26,7 +26,10 @@ def test_a_claim_is_checked_by_its_own_runs_alone(project: Project) -> None:
     )
     assert max(map(len, done.stdout.splitlines())) <= 100
     figure = next(line for line in rest.splitlines() if line.startswith("figure: "))
-    assert (project.path / figure.removeprefix("figure: ")).stat().st_size > 10_000
+    drawn = project.path / figure.removeprefix("figure: ")
+    assert drawn.stat().st_size > 10_000
+    caption = drawn.with_suffix(".txt").read_text(encoding="utf-8")
+    assert "Cumulative regret: the sum of " in caption and "right of the last round" in caption
     (found,) = json.loads(
         (project.path / "results/paper@check/go_ucb/claims/go_ucb_1_f1/printed.json").read_text()
     )

@@ -30,12 +30,14 @@ class Curve:
         t: rounds, shape ``n``.
         f: noise-free values, ``seeds x n``.
         bold: whether the line is thick.
+        start: the number of initial points.
     """
 
     look: AlgorithmEntry
     t: Array
     f: Array
     bold: bool = False
+    start: int = 0
 
 
 def of_runs(
@@ -58,12 +60,17 @@ def of_runs(
         entry = runs.entry.algorithms[name]
         changed = {**look, "label": f"{entry.label}{look.get('label', '')}"}
         rounds, f = own.rounds(problem, name), own.f(problem, name)
-        found.append(Curve(entry.model_copy(update=changed), rounds, f, bold))
+        start = own.initial_points(problem)
+        found.append(Curve(entry.model_copy(update=changed), rounds, f, bold, start))
     return found
 
 
 def best_so_far(
-    panels: Mapping[str, Sequence[Curve]], optima: Mapping[str, float | None], caption: str
+    panels: Mapping[str, Sequence[Curve]],
+    optima: Mapping[str, float | None],
+    caption: str,
+    *,
+    cumulative: bool = False,
 ) -> Figure:
     """A panel for each problem: simple regret, or the best value so far if no optimum is known; means
     over the seeds, with Student's intervals.
@@ -71,22 +78,40 @@ def best_so_far(
     Args:
         panels: by the title of each problem.
         optima: f* of each, by the same titles.
+        cumulative: draw the cumulative regret after the initial points, too, in a second panel of each
+            problem with a known optimum.
     """
-    figure, axes = plotting.grid(len(panels), COLUMNS)
-    bands = max(map(len, panels.values())) <= plotting.BANDS
-    for ax, (title, curves) in zip(axes, panels.items(), strict=True):
+    shown = [
+        (title, summed)
+        for title in panels
+        for summed in ((False, True) if cumulative and optima[title] is not None else (False,))
+    ]
+    figure, axes = plotting.grid(len(shown), 2 if cumulative else COLUMNS)
+    bands = plotting.has_bands(panels)
+    for ax, (title, summed) in zip(axes, shown, strict=True):
         optimum, drawn = optima[title], []
-        for curve in curves:
-            best = np.maximum.accumulate(curve.f, axis=1)
-            values = best if optimum is None else regret.best_regret(curve.f, optimum)
-            shown = student_interval(values)
-            low = shown.low if optimum is None else np.maximum(shown.low, 0.0)
-            ends = (curve.look, curve.t, shown.mean, low, shown.high)
+        for curve in panels[title]:
+            first = curve.start if summed else 0
+            if optimum is None:
+                values = np.maximum.accumulate(curve.f, axis=1)
+            else:
+                of_f = regret.cumulative_regret if summed else regret.best_regret
+                values = of_f(curve.f[:, first:], optimum)
+            interval = student_interval(values)
+            low = interval.low if optimum is None else np.maximum(interval.low, 0.0)
+            ends = (curve.look, curve.t[first:], interval.mean, low, interval.high)
             drawn.append(plotting.Curve(*ends, bold=curve.bold))
         plotting.draw(ax, drawn, bands=bands)
         ax.set_title(title)
         ax.set_xlabel("round t")
-        ax.set_ylabel("best value so far" if optimum is None else "simple regret")
-        if optimum is not None:
+        if optimum is None:
+            ax.set_ylabel("best value so far")
+        elif summed:
+            ax.set_ylabel("cumulative regret")
+            plotting.from_zero(ax)
+        else:
+            ax.set_ylabel("simple regret")
             plotting.logarithmic(ax)
+        if cumulative and not bands:
+            plotting.end_axis_at(ax, max(curve.t[-1] for curve in drawn))
     return plotting.finish(figure, caption)

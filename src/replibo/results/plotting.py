@@ -197,11 +197,11 @@ def end_axis_at(ax: Axes, last: float) -> None:
     ax.set_xticks([], minor=True)
 
 
-def has_bands(shown: Mapping[str, Sequence[str]]) -> bool:
+def has_bands(shown: Mapping[str, Sequence[object]]) -> bool:
     """Whether no panel of a figure has more than `BANDS` curves.
 
     Args:
-        shown: for each problem its algorithms.
+        shown: for each problem its algorithms, or its curves.
     """
     return max(map(len, shown.values())) <= BANDS
 

@@ -249,7 +249,7 @@ def _equal(published: Runs | None, mine: Runs) -> str:
 
 def _figure(check: Check, runs: dict[str, Runs]) -> Any:
     """The published curves, and over them those of the runs made here."""
-    from replibo.results import curves
+    from replibo.results import curves, plotting
 
     mine = runs[check.scale]
     panels, optima = {}, {}
@@ -265,8 +265,16 @@ def _figure(check: Check, runs: dict[str, Runs]) -> Any:
             *curves.of_runs(mine, problem, names, label=", here", line="dotted"),
         ]
         optima[title] = mine.metadata["problems"][problem]["optimal_value"]
+    if plotting.has_bands(panels):
+        intervals = "Shaded: 95 % intervals (Student)."
+    else:
+        intervals = (
+            "Bars right of the last round: 95 % intervals at it (Student), in the legend's order."
+        )
     caption = (
         f"{check.name} ({check.reading}): published runs (as in the papers' figures) and those made here "
-        "(dotted). Means over the seeds with 95 % intervals (Student)."
+        "(dotted). Means over the seeds. Simple regret: f* minus the best value so far; the best value "
+        "itself if f* is not known. Cumulative regret: the sum of f* − f over the queries after the "
+        f"initial points. {intervals}"
     )
-    return curves.best_so_far(panels, optima, caption)
+    return curves.best_so_far(panels, optima, caption, cumulative=True)
