@@ -617,6 +617,11 @@ b: {<<: *a, algorithms: [gp_ei], readings: {cold: {words: ten}}}
 SHARED_FAULTS = [
     ("{cold}", "{cole}", r"a\.readings\.cole: must say what it replaces.*: cold; did you mean"),
     ("readings: {cold: {s", "readings: {warm: {s", r"a\.readings\.cold: must say .*: warm"),
+    (
+        "go_ucb: go_ucb_cold_start, gp_ei: gp_ei_ten",
+        '"*": "*_warm"',
+        r"ithms: must be .*'\*', which",
+    ),
     ("gp_ei: gp_ei_ten", "gp_eo: gp_ei_ten", r"readings\.cold\.algorithms: must be .*'gp_eo'"),
     (
         "gp_ei: gp_ei_ten",

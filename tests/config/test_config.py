@@ -144,6 +144,7 @@ FAULTS = {
     "go_ucb: {scales: {quick: {left_out: [figure_9]}}}": r"scales\.quick\.left_out: no figure or table is called 'figure_9'; allowed: estimates",
     "go_ucb: {scales: {huge: {}}}": r"scales\.huge: must be .*smoke.*got \"huge\"",
     "go_ucb: {scales: {quick: {only: [f9]}}}": r"scales\.quick\.only: no problem is called 'f9'",
+    "go_ucb: {scales: {quick: {only: [g*]}}}": r"scales\.quick\.only: must be f1, .*, got 'g\*', which stands for none",
     "go_ucb: {first_round: zero}": r"first_round: must be 'initial' or 'search', got \"zero\"",
     "go_ucb: {problems: {f1: {colour: 9}}}": r"problems\.f1\.colour: unknown key; allowed: .*label",
     "go_ucb: {problems: {F1: {type: go_ucb.F1, label: f}}}": r"problems\.F1: must match .*got \"F1\"",
@@ -370,6 +371,25 @@ def test_a_grid_stands_for_every_combination_and_a_later_entry_is_laid_over(root
         "x_2_plain": ("U = 2, plain", "solid", {"learning_rate": 0.5, "U": 2}),
         "x_2_dots": ("U = 2, dotted", "dotted", {"learning_rate": 0.5, "U": 2, "C": 4}),
     }
+
+
+def test_a_name_with_a_star_stands_for_those_that_it_fits() -> None:
+    entry = parsed("""
+      go_ucb:
+        defaults:
+          algorithms: [gp_ucb, "gp_*", go_ucb]
+          horizons: {"g*": 30, gp_*: 31, gp_ei: 32}
+        scales: {paper: {only: ["f*_noise"], algorithms: {"*_ei": {seeds: 0-3}}}}
+      """).paper("go_ucb")
+    variants = [f"gp_{name}_{how}" for name in ("ei", "pi", "ucb") for how in ("stock", "ten")]
+    assert entry.defaults.algorithms == ["gp_ucb", "gp_ei", "gp_pi", *variants, "go_ucb"]
+    T = entry.defaults.horizons
+    assert (T["go_greedy"], T["gp_pi"], T["gp_ei"]) == (30, 31, 32)
+    assert "random_search" not in T
+    assert entry.problems_at("paper") == [
+        f"{f}_{level}_noise" for level in ("low", "high") for f in ("f1", "f2")
+    ]
+    assert entry.seeds("paper", "f1_low_noise", "gp_ei") == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(

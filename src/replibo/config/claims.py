@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, model_validator
 
 from replibo import paths
-from replibo.config.load import lines_of, of_grids, read_yaml, strings
+from replibo.config.load import lines_of, of_grids, read_yaml, strings, with_patterns
 from replibo.config.models import (
     Config,
     FunctionName,
@@ -314,14 +314,23 @@ def load(config: Config, paper: str) -> dict[str, Claim]:
     if not path.exists():
         return {}
     raw = read_yaml(path)
+    known: dict[str, Collection[str]] = {"problems": entry.problems, "algorithms": entry.algorithms}
     try:
-        shared = Shared.model_validate({key: raw.pop(key, {}) for key in Shared.model_fields})
+        shared = Shared.model_validate(
+            {
+                key: with_patterns(raw.pop(key, {}), known, f"{path}: {key}")
+                for key in Shared.model_fields
+            }
+        )
         _check(f"{path}: defaults", shared.defaults, Claim.model_fields)
         everything = (entry.problems, entry.algorithms)
         for kind in VARIATIONS:
             for label, own in getattr(shared, kind).items():
                 _check_variation(f"{path}: {kind}.{label}", everything, own, entry)
-        raw = of_grids(raw, f"{path}: ", TEXTS)
+        raw = {
+            name: with_patterns(claim, known, f"{path}: {name}")
+            for name, claim in of_grids(raw, f"{path}: ", TEXTS).items()
+        }
         raw = {name: shared.filled(claim, entry, f"{path}: {name}") for name, claim in raw.items()}
         claims = TypeAdapter(dict[Name, Claim]).validate_python(raw)
     except ValidationError as error:

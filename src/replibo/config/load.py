@@ -6,7 +6,7 @@ import itertools
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -157,6 +157,65 @@ def _filled(value: Any, names: Mapping[str, Any]) -> Any:
     return value
 
 
+NAMED = {
+    **dict.fromkeys(("problems", "also", "only"), "problems"),
+    **dict.fromkeys(("algorithms", "add_algorithms", "horizons"), "algorithms"),
+}
+"""What the names in the list or the mapping of a key are of."""
+
+
+def with_patterns(value: Any, names: Mapping[str, Collection[str]], where: str) -> Any:
+    """A raw value, in which each name with a ``*`` is replaced by those that it stands for, and that are
+    not named beside it. What a mapping gives a name is laid over what it gives such a pattern; in one to
+    names, ``{"a*": "b*"}``, the ``*`` on the right is the text that the one on the left stands for.
+
+    Args:
+        names: of the ``problems`` and of the ``algorithms``.
+        where: what stands before a key in a message.
+
+    Raises:
+        RepliboError: a name with a ``*`` stands for nothing.
+    """
+    if isinstance(value, list):
+        return [with_patterns(item, names, where) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    whole = {}
+    for key, item in value.items():
+        inner, known = f"{where}.{key}", names.get(NAMED.get(key, ""), ())
+        texts = item if known and isinstance(item, list | Mapping) else []
+        patterns = [text for text in texts if isinstance(text, str) and "*" in text]
+        if patterns and isinstance(item, Mapping):
+            plain = {name: own for name, own in item.items() if name not in patterns}
+            for text in reversed(patterns):
+                plain = merge(_fitting(inner, text, item[text], known), plain)
+            item = plain
+        elif patterns:
+            full: list[Any] = []
+            for text in item:
+                found = _fitting(inner, text, None, known) if text in patterns else []
+                full += [name for name in found if name not in item and name not in full]
+                full += [text] if text not in patterns else []
+            item = full
+        whole[key] = with_patterns(item, names, inner)
+    return whole
+
+
+def _fitting(where: str, text: str, value: Any, known: Collection[str]) -> dict[str, Any]:
+    """The names that a pattern stands for, each with what ``value`` is for it."""
+    pattern = "(.*)".join(map(re.escape, text.split("*")))
+    found = {}
+    for match in filter(None, (re.fullmatch(pattern, name) for name in known)):
+        new = value.replace("*", match[1]) if isinstance(value, str) else value
+        if not isinstance(value, str) or new in known:
+            found[match[0]] = new
+    if not found:
+        raise RepliboError(
+            f"{where}: must be {allowed(known)}, got {text!r}, which stands for none of them"
+        )
+    return found
+
+
 def strings(value: Any) -> Iterator[str]:
     """Every string in nested lists and mappings, keys included."""
     if isinstance(value, str):
@@ -204,7 +263,7 @@ def parse(raw: Mapping[str, Any]) -> Config:
     faults: list[str] = []
     for paper in dict.fromkeys(papers or []):  # twice is said below
         try:
-            entries[paper] = PaperEntry.model_validate(raw.pop(paper, {}))
+            entries[paper] = PaperEntry.model_validate(_whole(paper, raw.pop(paper, {})))
         except ValidationError as error:
             faults += lines_of(PaperEntry, error, f"config: {paper}.")
     if "entries" in raw:
@@ -216,6 +275,15 @@ def parse(raw: Mapping[str, Any]) -> Config:
     if faults:
         raise RepliboError("\n".join(faults))
     return config.model_copy(update={"entries": entries})
+
+
+def _whole(paper: str, content: Any) -> Any:
+    """A paper's raw entry `with_patterns` of its own problems and algorithms."""
+    if not isinstance(content, Mapping):
+        return content
+    named = {kind: content.get(kind) for kind in ("problems", "algorithms")}
+    names = {kind: [*own] for kind, own in named.items() if isinstance(own, Mapping)}
+    return with_patterns(content, names, f"config: {paper}")
 
 
 def load(folder: Path = Path("config"), overlays: Sequence[Path] = ()) -> Config:
