@@ -206,6 +206,9 @@ def test_the_verdict_of_a_smaller_run_says_so(
     assert not verdicts.judge_claim("c", "go_ucb", own, entry, runs).replicated
     whole = made_runs({"f1": regrets(**BETTER)})
     assert verdicts.judge_claim("c", "go_ucb", own, entry, whole).replicated
+    untested = own.model_copy(update={"untested": True})
+    found = verdicts.judge_claim("c", "go_ucb", untested, entry, whole)
+    assert found.headline == "holds" and not found.replicated
 
 
 def test_a_claim_that_could_hardly_fail_is_no_success(root: Path) -> None:

@@ -246,8 +246,8 @@ class Verdict:
 
     @property
     def replicated(self) -> bool:
-        """Whether it holds as printed, in runs of the paper's size on its own data, and could fail."""
-        return self.headline == "holds" and not self.printed.reduced
+        """Whether it holds as printed, in runs of the paper's size on its own problem, and could fail."""
+        return self.headline == "holds" and not self.printed.reduced and not self.claim.untested
 
     @property
     def summary(self) -> str:

@@ -609,6 +609,16 @@ def test_ucb_at_least_as_good() -> None:
     assert (
         "worse by more than 10% in 25, p of the opposite claim < 0.0001; single cells" in found.ours
     )
+    # UCB wins most pairs, and loses a few by much
+    rare = {
+        n: {"gp_ei": np.full(5, 2.0), "gp_ucb": np.array([1.8, 1.8, 1.8, 1.8, 5.0 + n / 1e4])}
+        for n in numbers
+    }
+    outcomes = [
+        measures.ucb_at_least_as_good(cells_of(rare), steps=20, means=means)[0].outcome
+        for means in (False, True)
+    ]
+    assert outcomes == ["supported", "open"]
     # Nothing but ties: at least as good.
     equal = {n: {"gp_ei": 1 + SPREAD, "gp_ucb": 1 + SPREAD} for n in numbers}
     (found,) = measures.ucb_at_least_as_good(cells_of(equal), steps=20)

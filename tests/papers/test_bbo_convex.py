@@ -68,8 +68,10 @@ def test_the_exponent_is_that_of_the_runs(power: float, expected: str) -> None:
     found = convex.order_of_the_bound(runs, smallest_loss=LOSS, cells=cells)
     assert [one.outcome for one in found] == [expected] * 2
     assert "futile" not in found[0].ours and "that with N = T" not in found[0].ours
-    above = convex.order_of_the_bound(runs, smallest_loss=LOSS, cells=cells, claimed="above")
-    assert {one.outcome for one in found + above} == {"supported", "contradicted"}
+    # R_T/T = T^-power falls, or grows
+    average = convex.order_of_the_bound(runs, smallest_loss=LOSS, cells=cells, average=True)
+    assert {one.outcome for one in found + average} == {"supported", "contradicted"}
+    assert f"R_T/T goes as T to the {-power:.2f}" in average[0].ours
 
 
 def test_of_equal_cost_the_larger_n_is_better_where_regret_falls_with_n() -> None:

@@ -433,7 +433,7 @@ def test_less_regret(same, lower, expected):
     other = "f1" if same else "f2"
     theirs = (noisy(0.2, seed=2) - level - lower)[: SEEDS - 1]
     runs = made_runs({("f1", "go_ucb"): own, (other, "gp_ei"): theirs})
-    options = {"algorithm": "go_ucb", "other": "gp_ei"}
+    options = {"algorithm": "go_ucb", "others": ["gp_ei"]}
     (found,) = paper.less_regret(runs, problems=["f1"], other_problems=[other], **options)
     assert found.outcome == expected
     totals = [np.sum(OPTIMUM - f, axis=1) for f in (own, theirs)]  # Phase I as well

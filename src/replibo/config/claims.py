@@ -155,6 +155,9 @@ class Claim(Model):
     """When an elementary comparison counts as supported, contradicted or open."""
     weak: str = ""
     """Why it could hardly fail, whatever the algorithm; empty where it could."""
+    untested: bool = False
+    """Whether the paper has no experiment for it, so that ours is on another problem: it may hold, and
+    nothing is replicated."""
     margin: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.5
     """A difference below this many standard deviations does not matter: an open comparison whose interval
     lies within it shows no relevant difference."""

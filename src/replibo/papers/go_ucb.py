@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -538,18 +539,19 @@ def less_regret(
     problems: Sequence[str],
     other_problems: Sequence[str],
     algorithm: str,
-    other: str,
+    others: Sequence[str],
 ) -> list[Comparison]:
-    """R_T of ``algorithm``, Phase I included, is below that of ``other``, for each T.
+    """R_T of ``algorithm``, Phase I included, is below that of each of the ``others``, for each T.
 
     One-sided t-tests at 1 % in both directions: paired by seed where both have the same problem, and with
     it the same Phase I; Welch's where each has its own n.
 
     Args:
-        problems, other_problems: those of the two, in the same order of T.
+        problems, other_problems: of the algorithm and of the others, in the same order of T.
     """
     tests = []
-    for first, second in zip(problems, other_problems, strict=True):
+    pairs = zip(problems, other_problems, strict=True)
+    for other, (first, second) in itertools.product(others, pairs):
         runs.require(first, algorithm)
         runs.require(second, other)
         samples = [

@@ -8,7 +8,7 @@ import functools
 import itertools
 import math
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,19 +145,19 @@ def root(T: Array) -> Array:
     return np.asarray(np.sqrt(T) * np.log(T))
 
 
-def slopes(T: Array, totals: Array) -> Array:
-    """The exponent of R_T in √(T γ_T) for each seed: least squares on logarithms.
+def exponents(x: Array, values: Array) -> Array:
+    """The exponent of the values in x for each seed: least squares on logarithms.
 
     Args:
-        T: ``k``.
-        totals: R_T, ``seeds x k``.
+        x: ``k``.
+        values: ``seeds x k``.
     """
-    return np.asarray(np.polyfit(np.log(root(T)), np.log(totals).T, 1)[0])
+    return np.asarray(np.polyfit(np.log(x), np.log(values).T, 1)[0])
 
 
 def exponent(T: Array, totals: Array) -> intervals.Interval:
-    """The mean of `slopes`, 95 % by Student over the seeds."""
-    return intervals.student_interval(slopes(T, totals))
+    """The mean exponent of R_T (``seeds x k``) in √(T γ_T), 95 % by Student over the seeds."""
+    return intervals.student_interval(exponents(root(T), totals))
 
 
 def totals_at_equal(values: dict[int, Array]) -> tuple[Array, Array]:
@@ -180,15 +180,15 @@ def order_of_the_bound(
     smallest_loss: float,
     cells: Sequence[Sequence[int]],
     algorithms: Sequence[str] = tuple(ACQUISITIONS),
-    claimed: Literal["at most", "above"] = "at most",
+    average: bool = False,
     incumbents: bool = False,
 ) -> list[Comparison]:
-    """Along some (T, N) the regret R_T grows no faster than √(T γ_T), or faster: Student's test, over the
-    seeds, of its exponent in that against 1, for each algorithm.
+    """Along some (T, N) the regret R_T grows no faster than √(T γ_T): Student's test, over the seeds, of
+    its exponent in that against 1, for each algorithm.
 
     Args:
         cells: (T, N), at least three.
-        claimed: whether the exponent is at most 1, or above.
+        average: the claim is that the average regret R_T/T grows: its exponent in T against 0.
         incumbents: as of `regrets`.
 
     Raises:
@@ -202,17 +202,23 @@ def order_of_the_bound(
         totals = np.array([own.sum(axis=1) for own in found if own is not None]).T
         if any(own is None for own in found):
             raise MissingRunsError(f"not run: {runs.label(name)} at each of {_cells(cells)}")
+        if average:
+            powers, limit = exponents(T, totals / T), 0.0
+            what = "R_T/T goes as T"
+        else:
+            powers, limit = exponents(root(T), totals), 1.0
+            what = "R_T grows as √(T γ_T)"
         text = (
-            f"{runs.label(name)}, {_cells(cells)}: R_T grows as √(T γ_T) to the "
-            f"{_shown(exponent(T, totals))} ({len(totals)} seeds)"
+            f"{runs.label(name)}, {_cells(cells)}: {what} to the "
+            f"{_shown(intervals.student_interval(powers))} ({len(totals)} seeds)"
         )
         even = [_first(values, t, t) for t, n in cells if n != t]
         if even and all(own is not None for own in even):
             logs = np.log(totals / np.array([own.sum(axis=1) for own in even if own is not None]).T)
             ratio, interval = shown_ratio(logs.mean(axis=1))
             text += f"; R_T is {ratio} times that with N = T {interval}"
-        pair = slopes(T, totals), np.ones(len(totals))
-        tests.append(t_tested(text, *(pair if claimed == "at most" else pair[::-1]), paired=True))
+        pair = powers, np.full(len(totals), limit)
+        tests.append(t_tested(text, *(pair[::-1] if average else pair), paired=True))
     return decided(tests)
 
 
