@@ -1,7 +1,7 @@
 # make quick   the whole workflow at quick scale, from nothing but Python and make
 # make test    every check and test that CI runs, but those on SLURM (make slurm-test)
 .DEFAULT_GOAL := help
-.PHONY: help install quick test faults slurm-test paper-runs site report gallery release schema format clean
+.PHONY: help install quick test faults slurm-test paper-runs site report gallery release format clean
 
 CORES ?= 2
 VENV := .venv
@@ -69,9 +69,6 @@ release: $(VENV)/installed ## dist/: the sdist, the wheel, and the published tra
 	rm -rf dist
 	$(BIN)/python -m build
 	for paper in published/*; do $(BIN)/python -m zipfile -c dist/published-$${paper#*/}.zip $$paper; done
-
-schema: $(VENV)/installed ## the config's JSON schema, from the typed models
-	$(BIN)/python -m replibo.config.schema workflow/schemas/config.schema.json
 
 format: $(VENV)/installed ## format Python and Snakemake files
 	$(BIN)/ruff format .

@@ -20,7 +20,7 @@ from pathlib import Path
 IMPORTED = (
     *("snakemake.cli", "snakemake.report", "snakemake.persistence.file"),
     *("snakemake.scheduling.job_scheduler", "snakemake_executor_plugin_slurm"),
-    *("jsonschema", "scipy.optimize", "scipy.special"),
+    *("scipy.optimize", "scipy.special"),
 )
 
 

@@ -1,7 +1,5 @@
 import re
 
-from snakemake.utils import validate
-
 from replibo import forked, paths
 from replibo.config import claims, load, models, registry
 from replibo.data.manifest import load_manifest
@@ -9,14 +7,12 @@ from replibo.papers import lookup
 from replibo.run import code, pairs
 from replibo.workflow import progress_line, targets
 
-# The typed models first: they say what is allowed. The schema is generated from them.
 CONFIG = one_line(load.parse)(config)
 if workflow.is_main_process:  # a job checks its own problem and algorithm
     one_line(registry.check_all)(CONFIG)
     one_line(lookup.check_all)(CONFIG)
     # Snakemake has not read its targets yet.
     one_line(targets.check_scales)(CONFIG, sys.argv[1:])
-validate(config, "../schemas/config.schema.json")
 one_line(targets.export)(CONFIG, config)
 
 MANIFEST = load_manifest()
