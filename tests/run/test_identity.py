@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from replibo.config import load, registry
+from replibo.errors import RepliboError
 from replibo.run import code, identity
 
 ROOT = Path(__file__).parents[2]
@@ -175,6 +176,43 @@ def test_an_edit_of_a_figure_draws_the_figures_of_its_module(
     assert not changed(words)
     edit = ("papers/lb_gp_ucb/figures.py", '("round $t$", REGRET', '("$t$", REGRET')
     assert len(drawn) > 3 and changed(edit) == drawn
+
+
+NEIGHBOURS = {
+    "mine.py": "import pack.deep\nfrom step import STEP\nfrom replibo.algorithms.gp_ts import GpTs\n",
+    "step.py": "def f():\n    import late\n",
+    "late.py": "import mine\n",
+    "pack/__init__.py": "",
+    "pack/deep.py": "from . import near\n",
+    "pack/near.py": "from pack.star import *\n",
+    "pack/star.py": "",
+    "alone.py": "",
+}
+
+
+def test_the_digest_of_a_file_covers_what_it_imports_from_its_folder(
+    root: Path, tmp_path: Path
+) -> None:
+    raw = load.read()
+    raw["go_ucb"]["algorithms"]["go_ucb"]["type"] = f"{tmp_path}/mine.py:Mine"
+    raw["go_ucb"]["problems"]["f1"]["type"] = f"{tmp_path}/late.py:Late"
+    entry = load.parse(raw).paper("go_ucb")
+    for name, text in NEIGHBOURS.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert code.of_file(tmp_path / "mine.py")[1] == ["replibo.algorithms.gp_ts"]
+    digests = [[identity.code_digest(entry, *pair) for pair in (("f1", "gp_ei"), ("f2", "go_ucb"))]]
+    for name, text in NEIGHBOURS.items():
+        (tmp_path / name).write_text(f"{text}# changed\n", encoding="utf-8")
+        digests.append(
+            [identity.code_digest(entry, *p) for p in (("f1", "gp_ei"), ("f2", "go_ucb"))]
+        )
+        assert all((a == b) == (name == "alone.py") for a, b in zip(*digests[-2:], strict=True)), (
+            name
+        )
+    (tmp_path / "step.py").write_text("def", encoding="utf-8")
+    with pytest.raises(RepliboError, match=r"f2, go_ucb: type: .*step\.py: SyntaxError: "):
+        identity.code_digest(entry, "f2", "go_ucb")
 
 
 def test_labels_and_seeds_are_no_part_of_a_runs_identity(root: Path) -> None:

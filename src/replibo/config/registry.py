@@ -87,7 +87,8 @@ def load(kind: Kind, name: str) -> type[Any]:
             lacking = getattr(own, "__abstractmethods__", ())
             lacks = f" that defines {allowed(lacking)}" if lacking else ""
             raise RepliboError(f"type: {name} must be a public subclass of {_ROOTS[kind]}{lacks}")
-        raise RepliboError(f"type: must be {allowed(names(kind))}, got {name!r}")
+        built_in = "" if name.endswith(".py") else f"{allowed(names(kind))}, or "
+        raise RepliboError(f"type: must be {built_in}FILE.py:CLASS, got {name!r}")
     return found
 
 
@@ -98,9 +99,12 @@ def split(name: str) -> tuple[Path, str] | None:
 
 
 def _of_file(kind: Kind, path: Path, name: str) -> type[Any]:
-    """A class of a file that is no part of this package."""
+    """A class of a file that is no part of this package. It imports modules of its folder, as the scripts
+    that Python runs do."""
     if not path.is_file():
         raise RepliboError(f"type: {path}: not found")
+    if (folder := str(path.resolve().parent)) not in sys.path:
+        sys.path.insert(0, folder)
     module = f"replibo_file_{path.stem}"
     spec = importlib.util.spec_from_file_location(module, path)
     assert spec is not None and spec.loader is not None

@@ -8,6 +8,9 @@ Comments, docstrings, formatting, the messages of a `RepliboError` or a `Setting
 type checkers see change no digest. Modules that are looked up by a name put together while the program
 runs are not seen (``importlib``): whoever does so names them to `digest`. Where a change leaves the bits
 as they were, ``replibo recompute --adopt`` shows it: the published runs then count as of today's code.
+
+A class of a file outside of this package has another digest (`of_file`): of the bytes of that file and of
+those that it imports from its folder.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from replibo.config.registry import PACKAGE, syntax_tree
+from replibo.errors import RepliboError
+from replibo.files import read_bytes
 
 
 @dataclass
@@ -147,3 +152,45 @@ _THIS = Package(PACKAGE)
 def digest(*names: str, without: frozenset[str] = frozenset()) -> str:
     """`Package.digest` of this package."""
     return _THIS.digest(*names, without=without)
+
+
+def of_file(path: Path) -> tuple[str, list[str]]:
+    """The digest of a file outside of this package and of all that it imports from its folder, directly
+    or not; and the modules of this package that these files import.
+
+    Raises:
+        RepliboError: a file cannot be read, or is no Python.
+    """
+    contents: dict[Path, bytes] = {}
+    queue, modules = [path], set[str]()
+    while queue:
+        file = queue.pop()
+        if file in contents:
+            continue
+        contents[file] = read_bytes(file)
+        try:
+            nodes = list(ast.walk(ast.parse(contents[file])))
+        except (SyntaxError, ValueError) as error:
+            raise RepliboError(f"{file}: {type(error).__name__}: {error}") from None
+        for node in nodes:
+            level = node.level if isinstance(node, ast.ImportFrom) else 0
+            folder = file.parents[level - 1] if level else path.parent
+            for name in _names(node):
+                modules.add(_THIS._leads_to(name))
+                parts = name.split(".")
+                for place in (folder.joinpath(*parts[: i + 1]) for i in range(len(parts))):
+                    both = (place.with_name(f"{place.name}.py"), place / "__init__.py")
+                    queue += [found for found in both if found.is_file()]
+    digests = [hashlib.sha256(contents[file]).hexdigest() for file in sorted(contents)]
+    whole = hashlib.sha256("\n".join(digests).encode()).hexdigest()
+    return whole, sorted(modules - {"", PACKAGE.name})
+
+
+def _names(node: ast.AST) -> list[str]:
+    """The dotted names that an import of any form may lead to."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if not isinstance(node, ast.ImportFrom):
+        return []
+    above = f"{node.module}." if node.module else ""
+    return [f"{above}{alias.name}" for alias in node.names]

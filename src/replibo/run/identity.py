@@ -18,7 +18,6 @@ from replibo.config import registry
 from replibo.config.models import AlgorithmEntry, PaperEntry, ProblemEntry
 from replibo.data.manifest import load_manifest
 from replibo.errors import RepliboError
-from replibo.files import read_bytes
 from replibo.run import code
 
 # What every run depends on, besides its problem and its algorithm: the order of calls.
@@ -37,8 +36,9 @@ NO_NUMBERS = frozenset(
 
 def code_names(problem: ProblemEntry, algorithm: AlgorithmEntry) -> tuple[str, ...]:
     """The definitions of this package whose code makes a trace."""
-    names = (LOOP, f"replibo.problems.{problem.type}", f"replibo.algorithms.{algorithm.type}")
-    return names if registry.split(algorithm.type) is None else names[:2]
+    types = {"problems": problem.type, "algorithms": algorithm.type}
+    named = (f"replibo.{kind}.{name}" for kind, name in types.items() if not registry.split(name))
+    return (LOOP, *named)
 
 
 def code_digest(entry: PaperEntry, problem: str, algorithm: str) -> str:
@@ -47,15 +47,20 @@ def code_digest(entry: PaperEntry, problem: str, algorithm: str) -> str:
     Raises:
         RepliboError: there is no such type of problem or algorithm.
     """
-    names = code_names(entry.problems[problem], entry.algorithms[algorithm])
+    both = entry.problems[problem], entry.algorithms[algorithm]
+    names = list(code_names(*both))
+    files = []
     try:
+        for path, _ in filter(None, (registry.split(one.type) for one in both)):
+            digest, imported = code.of_file(path)
+            files.append(digest)
+            names += imported
         of_package = code.digest(*names, without=NO_NUMBERS)
-    except LookupError as error:
+    except (LookupError, RepliboError) as error:
         raise RepliboError(f"config: {problem}, {algorithm}: type: {error}") from None
-    if own_file := registry.split(entry.algorithms[algorithm].type):
-        content = read_bytes(own_file[0])
-        return hashlib.sha256(of_package.encode() + content).hexdigest()[:16]
-    return of_package
+    if not files:
+        return of_package
+    return hashlib.sha256("\n".join([of_package, *files]).encode()).hexdigest()[:16]
 
 
 def run_identity(entry: PaperEntry, scale: str, problem: str, algorithm: str) -> dict[str, Any]:
