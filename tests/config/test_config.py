@@ -143,6 +143,7 @@ FAULTS = {
     "go_ucb: {problems: {F1: {type: go_ucb.F1, label: f}}}": r"problems\.F1: must match .*got \"F1\"",
     "go_ucb: {algorithms: {go_ucb: {color: pink}}}": r"color: must be .*'blue'.*got \"pink\"",
     "go_ucb: {figures: {figure_1: {problems: [f9]}}}": r"figures\.figure_1\.problems: no problem is",
+    "go_ucb: {algorithms: {new: {type: random_search.RandomSearch, label: n, color: black}}, figures: {figure_1: {add_algorithms: [new]}}}": r"figures\.figure_1\.add_algorithms: none of its problems runs 'new'; must be in the add_algorithms of",
     "go_ucb: {defaults: {algorithms: [go_ucb, go_ucb]}}": "must hold each name once, got 'go_ucb' twice",
     "go_ucb: 0": r"config: go_ucb: must be a valid dictionary .*, got 0",
     "papres: [go_ucb]": r"config: papres: unknown key; allowed: bbo, .*data_dir, .*go_ucb, .*papers",

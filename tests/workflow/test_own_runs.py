@@ -119,7 +119,7 @@ def test_a_caption_names_an_algorithm_that_runs_nowhere(root: Path, tmp_path: Pa
     overlay.write_text(
         "go_ucb:\n"
         "  algorithms: {mine: {type: random_search.RandomSearch, label: Mine, color: grey}}\n"
-        "  figures: {figure_1: {add_algorithms: [mine]}}\n"
+        "  figures: {figure_1: {algorithms: [go_ucb, mine]}}\n"
     )
     config = load.load(overlays=[overlay])
     entry = targets.output_entry(config, "figures", "go_ucb", "figure_1")

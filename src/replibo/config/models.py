@@ -213,7 +213,7 @@ class FigureEntry(Model):
         if self.algorithms is None or not self.add_algorithms:
             return self
         algorithms = _joined(self.algorithms, self.add_algorithms)
-        return self.model_copy(update={"algorithms": algorithms, "add_algorithms": []})
+        return self.model_copy(update={"algorithms": algorithms})
 
 
 class PaperEntry(Model):
@@ -280,7 +280,27 @@ class PaperEntry(Model):
                         f"{settings.initial_points} initial points; where t = 1 is the first "
                         "initial point, the horizon must be larger"
                     )
+        self._added_run()
         return self
+
+    def _added_run(self) -> None:
+        """Check that what a figure or table adds is run. Its ``algorithms`` may be more: a file laid over
+        the config may take algorithms from the problems."""
+        for group in ("figures", "tables"):
+            for name, output in getattr(self, group).items():
+                if not output.add_algorithms or output.problems == []:
+                    continue
+                problems = output.problems or self.problems
+                lists = [self.problems[problem].over(self.defaults) for problem in problems]
+                run = {own for one in lists for own in (one.algorithms or []) + one.add_algorithms}
+                for scale in SCALES:
+                    run |= {algorithm for _, algorithm in self.pairs(scale, problems)}
+                for algorithm in output.add_algorithms:
+                    if algorithm not in run:
+                        raise ValueError(
+                            f"{group}.{name}.add_algorithms: none of its problems runs {algorithm!r}; "
+                            "must be in the add_algorithms of one of them, or of defaults"
+                        )
 
     def _references(self, kind: str) -> list[tuple[str, list[str]]]:
         """Every list of names of problems or algorithms, with where it stands."""
