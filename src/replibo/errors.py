@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import inspect
+import traceback
 from collections.abc import Collection
+from pathlib import Path
 
 
 class RepliboError(Exception):
@@ -35,12 +38,22 @@ def not_installed(error: ModuleNotFoundError) -> str:
 def meant(name: str, names: Collection[str]) -> str:
     """``; did you mean a or b?`` for the end of a message about a name that is none of ``names``; empty
     if none of them is like it."""
-    start = sorted(own for own in names if name and own.startswith(name))
-    near = start or difflib.get_close_matches(name, sorted(names), n=4)
+    start = sorted({own for own in names if name and own.startswith(name)})
+    near = start or difflib.get_close_matches(name, sorted({*names}), n=4)
     words = near[:4] + ["…"] * (len(near) > 4)
     return (
         f"; did you mean {allowed(words) if len(near) <= 4 else ', '.join(words)}?" if near else ""
     )
+
+
+def of_class(error: Exception, cls: type) -> str:
+    """``TypeError: what it says (FILE.py, line 3)``: the last line of the file of ``cls`` that led to the
+    error; the innermost line of all if none did."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if frame.filename == inspect.getsourcefile(cls)]
+    place = (own or frames)[-1]
+    says = ": ".join(filter(None, (type(error).__name__, " ".join(str(error).split()))))
+    return f"{says} ({Path(place.filename).name}, line {place.lineno})"
 
 
 SHOWN = 40

@@ -19,8 +19,8 @@ from replibo.config.load import run_settings
 from replibo.config.models import Config, ProblemEntry
 from replibo.data.fetch import MIRROR_VARIABLE, fetch
 from replibo.data.manifest import data_file
-from replibo.errors import RepliboError
-from replibo.problems.base import Array, Problem
+from replibo.errors import RepliboError, of_class
+from replibo.problems.base import Array, Observation, Problem
 from replibo.run.loop import Experiment
 from replibo.run.traces import RUN_COLUMNS
 from replibo.settings import SettingError, checked
@@ -63,7 +63,62 @@ def problem(config: Config, paper: str, scale: str, name: str) -> Problem:
         settings["data"] = data_paths(config, entry) if real else None
     where = f"{paper}.problems.{name}"
     made: Problem = _made(where, _loaded(where, "problems", entry.type), settings)
+    check_problem(made, where, evaluate=not entry.data_files)
     return made
+
+
+def check_problem(problem: Problem, where: str, *, evaluate: bool) -> None:
+    """Check the attributes of a problem that was just made, and the values of one point.
+
+    Args:
+        where: what a message begins with.
+        evaluate: whether to query a point: not if a query trains a network.
+
+    Raises:
+        RepliboError: the first of them that breaks the contract (`Problem`).
+    """
+    cls = type(problem)
+
+    def check(right: object, attribute: str, must: str, got: object) -> None:
+        if not right:
+            shown = textwrap.shorten("nothing" if got is ... else repr(got), 60, placeholder=" …")
+            raise RepliboError(f"{where}: {cls.__name__}.{attribute} must {must}, got {shown}")
+
+    d: Any = getattr(problem, "dim", ...)
+    check(isinstance(d, int) and d >= 1, "dim", "be a whole number, at least 1", d)
+    bounds: Any = getattr(problem, "bounds", ...)
+    right = isinstance(bounds, np.ndarray) and bounds.shape == (2, d) and bounds.dtype.kind in "fiu"
+    right = right and np.isfinite(bounds).all() and (bounds[0] < bounds[1]).all()
+    must = f"be a 2 x {d} array of finite numbers, the lower ends first, each below its upper end"
+    check(right, "bounds", must, bounds)
+    for name, must in (
+        ("optimal_value", "be a finite number, or None if it is not known"),
+        ("noise_std", "be a finite number, at least 0"),
+    ):
+        value: Any = getattr(problem, name, ...)
+        right = isinstance(value, (int, float, np.number)) and np.isfinite(value)
+        right = right and value >= 0 if name == "noise_std" else right or value is None
+        check(right, name, must, value)
+    pool = problem.candidates
+    right = pool is None or (isinstance(pool, np.ndarray) and pool.ndim == 2 and pool.shape[1] == d)
+    check(right, "candidates", f"be an m x {d} array, or None", pool)
+    if not evaluate:
+        return
+    x = bounds.mean(axis=0) if pool is None else pool[0]
+    method, of = "evaluate_true", f"points of shape (n, {d})"
+    try:
+        f = problem.evaluate_true(x[None, :])
+        check(np.shape(f) == (1,), method, f"return n values for {of}, shape (n,)", f)
+        if cls.observe is not Problem.observe:
+            method, of = "observe", f"a point of shape ({d},)"
+            seen = problem.observe(x, RunStreams("check", "check", "check", 0), 0)
+            check(isinstance(seen, Observation), method, f"return an Observation for {of}", seen)
+    except RepliboError:
+        raise
+    except Exception as error:
+        raise RepliboError(
+            f"{where}: {cls.__name__}.{method} fails; it must take {of}: {of_class(error, cls)}"
+        ) from error
 
 
 LARGEST_POINTS = 2**24
