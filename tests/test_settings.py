@@ -17,6 +17,7 @@ from replibo.settings import (
     NonNegative,
     Positive,
     Probability,
+    checked,
     parameters,
 )
 
@@ -87,6 +88,18 @@ def test_a_setting_without_a_default_must_be_given() -> None:
 def test_an_unknown_setting_is_named_with_those_there_are() -> None:
     with pytest.raises(RepliboError, match=r"^Derived: size is unknown; must be .*needed"):
         Derived(needed=1.0, size=2)
+
+
+class Positional(Example):
+    def __init__(self, beta: Positive) -> None:
+        self.beta = beta
+
+
+def test_settings_are_keyword_arguments() -> None:
+    with pytest.raises(RepliboError, match=r"keyword arguments, after \*; missing 1 .*'beta'$"):
+        Positional()
+    with pytest.raises(RepliboError, match=r"beta is unknown; __init__ has no keyword argument"):
+        checked(Positional, {"beta": 1.0})
 
 
 def test_a_base_s_settings_belong_to_those_of_a_class_that_passes_them_on() -> None:

@@ -89,7 +89,8 @@ def checked(cls: type, settings: Mapping[str, Any]) -> dict[str, Any]:
     """
     result, known, types = dict(settings), parameters(cls), _types(cls)
     for name in settings.keys() - known.keys():
-        raise SettingError(name, f"is unknown; must be {allowed(known)}", cls.__name__)
+        may = f"must be {allowed(known)}" if known else "__init__ has no keyword argument after *"
+        raise SettingError(name, f"is unknown; {may}", cls.__name__)
     for name, parameter in known.items():
         if name in settings:
             try:
@@ -122,6 +123,11 @@ class Checked(ABCMeta):
         except TypeError as error:
             if str(error).startswith(f"{base.__name__}.__init__()"):
                 raise wrong_super from None
+            if str(error).startswith(f"{cls.__qualname__}.__init__() missing"):
+                raise RepliboError(
+                    f"{cls.__name__}: the settings of __init__ must be keyword arguments, after *; "
+                    f"{str(error).partition('() ')[2]}"
+                ) from None
             raise
         except AttributeError as error:
             if error.name in own:

@@ -34,6 +34,11 @@ def test_wins_and_losses_are_those_after_the_correction() -> None:
     assert found[2].p == 1.0
     # twelve pairs of one sign: 2 / 2¹², times the three of the family
     assert found[0].p_holm == pytest.approx(3 * 2 / 2**12)
+    assert standings.least_seeds(6) == 8
+    for n, result in ((7, "tie"), (8, "win")):
+        few = {seed: MINE[seed] for seed in range(n)}
+        six = {str(i): worse for i in range(6)}
+        assert {one.result for one in standings.against("p", "q", few, six)} == {result}
 
 
 def test_ranks_are_of_common_seeds_at_the_end_of_the_shortest_run() -> None:

@@ -130,13 +130,19 @@ class Stubborn(Algorithm):
 
 
 @pytest.mark.parametrize(
-    "x", [[1.5, 0.0], [-0.1, 0.5], [math.nan, 0.5], [0.5], [0.5, 0.5, 0.5]], ids=str
+    ("x", "must"),
+    [
+        ([1.5, 0.0], r"be a point of the 2-D unit cube, got \[1\.5 0\. \]"),
+        ([-0.1, 0.5], r"be a point of the 2-D unit cube, got \[-0\.1  0\.5\]"),
+        ([math.nan, 0.5], r"be numbers, got \[nan 0\.5\]"),
+        ([0.5], r"have the shape \(2,\), got \(1,\)"),
+        ([[0.5, 0.5]], r"have the shape \(2,\), got \(1, 2\)"),
+    ],
+    ids=str,
 )
-def test_a_proposal_outside_the_cube_is_said_in_one_line(x: list[float]) -> None:
+def test_a_proposal_outside_the_cube_is_said_in_one_line(x: list[Any], must: str) -> None:
     made = type("Made", (Stubborn,), {"proposal": Proposal(np.array(x))})
-    with pytest.raises(
-        RepliboError, match=r"square random, seed 7, query 5: .* 2-D unit cube, got"
-    ):
+    with pytest.raises(RepliboError, match=rf"square random, seed 7, query 5: .* must {must}$"):
         run_block(experiment(make_algorithm=made), [7])
 
 

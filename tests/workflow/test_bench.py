@@ -17,9 +17,12 @@ from .test_readme import blocks
 
 @pytest.fixture(scope="module")
 def mine(project: Project) -> Path:
-    """CONTRIBUTING's example in a file outside of the project."""
+    """CONTRIBUTING's example in a file outside of the project, its constant in another one beside it."""
     path = project.path.parent / "mine.py"
-    path.write_text(blocks("python")[0], encoding="utf-8")
+    path.with_name("step.py").write_text("STEP = 0.05\n", encoding="utf-8")
+    text = blocks("python")[0].replace("0.05 *", "STEP *")
+    text = text.replace("import numpy as np\n", "import numpy as np\nfrom step import STEP\n")
+    path.write_text(text, encoding="utf-8")
     return path
 
 
@@ -29,6 +32,10 @@ def test_a_new_algorithm_is_laid_over_the_published_runs(project: Project, mine:
     done = project.replibo(*command, *both, "--cores", "2")
     assert "EpsilonGreedy: keeps the contract" in done.stdout
     assert "10 runs, 650 queries on 2 problems" in done.stdout
+    said = " ".join(done.stdout.split())
+    assert (
+        "at least 8 to 10 seeds" in said and "none is possible on go_ucb f1_low_noise, cross" in said
+    )
     assert max(map(len, done.stdout.splitlines())) <= 100
     folder = project.path / "results/paper@bench_epsilon_greedy"
     with (folder / "bench.csv").open(encoding="utf-8") as file:
@@ -53,8 +60,8 @@ def test_a_new_algorithm_is_laid_over_the_published_runs(project: Project, mine:
     assert found["algorithm"] == "new_epsilon_greedy"
     assert found["identity"]["algorithm_parameters"] == {"epsilon": 0.1}
     assert len(list(folder.rglob("seeds_*.parquet"))) == 2
-    # another file: run anew
-    mine.write_text(mine.read_text().replace("0.05 *", "0.06 *"), encoding="utf-8")
+    # another constant: run anew
+    mine.with_name("step.py").write_text("STEP = 0.061\n", encoding="utf-8")
     project.replibo(*command, "--papers", "go_ucb", "--problems", "f1_low_noise")
     changed = traces.read(path)
     assert traces.read_metadata(changed)["identity"]["code"] != found["identity"]["code"]
@@ -67,13 +74,23 @@ def test_a_new_algorithm_is_laid_over_the_published_runs(project: Project, mine:
     ("arguments", "said"),
     [
         (["{mine}:Epsilon"], "must have a class called 'Epsilon'"),
-        (["no_such.py:Mine"], "type: no_such.py: not found"),
-        (["{mine}:EpsilonGreedy", "--problems", "berkenkam"], "did you mean berkenkamp"),
+        (["no_such.py:Mine"], "replibo: no_such.py: not found"),
+        (["{mine}"], "must be FILE.py:CLASS, got '"),
+        (["mine.Mine"], "UpperEnd, or FILE.py:CLASS, got 'mine.Mine'"),
+        (["{broken}:B", "--problems", "ackley"], "published; did you mean ackley_10, ackley_100,"),
+        (
+            ["{mine}:EpsilonGreedy", "--seeds", "900-999", "--problems", "f1"],
+            "go_ucb f1: has the seeds 0-99; cross f1: has the seeds 0-9)",
+        ),
         (["{mine}:EpsilonGreedy", "--papers", "no"], "no paper is called 'no'"),
-        (["{mine}:EpsilonGreedy", "--papers", "bbo"], "no problem is left (n_100: trains networks"),
+        (
+            ["{mine}:EpsilonGreedy", "--papers", "bbo"],
+            "no problem is left (bbo n_100: trains networks",
+        ),
         (["{mine}:EpsilonGreedy", "--set", "epsilon"], "--set: must be NAME=VALUE, got 'epsilon'"),
         (["{mine}:EpsilonGreedy", "--set", "eps=1"], "eps"),
-        (["{broken}:Broken"], "type: "),
+        (["{mine}:EpsilonGreedy", "--set", "eps=["], "--set: eps must be a value of YAML, got '['"),
+        (["{broken}:Broken"], "broken.py: ModuleNotFoundError: No module named 'no_such_module'"),
         (["{drawing}:EpsilonGreedy"], "calls numpy.random.default_rng() without a seed"),
     ],
 )

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
+import torch
 
 from replibo.algorithms.base import Algorithm, History, Proposal
+from replibo.algorithms.gp_ts import GpTs
 from replibo.algorithms.random_search import RandomSearch
 from replibo.config import registry
 from replibo.errors import RepliboError
@@ -79,6 +82,45 @@ class Failing(Algorithm):
         return Proposal(history.no_such_thing)  # type: ignore[attr-defined]
 
 
+class Empty(Algorithm):
+    def ask(self, history: History, t: int) -> Proposal:
+        raise AssertionError
+
+
+class Innermost(Algorithm):
+    def ask(self, history: History, t: int) -> Proposal:
+        return Proposal(np.linalg.inv(history.X))
+
+
+class Torch(Algorithm):
+    def ask(self, history: History, t: int) -> Proposal:
+        return Proposal(torch.rand(self.space.dim).double().numpy())
+
+
+class Forked(Algorithm):
+    """Keeps the contract."""
+
+    def ask(self, history: History, t: int) -> Proposal:
+        rng = self.streams.algorithm_at(len(history))
+        with torch.random.fork_rng():
+            torch.manual_seed(int(rng.integers(2**31)))
+            return Proposal(torch.rand(self.space.dim).double().numpy())
+
+
+class Column(RandomSearch):
+    diagnostics: ClassVar[dict[str, str]] = {"f": "a column of the traces"}
+
+
+class Declared(RandomSearch):
+    diagnostics: ClassVar[dict[str, str]] = {"bonus": "carried by no proposal"}
+
+
+class Undeclared(Algorithm):
+    def ask(self, history: History, t: int) -> Proposal:
+        x = self.streams.algorithm_at(len(history)).uniform(size=self.space.dim)
+        return Proposal(x, diagnostics={"bonus": 1.0})
+
+
 class Changing(Algorithm):
     def ask(self, history: History, t: int) -> Proposal:
         history.y[0] += 1.0
@@ -104,6 +146,12 @@ class Changing(Algorithm):
             r"\(test_contract_check\.py, line \d+\)$",
         ),
         (Changing, r"^Changing: ask must not change the history$"),
+        (Empty, r"^Empty: AssertionError \(test_contract_check\.py, line \d+\)$"),
+        (Innermost, r"^Innermost: LinAlgError: .* \(test_contract_check\.py, line \d+\)$"),
+        (Torch, r"^Torch: draws from the global generator of torch; take rng = .*fork_rng"),
+        (Column, r"^Column: diagnostics must not be called as a column of the traces, got f$"),
+        (Declared, r"^Declared: every proposal's .* in its diagnostics, bonus, got none$"),
+        (Undeclared, r"^Undeclared: every proposal's .* in its diagnostics, none, got bonus$"),
     ],
 )
 def test_what_breaks_the_contract_is_found(cls: type[Algorithm], said: str) -> None:
@@ -126,6 +174,8 @@ def test_a_generator_that_was_imported_by_its_name_is_found(tmp_path: Path) -> N
 def test_an_algorithm_that_keeps_it_passes(tmp_path: Path) -> None:
     for finite in (False, True):
         contract.check(RandomSearch, {}, finite=finite)
+    contract.check(Forked, {})
+    contract.check(GpTs, {})
     path = tmp_path / "mine.py"
     path.write_text(FILE, encoding="utf-8")
     own = registry.load("algorithms", f"{path}:Uniform")

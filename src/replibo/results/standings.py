@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -73,6 +74,12 @@ def duel(
         p=min(1.0, 2 * min(worse, better)),
         better=better < worse,
     )
+
+
+def least_seeds(others: int) -> int:
+    """The fewest seeds with which a win over one of ``others`` algorithms is possible. Wilcoxon's
+    smallest p-value of n seeds is 2^(1 - n), and Holm's correction multiplies it by ``others``."""
+    return next(n for n in itertools.count(1) if others * 2.0 ** (1 - n) < LEVEL)
 
 
 def against(

@@ -181,7 +181,12 @@ class _Run:
         row, pool = proposal.candidate, self.space.candidates
         if x.shape != (self.space.dim,) or not np.all((x >= 0) & (x <= 1)):
             raise RepliboError(
-                f"{_where(self)}: the algorithm's proposal must be a point of the "
+                f"{_where(self)}: the algorithm's proposal must have the shape ({self.space.dim},), got "
+                f"{x.shape}"
+                if x.shape != (self.space.dim,)
+                else f"{_where(self)}: the algorithm's proposal must be numbers, got {x}"
+                if np.isnan(x).any()
+                else f"{_where(self)}: the algorithm's proposal must be a point of the "
                 f"{self.space.dim}-D unit cube, got {x}"
             )
         if pool is not None and not (0 <= row < len(pool) and np.array_equal(pool[row], x)):

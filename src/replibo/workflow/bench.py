@@ -65,7 +65,7 @@ class Bench:
         label: the class's name.
         name: of the algorithm in the config of `variant`.
         tasks: the problems.
-        left_out: for each problem that is left out the reason.
+        left_out: for each ``PAPER PROBLEM`` that is left out the reason.
         seconds: CPU seconds that random search took for the same runs.
         queries: of all runs.
     """
@@ -127,7 +127,19 @@ def prepare(
         RepliboError: the class breaks the contract (`replibo.workflow.contract`), or a name is wrong.
     """
     settings = _settings(parameters)
-    cls = registry.load("algorithms", named)
+    asked = _asked_seeds(seeds)
+    published_problems = {
+        paper: dict.fromkeys(problem for problem, _ in pairs.at(config, paper, paths.PUBLISHED))
+        for paper in papers or targets.papers_at(config, paths.PUBLISHED)
+    }
+    known = [problem for found in published_problems.values() for problem in found]
+    for problem in problems:
+        if problem not in known:
+            raise RepliboError(f"--problems: {problem!r} is not published{meant(problem, known)}")
+    try:
+        cls = registry.load("algorithms", named)
+    except RepliboError as error:
+        raise RepliboError(str(error).removeprefix("type: ")) from None
     from replibo.workflow import contract
 
     contract.check(cls, settings)
@@ -136,15 +148,14 @@ def prepare(
         contract.check(cls, settings, finite=True)
     except RepliboError as error:
         finite_fault = str(error)
-    asked = _asked_seeds(seeds)
     tasks: list[Task] = []
     left_out: dict[str, str] = {}
-    total, queries, known = 0.0, 0, []
-    for paper in papers or targets.papers_at(config, paths.PUBLISHED):
+    total, queries = 0.0, 0
+    for paper, found in published_problems.items():
         entry = config.paper(paper)
         published = of_paper(paper)
-        for problem in dict.fromkeys(p for p, _ in pairs.at(config, paper, paths.PUBLISHED)):
-            known.append(problem)
+        for problem in found:
+            where = f"{paper} {problem}"
             if problems and problem not in problems:
                 continue
             others = [
@@ -161,21 +172,19 @@ def prepare(
             if not problems and any(
                 name.startswith(TRAINED) for name in entry.problems[problem].data_files
             ):
-                left_out[problem] = "trains networks; --problems takes it"
+                left_out[where] = "trains networks; --problems takes it"
                 continue
             if finite_fault and _is_finite(entry.problems[problem].type):
-                left_out[problem] = (
-                    "finite, and the algorithm asks for points outside the candidates"
-                )
+                left_out[where] = "finite, and the algorithm asks for points outside the candidates"
                 continue
             if missing := _missing_data(config, entry.problems[problem].data_files):
-                left_out[problem] = f"no data here; 'replibo fetch {missing}' gets them"
+                left_out[where] = f"no data here; 'replibo fetch {missing}' gets them"
                 continue
             wanted = sorted(published[baseline].seeds)
             if asked is not None:
                 wanted = [seed for seed in wanted if seed in asked]
             if not wanted:
-                left_out[problem] = f"has the seeds {block_name(sorted(published[baseline].seeds))}"
+                left_out[where] = f"has the seeds {block_name(sorted(published[baseline].seeds))}"
                 continue
             row = [seed for i, seed in enumerate(wanted) if seed == wanted[0] + i]
             horizon = max(published[f"{problem}/{name}"].horizon for name in others)
@@ -183,9 +192,6 @@ def prepare(
             share = len(row) / timing["runs"]
             total += _start(timing) + timing["cpu_seconds"] * share
             queries += round(timing["queries"] * share)
-    for problem in problems:
-        if problem not in known:
-            raise RepliboError(f"--problems: {problem!r} is not published{meant(problem, known)}")
     if not tasks:
         reasons = "; ".join(f"{name}: {why}" for name, why in left_out.items())
         raise RepliboError(f"no problem is left ({reasons}); --problems takes those it names")
@@ -203,7 +209,10 @@ def _settings(parameters: Sequence[str]) -> dict[str, Any]:
         name, equals, value = text.partition("=")
         if not equals:
             raise RepliboError(f"--set: must be NAME=VALUE, got {text!r}")
-        found[name] = yaml.safe_load(value)
+        try:
+            found[name] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise RepliboError(f"--set: {name} must be a value of YAML, got {value!r}") from None
     return found
 
 
@@ -270,15 +279,26 @@ def _change(
 
 def cost(bench: Bench) -> str:
     """A few lines that announce the runs."""
+    from replibo.results import standings
     from replibo.run.progress import duration
     from replibo.verdict_tables import wrapped
 
     runs = sum(len(task.seeds) for task in bench.tasks)
+    least = [standings.least_seeds(len(task.others)) for task in bench.tasks]
+    few = [
+        f"{task.paper} {task.problem}"
+        for task, seeds in zip(bench.tasks, least, strict=True)
+        if len(task.seeds) < seeds
+    ]
+    needed = " to ".join(map(str, sorted({min(least), max(least)})))
     lines = [
         f"{bench.label}: keeps the contract (unit cube, deterministic, resumes, no global random state).",
-        f"Cost: {runs} runs, {bench.queries:,} queries on {len(bench.tasks)} problems. Random search "
+        f"Cost: {runs} runs, {bench.queries:,} queries on {len(bench.tasks)} "
+        f"problem{'s' * (len(bench.tasks) > 1)}. Random search "
         f"took {duration(bench.seconds)} of CPU time for them; yours takes its time for choosing "
         "besides. What was run before is not run again.",
+        f"A win takes at least {needed} seeds (Wilcoxon's test with Holm's correction)"
+        f"{'; none is possible on ' + ', '.join(few) if few else ''}.",
     ]
     reasons: dict[str, list[str]] = {}
     for problem, why in bench.left_out.items():

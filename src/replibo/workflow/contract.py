@@ -9,21 +9,19 @@ from __future__ import annotations
 import contextlib
 import random
 import sys
-import traceback
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import numpy as np
 
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
-from replibo.errors import RepliboError
+from replibo.errors import RepliboError, of_class
 from replibo.problems.base import Problem
 from replibo.problems.materials import CrossedBarrel
 from replibo.problems.synthetic import Synthetic
 from replibo.run.loop import Experiment, run_block
-from replibo.run.traces import Trace
+from replibo.run.traces import RUN_COLUMNS, Trace, check_diagnostics
 from replibo.settings import checked
 from replibo.streams import RunStreams
 
@@ -32,6 +30,10 @@ SEARCHES = 12
 """Queries that the algorithm chooses in each run of the check."""
 SEEDS = (0, 1)
 STREAM = "draw from self.streams.algorithm_at(len(history))"
+TORCH = (
+    "take rng = self.streams.algorithm_at(len(history)), and draw in 'with "
+    "torch.random.fork_rng():' after 'torch.manual_seed(int(rng.integers(2**31)))'"
+)
 
 
 def check(cls: type[Algorithm], parameters: Mapping[str, Any], *, finite: bool = False) -> None:
@@ -51,16 +53,17 @@ def check(cls: type[Algorithm], parameters: Mapping[str, Any], *, finite: bool =
     except RepliboError:
         raise
     except Exception as error:
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        raise RepliboError(
-            f"{cls.__name__}: {type(error).__name__}: {error} ({Path(place.filename).name}, line "
-            f"{place.lineno})"
-        ) from error
+        raise RepliboError(f"{cls.__name__}: {of_class(error, cls)}") from error
 
 
 def _check(cls: type[Algorithm], settings: dict[str, Any], finite: bool) -> None:
     problem: Problem = CrossedBarrel() if finite else Synthetic(function="Ackley", dim=2)
 
+    if taken := {*cls.diagnostics} & {*RUN_COLUMNS}:
+        raise RepliboError(
+            f"{cls.__name__}: diagnostics must not be called as a column of the traces, got "
+            f"{', '.join(sorted(taken))}"
+        )
     told: dict[int, History] = {}
 
     def make(space: Space, streams: RunStreams) -> Algorithm:
@@ -94,6 +97,15 @@ def _check(cls: type[Algorithm], settings: dict[str, Any], finite: bool) -> None
     )
     with _random_state_watched(cls.__name__):
         first = run_block(experiment, SEEDS)
+    check_diagnostics(first)
+    of_problem = {*first[0].diagnostics[0]}  # of an initial point
+    for row in (row for trace in first for row in trace.diagnostics[INITIAL:]):
+        if (carried := {*row} - of_problem) != {*cls.diagnostics}:
+            raise RepliboError(
+                f"{cls.__name__}: every proposal's diagnostics must be those that the class lists in its "
+                f"diagnostics, {', '.join(cls.diagnostics) or 'none'}, got "
+                f"{', '.join(sorted(carried)) or 'none'}"
+            )
     whole = told[SEEDS[0]]
     again = run_block(experiment, SEEDS)
     if _digests(first) != _digests(again):
@@ -154,7 +166,8 @@ def _random_state_watched(name: str) -> Iterator[None]:
     after = _states()
     for source, state in before.items():
         if after[source] != state:
-            raise RepliboError(f"{name}: draws from the global generator of {source}; {STREAM}")
+            advice = TORCH if source == "torch" else STREAM
+            raise RepliboError(f"{name}: draws from the global generator of {source}; {advice}")
 
 
 def _states() -> dict[str, Any]:
