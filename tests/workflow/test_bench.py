@@ -34,7 +34,8 @@ def test_a_new_algorithm_is_laid_over_the_published_runs(project: Project, mine:
     assert "10 runs, 650 queries on 2 problems" in done.stdout
     said = " ".join(done.stdout.split())
     assert (
-        "at least 8 to 10 seeds" in said and "none is possible on go_ucb f1_low_noise, cross" in said
+        "at least 8 to 10 seeds" in said
+        and "none is possible on go_ucb f1_low_noise, cross" in said
     )
     assert max(map(len, done.stdout.splitlines())) <= 100
     folder = project.path / "results/paper@bench_epsilon_greedy"
