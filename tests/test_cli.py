@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import replibo
-from replibo import cli, paths
+from replibo import cli, paths, verdicts
 from replibo.config import load
 from replibo.run import pairs
 
@@ -105,6 +105,8 @@ def test_bad_input_is_refused_in_one_line(
     ("arguments", "line"),
     [
         (("nope",), "invalid choice: 'nope'"),
+        (("Claim",), "; did you mean claims?"),
+        (("list", "tabels"), "; did you mean tables?"),
         (
             ("status", "--cores", "x"),
             "argument --cores: invalid int value: 'x'; see 'replibo status --help'",
@@ -374,6 +376,14 @@ def test_what_the_system_refuses_is_one_line_with_the_file(
 
     monkeypatch.setattr(load, "load", refused)
     assert said(capsys, "claims") == (2, "replibo: published/go_ucb: Permission denied\n")
+
+
+def test_that_all_claims_are_judged_anew_is_said_at_once(
+    root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verdicts, "judge_all", lambda *given: [])
+    told = "judging all claims anew from the published traces: about half a minute\n"
+    assert said(capsys, "claims") == (0, told)
 
 
 @pytest.mark.parametrize("command", ["run", "status"])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from replibo import __version__, messages
+from replibo.errors import meant
 
 LISTED = ("papers", "problems", "algorithms", "figures", "tables", "scales", "data")
 """What ``replibo list`` knows."""
@@ -24,6 +25,13 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Say it, and where to read on; exit status 2."""
         self.exit(2, f"replibo: {message}; see '{self.prog} --help'\n")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            error.message += meant(str(value), list(action.choices or ()))
+            raise
 
     def _print_message(self, message: str, file: Any = None) -> None:
         """argparse passes over a help that it could not print."""

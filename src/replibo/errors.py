@@ -37,9 +37,10 @@ def not_installed(error: ModuleNotFoundError) -> str:
 
 def meant(name: str, names: Collection[str]) -> str:
     """``; did you mean a or b?`` for the end of a message about a name that is none of ``names``; empty
-    if none of them is like it."""
-    start = sorted({own for own in names if name and own.startswith(name)})
-    near = start or difflib.get_close_matches(name, sorted({*names}), n=4)
+    if none of them is like it, in small or capital letters."""
+    lower = {own.lower(): own for own in sorted(names)}
+    start = sorted(lower[own] for own in lower if name and own.startswith(name.lower()))
+    near = start or [lower[own] for own in difflib.get_close_matches(name.lower(), lower, n=4)]
     words = near[:4] + ["…"] * (len(near) > 4)
     return (
         f"; did you mean {allowed(words) if len(near) <= 4 else ', '.join(words)}?" if near else ""

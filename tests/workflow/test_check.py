@@ -19,8 +19,11 @@ def test_a_claim_is_checked_by_its_own_runs_alone(project: Project) -> None:
     done = project.replibo("check", "go_ucb_1_f1", "--seeds", "0-2", "--cores", "2")
     head, _, rest = done.stdout.partition("\n\n")
     assert "Cost: 5 jobs, " in head and "seeds 0-2" in head
-    assert rest.startswith("printed") and "published" in rest and "yours" in rest
-    assert "The same outcome in " in rest and " of 3 comparisons." in rest
+    names, verdicts, seeds = (rest.splitlines()[row] for row in (0, 2, 5))
+    assert "published, these seeds" in names and "yours" in names
+    assert verdicts.count("(for ") == 3 and seeds.split() == ["seeds", "100", "3", "3"]
+    for column in ("published", "published, these seeds"):
+        assert f" of 3 comparisons ({column})." in rest
     assert "of 12 runs are equal to the published ones to the last bit (go_ucb " in rest.replace(
         "\n", " "
     )
@@ -85,7 +88,13 @@ def test_a_reading_is_judged_though_others_were_not_run(
     [
         (["go_ucb_1"], "did you mean go_ucb_1_even_better, go_ucb_1_f1 or go_ucb_1_f2?"),
         (["go_ucb_f1"], "did you mean go_ucb_1_f1"),
+        (["GO_UCB_2"], "did you mean go_ucb_2?"),
         (["go_ucb_1_f1", "--reading", "prnted"], "did you mean printed?"),
+        (
+            ["bbo_11"],
+            "bbo_11 is not judged as printed: the paper leaves the constants of Theorem 4's",
+        ),
+        (["bbo_11", "-n"], "--reading: must be all, constants_of_zero, noisy_labels or unit_"),
         (["go_ucb_1_f1", "--seeds", "0-100"], "must be seeds of the config (0-99), got 0-100"),
         (["go_ucb_1_f1", "--seeds", "x"], "--seeds: must be a number or FIRST-LAST"),
         (["go_ucb_1_f1", "--cores", "0"], "--cores: must be a number >= 1, got 0"),
@@ -97,6 +106,16 @@ def test_what_check_says_to_bad_input(
     assert cli.main(["check", *arguments]) == 2
     out, error = capsys.readouterr()
     assert said in error and error.count("\n") == 1 and not out
+
+
+def test_missing_data_files_are_said_before_anything_is_run(project: Project) -> None:
+    said = (
+        "Missing data files: amazon_reviews. 'replibo fetch amazon_reviews' gets them; nothing is "
+    )
+    planned = project.replibo("check", "neuralbo_5", "-n")
+    assert said in planned.stdout
+    done = project.replibo("check", "neuralbo_5", check=False)
+    assert done.returncode == 2 and done.stderr == f"replibo: {said}run without them.\n"
 
 
 def test_a_failing_run_is_told_in_three_lines_and_stops_nothing_else(tmp_path: Path) -> None:

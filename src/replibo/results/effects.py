@@ -24,8 +24,8 @@ UNITS = {
     ),
     "share of wins above ½": (
         "The share of the cases that agree with the claim, minus one half. A case is a seed or a "
-        "pair of runs. It lies between −0.5 (none agrees) and +0.5 (all agree). 0 means that half "
-        "of them agree."
+        "pair of runs in which the two sides differ; ties do not count. It lies between −0.5 (none "
+        "agrees) and +0.5 (all agree). 0 means that half of them agree."
     ),
     "difference of shares": (
         "One share minus the other. It lies between −1 and +1. 0 means equal shares."

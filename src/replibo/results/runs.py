@@ -225,6 +225,20 @@ class Runs:
         table = self.table.filter(pc.less_equal(self.table["t"], arrow.scalar(t)))
         return Runs(self.entry, {**self.metadata, "problems": problems}, table, self.left_out)
 
+    def of_the_seeds_in(self, other: Runs) -> Runs:
+        """These runs: of each problem and algorithm only the seeds that ``other`` has."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        parts = [self.table.slice(0, 0)]
+        for pair, rows in self._groups.items():
+            if other.has(*pair):
+                seeds = arrow.numbers(other.seeds(*pair))
+                parts.append(rows.filter(pc.is_in(rows["seed"], value_set=seeds)))
+        read = self.read_alone
+        alone = (lambda pairs: read(pairs).of_the_seeds_in(other)) if read else None
+        return dataclasses.replace(self, table=pa.concat_tables(parts), read_alone=alone)
+
     def has(self, problem: str, algorithm: str) -> bool:
         """Whether there are runs of this problem and algorithm."""
         return (problem, algorithm) in self._groups

@@ -33,6 +33,13 @@ def mirrored(config: Config) -> bool:
     return bool(config.data_mirror or os.environ.get(MIRROR_VARIABLE))
 
 
+def missing_data(config: Config, entry: ProblemEntry) -> list[str]:
+    """The names of a problem's data files that are not here; none if a mirror is named."""
+    folder = Path(config.data_dir)
+    names = () if mirrored(config) else entry.data_files
+    return [name for name in names if not (folder / data_file(name).path).exists()]
+
+
 def data_paths(config: Config, entry: ProblemEntry) -> dict[str, Path]:
     """The data files of a problem by name, each verified; what is missing comes from the mirror if one is
     named.

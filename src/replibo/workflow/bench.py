@@ -22,7 +22,6 @@ import yaml
 from replibo import files, paths
 from replibo.config import registry
 from replibo.config.models import Config, block_name, parse_seeds, seed_list
-from replibo.data.manifest import data_file
 from replibo.errors import RepliboError, meant
 from replibo.run import pairs
 from replibo.run.published import of_paper
@@ -140,6 +139,7 @@ def prepare(
         cls = registry.load("algorithms", named)
     except RepliboError as error:
         raise RepliboError(str(error).removeprefix("type: ")) from None
+    from replibo.run.build import missing_data
     from replibo.workflow import contract
 
     contract.check(cls, settings)
@@ -177,8 +177,8 @@ def prepare(
             if finite_fault and _is_finite(entry.problems[problem].type):
                 left_out[where] = "finite, and the algorithm asks for points outside the candidates"
                 continue
-            if missing := _missing_data(config, entry.problems[problem].data_files):
-                left_out[where] = f"no data here; 'replibo fetch {missing}' gets them"
+            if missing := missing_data(config, entry.problems[problem]):
+                left_out[where] = f"no data here; 'replibo fetch {' '.join(missing)}' gets them"
                 continue
             wanted = sorted(published[baseline].seeds)
             if asked is not None:
@@ -225,16 +225,6 @@ def _asked_seeds(seeds: str | None) -> set[int] | None:
 
 def _start(timing: Mapping[str, Any]) -> float:
     return float(timing.get("import_seconds", 0.0)) / max(timing.get("jobs", 1), 1)
-
-
-def _missing_data(config: Config, names: Sequence[str]) -> str:
-    """The first data file that is not there, and that no mirror is named for."""
-    from replibo.run.build import mirrored
-
-    if mirrored(config):
-        return ""
-    folder = Path(config.data_dir)
-    return next((name for name in names if not (folder / data_file(name).path).exists()), "")
 
 
 def _is_finite(name: str) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,9 +13,9 @@ import numpy as np
 
 from replibo import paths
 from replibo.config import claims
-from replibo.config.claims import Claim
+from replibo.config.claims import PRINTED, Claim
 from replibo.config.models import Config, block_name, parse_seeds, seed_list
-from replibo.errors import RepliboError
+from replibo.errors import RepliboError, allowed
 from replibo.run import pairs
 from replibo.workflow import snakemake, terminal
 
@@ -26,6 +27,9 @@ SEEDS = 20
 """Seeds of each algorithm unless others are asked for; fewer if the paper has fewer."""
 SEEDS_PER_JOB = 10
 """Seeds that one job runs at most, unless an algorithm's seeds share work."""
+
+SAME_SEEDS = "published, these seeds"
+"""The column of the published runs of those seeds that were run here."""
 
 
 @dataclass(frozen=True)
@@ -88,10 +92,16 @@ def prepare(
         narrow: leave out the problems that the claim reads if there are runs (`Claim.also`).
 
     Raises:
-        RepliboError: no such claim, reading or seeds.
+        RepliboError: no such claim, reading or seeds, or the claim is never judged in this reading.
     """
     paper, whole = claims.find(config, name)
     claim = whole.only(reading)
+    if reading == PRINTED and claim.unprinted:
+        others = [own for own in (*whole.readings, *whole.controls) if own != PRINTED]
+        raise RepliboError(
+            f"{name} is not judged as printed: {claim.unprinted}; --reading: must be "
+            f"{allowed([*others, paths.ALL])}"
+        )
     entry = config.paper(paper)
     wanted = pairs.among(config, paper, config.scale("paper"), claim.all_pairs(entry))
     if narrow:
@@ -160,32 +170,47 @@ def cost(check: Check) -> str:
         )
     elif others:
         lines.append(f"It reads {', '.join(others)} as well; --narrow leaves these out.")
+    lines += _missing_data(check)
     return "\n".join(text for line in lines for text in wrapped("", line))
+
+
+def _missing_data(check: Check) -> list[str]:
+    """A line on the data files that the runs need and that are not here; none if nothing is missing."""
+    from replibo.run import build
+
+    config, paper, scale = check.variant.config, check.paper, check.scale
+    entry = config.paper(paper)
+    if entry.at(scale).data == "stand_in":
+        return []
+    wanted = pairs.among(config, paper, scale, check.claim.all_pairs(entry))
+    left = {*wanted} - {*pairs.there(config, paper, scale, wanted)}
+    problems = sorted({problem for problem, _ in left})
+    names = dict.fromkeys(
+        name for problem in problems for name in build.missing_data(config, entry.problems[problem])
+    )
+    fetch = f"'replibo fetch {' '.join(names)}' gets them; nothing is run without them."
+    return [f"Missing data files: {', '.join(names)}. {fetch}"] if names else []
 
 
 def run(check: Check, *, verbose: bool = False) -> None:
     """Make the runs and the verdict.
 
     Raises:
-        RepliboError: a job failed.
+        RepliboError: data files are missing, or a job failed.
     """
+    for missing in _missing_data(check):
+        raise RepliboError(missing)
     check.variant.make([check.target], check.cores, verbose=verbose)
 
 
 def result(config: Config, check: Check) -> str:
-    """The published verdict and the one of the runs made here, side by side, and the figure's path."""
+    """The published verdict, that of the published runs of the same seeds if these are fewer, and the one
+    of the runs made here, side by side, and the figure's path."""
     from replibo import verdicts
     from replibo.results import plotting
     from replibo.results.runs import read
 
     (mine,) = verdicts.read_written(Path(check.target))
-    published: list[verdicts.Verdict] = []
-    if paths.is_published(check.paper):
-        published = verdicts.judge_all(
-            config, [check.paper], paths.PUBLISHED, [check.name], check.reading
-        )
-    before = {own.name: own for one in published for own in (*one.readings, *one.controls)}
-    parts = [_side_by_side(own, before.get(own.name)) for own in (*mine.readings, *mine.controls)]
     entry = config.paper(check.paper)
     wanted = check.claim.all_pairs(entry)
     runs = {}
@@ -193,6 +218,18 @@ def result(config: Config, check: Check) -> str:
         here = pairs.there(of, check.paper, scale, pairs.among(of, check.paper, scale, wanted))
         if here:
             runs[scale] = read(of, check.paper, scale, here, check.target)
+    published: dict[str, dict[str, Judgement]] = {"published": {}}
+    if every := runs.get(paths.PUBLISHED):
+        shown = {"published": every, SAME_SEEDS: every.of_the_seeds_in(runs[check.scale])}
+        if len(shown[SAME_SEEDS].table) == len(every.table):
+            del shown[SAME_SEEDS]
+        for title, of_title in shown.items():
+            judged = verdicts.judge_claim(check.name, check.paper, check.claim, entry, of_title)
+            published[title] = {own.name: own for own in (*judged.readings, *judged.controls)}
+    parts = [
+        _side_by_side(own, {title: known.get(own.name) for title, known in published.items()})
+        for own in (*mine.readings, *mine.controls)
+    ]
     equal = _equal(runs.get(paths.PUBLISHED), runs[check.scale])
     parts.append(equal)
     plotting.save(_figure(check, runs), [check.figure, check.figure.with_suffix(".txt")])
@@ -200,27 +237,33 @@ def result(config: Config, check: Check) -> str:
     return "\n\n".join(parts)
 
 
-def _side_by_side(mine: Judgement, published: Judgement | None) -> str:
-    """The verdicts, and each comparison with its numbers."""
-    theirs = published.comparisons if published else ()
+def _side_by_side(mine: Judgement, published: Mapping[str, Judgement | None]) -> str:
+    """The verdicts, and each comparison with its numbers.
+
+    Args:
+        published: by the titles of the columns before ours.
+    """
+    sides = {**published, "yours": mine}
     rows: list[tuple[str, ...]] = [
-        ("verdict", published.verdict if published else "not published", mine.verdict),
-        ("seeds", str(published.seeds) if published else "", str(mine.seeds)),
+        ("verdict", *(own.verdict if own else "not published" for own in sides.values())),
+        ("seeds", *(str(own.seeds) if own else "" for own in sides.values())),
     ]
-    for number in range(max(len(theirs), len(mine.comparisons))):
-        told = [
-            f"{own[number].outcome}: {own[number].said(mine.margin)}" if number < len(own) else "–"
-            for own in (theirs, mine.comparisons)
-        ]
-        rows.append((str(number + 1), *told))
-    reasons = [published.reason if published else "", mine.reason]
+    compared = [own.comparisons if own else () for own in sides.values()]
+    for number, row in enumerate(itertools.zip_longest(*compared), 1):
+        told = (f"{one.outcome}: {one.said(mine.margin)}" if one else "–" for one in row)
+        rows.append((str(number), *told))
+    reasons = [own.reason if own else "" for own in sides.values()]
     if any(reasons):
         rows.append(("", *reasons))
-    same = sum(a.outcome == b.outcome for a, b in zip(theirs, mine.comparisons, strict=False))
-    said = terminal.wrapped((mine.name, "published", "yours"), rows)
-    if theirs and mine.comparisons:
-        said += f"\n\nThe same outcome in {same} of {len(theirs)} comparisons."
-    return said
+    said = terminal.wrapped((mine.name, *sides), rows)
+    lines = []
+    for title, theirs in zip(published, compared, strict=False):
+        if theirs and mine.comparisons:
+            same = sum(
+                a.outcome == b.outcome for a, b in zip(theirs, mine.comparisons, strict=False)
+            )
+            lines.append(f"The same outcome in {same} of {len(theirs)} comparisons ({title}).")
+    return said + "\n\n" * bool(lines) + "\n".join(lines)
 
 
 def _equal(published: Runs | None, mine: Runs) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from replibo import paths
+from replibo import messages, paths
 from replibo.config.claims import load as load_claims
 from replibo.config.models import Config, FigureEntry, Pair, PaperEntry
 from replibo.errors import RepliboError, allowed, meant
@@ -174,6 +174,8 @@ def claims(
     if judged:
         found = [own for path in judged for own in verdicts.read_written(path)]
     else:
+        if not names and scale == paths.PUBLISHED:
+            messages.tell("judging all claims anew from the published traces: about half a minute")
         alone = [] if set(names) & set(config.papers) else names
         found = verdicts.judge_all(config, papers, scale, alone, reading)
     if names:
