@@ -386,18 +386,26 @@ def test_that_all_claims_are_judged_anew_is_said_at_once(
     assert said(capsys, "claims") == (0, told)
 
 
-@pytest.mark.parametrize("command", ["run", "status"])
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("run", "go_ucb: type: there is no replibo.algorithms.go_ucb.GoUcbb"),
+        ("status", "go_ucb: type: there is no replibo.algorithms.go_ucb.GoUcbb"),
+        ("estimate", "go_ucb.algorithms.go_ucb.type: must be"),
+    ],
+)
 def test_a_class_that_is_not_there_is_one_line(
-    command: str, elsewhere: Path, capsys: pytest.CaptureFixture[str]
+    command: str, line: str, elsewhere: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("own.yaml").write_text("go_ucb: {algorithms: {go_ucb: {type: go_ucb.GoUcbb}}}\n")
     arguments = {
         "run": ("go_ucb", "f1", "go_ucb", "--seeds", "0", "--output", "a.parquet"),
         "status": ("go_ucb",),
+        "estimate": ("go_ucb",),
     }[command]
     status, error = said(capsys, command, *arguments, "--scale", "smoke", "--config", "own.yaml")
     assert status == 2 and error.count("\n") == 1
-    assert "go_ucb: type: there is no replibo.algorithms.go_ucb.GoUcbb" in error
+    assert line in error
 
 
 def test_a_place_is_no_setting(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:

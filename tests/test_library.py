@@ -31,7 +31,8 @@ def bowl(x: Any) -> float:
 
 
 def test_the_examples_of_the_page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """In their order, in one interpreter, outside the clone."""
+    """In their order, in one interpreter, outside the clone but for its config."""
+    (tmp_path / "config").symlink_to(ROOT / "config")
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs/library.md").read_text(encoding="utf-8")
     names: dict[str, Any] = {"__name__": "page"}

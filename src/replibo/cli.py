@@ -103,6 +103,17 @@ def _load(options: argparse.Namespace) -> Config:
     return load.load(shipped if outside else paths.CONFIG, _overlays(options))
 
 
+def _checked(options: argparse.Namespace) -> Config:
+    """The config, after every class, setting and function that it names was checked."""
+    from replibo.config import registry
+    from replibo.papers import lookup
+
+    config = _load(options)
+    registry.check_all(config)
+    lookup.check_all(config)
+    return config
+
+
 def _overlays(options: argparse.Namespace) -> list[Path]:
     """The files laid over the config: those given, or the one that the workflow names."""
     from replibo.config import load
@@ -261,7 +272,7 @@ def _publish(options: argparse.Namespace) -> str:
 def _estimate(options: argparse.Namespace) -> str:
     from replibo.workflow.estimate import report
 
-    config = _load(options)
+    config = _checked(options)
     found = report.estimate(config, options.targets, options.scale, options.cores, options.by)
     return report.in_full(found) if options.csv else report.text(found)
 
@@ -279,13 +290,9 @@ def _status(options: argparse.Namespace) -> str:
 
 
 def _list(options: argparse.Namespace) -> str:
-    from replibo.config import registry
-    from replibo.papers import lookup
     from replibo.workflow import listing
 
-    config = _load(options)
-    registry.check_all(config)
-    lookup.check_all(config)
+    config = _checked(options)
     said = listing.in_full if options.csv else listing.text
     return said(config, [options.what] if options.what else LISTED)
 

@@ -133,7 +133,7 @@ class ProblemEntry(RunSettings):
     """One problem of a paper."""
 
     type: str
-    """``module.Class`` in ``src/replibo/problems``."""
+    """``module.Class`` in ``src/replibo/problems``, or ``FILE.py:Class``."""
     label: str
     """Title in figures and tables."""
     parameters: dict[str, Any] = {}
@@ -146,7 +146,7 @@ class AlgorithmEntry(Model):
     """One algorithm of a paper."""
 
     type: str
-    """``module.Class`` in ``src/replibo/algorithms``."""
+    """``module.Class`` in ``src/replibo/algorithms``, or ``FILE.py:Class``."""
     label: str
     """Name in figures and tables."""
     color: Color
