@@ -79,6 +79,9 @@ def recompute(
                 identities[key] = identity
         keys = sorted(identities, key=seconds.__getitem__)
         yield _count(config, paper)
+    for key in keys:  # before any worker is started, which would have to be killed
+        if seed is not None and seed not in published[key].seeds:
+            raise RepliboError(f"{paper}: seed {seed} of {key} is not published")
     evidence = f"{commit.of_package()[:12]}, {block.machine()}"
     equal = 0
     machines: set[str] = set()
