@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import io
 import itertools
+import re
 from pathlib import Path
 from typing import Any, get_args
 
@@ -177,6 +178,23 @@ def test_the_whole_of_a_claim_names_its_readings_and_what_decides(found: list[Ve
             assert f"{title} ({own.source}): {own.verdict}{decides}" in joined
         for own in verdict.controls:
             assert f"control {own.name}: {own.verdict}" in joined
+        brief = " ".join(" ".join(verdict_tables.whole(verdict, {}, brief=True)).split())
+        as_printed = [one.outcome for one in verdict.printed.comparisons]
+        short = [
+            own
+            for own in (*verdict.readings[1:], *verdict.controls)
+            if own.comparisons and [one.outcome for one in own.comparisons] == as_printed
+        ]
+        assert brief.endswith("NAME' shows one of these in full.") == bool(short)
+        left_out = sum(len(own.comparisons) for own in short)
+        for part in (joined, brief):
+            for own in (*verdict.readings, *verdict.controls):
+                assert f"{own.name} ({own.source}): {own.verdict}" in part or not own.source
+        told = [
+            len(re.findall("(supported|contradicted|open|left out): ", part))
+            for part in (joined, brief)
+        ]
+        assert told[0] - told[1] == left_out
         assert " ".join(verdict.claim.statement.split()) in joined
         for unit, meaning in verdict.units.items():
             assert f"{unit}: {meaning}" in joined

@@ -88,8 +88,12 @@ def lines(found: Sequence[Verdict]) -> Iterator[str]:
             yield f"  {verdict.name:<{width}} {short:<{room}} {words}"
 
 
-def whole(verdict: Verdict, costs: Costs) -> Iterator[str]:
-    """The whole of one claim: what the paper says, and each reading with its comparisons."""
+def whole(verdict: Verdict, costs: Costs, *, brief: bool = False) -> Iterator[str]:
+    """The whole of one claim: what the paper says, and each reading with its comparisons.
+
+    Args:
+        brief: one line for each reading and control whose comparisons have the same outcomes as printed.
+    """
     claim = verdict.claim
     yield f"{verdict.name}: {claim.short}"
     yield from wrapped("", f"{claim.where}: {claim.statement}")
@@ -106,26 +110,36 @@ def whole(verdict: Verdict, costs: Costs) -> Iterator[str]:
     if verdict.shares_runs_with:
         shared = ", ".join(verdict.shares_runs_with)
         yield from wrapped("", f"Reads some of the same runs: {shared}.")
-    for own in verdict.readings:
+    every = (*verdict.readings, *verdict.controls)
+    outcomes = {own.name: [one.outcome for one in own.comparisons] for own in every}
+    short = []
+    for own in every:
+        if brief and own.name != PRINTED and outcomes[own.name] == outcomes.get(PRINTED, []) != []:
+            short.append(own)
+        else:
+            yield ""
+            yield from wrapped("", _title(own, verdict))
+            yield from _comparisons(own, costs.get((verdict.name, own.name), ""))
+    if short:
         yield ""
-        yield from _one(
-            own, "as printed" if own.name == PRINTED else f"as {own.name}", verdict, costs
-        )
-    for own in verdict.controls:
-        yield ""
-        yield from _one(own, f"control {own.name}", verdict, costs)
+        yield "Every comparison has the same outcome as printed:"
+        for own in short:
+            yield from wrapped("  ", _title(own, verdict))
+        yield f"'replibo claims {verdict.name} --reading NAME' shows one of these in full."
 
 
-def _one(own: Judgement, title: str, verdict: Verdict, costs: Costs) -> Iterator[str]:
-    source = f" ({own.source})" if own.source else ""
+def _title(own: Judgement, verdict: Verdict) -> str:
+    name = f"as {own.name} ({own.source})" if own.source else f"control {own.name}"
     decides = " (decides)" if own in verdict.deciding else ""
-    yield from wrapped("", f"{title}{source}: {own.verdict}{decides}")
+    return f"{name}: {own.verdict}{decides}"
+
+
+def _comparisons(own: Judgement, cost: str) -> Iterator[str]:
     if own.changes:
         yield from wrapped("  ", own.changes)
     for comparison in own.comparisons:
         yield from wrapped("  ", f"{comparison.outcome}: {comparison.said(own.margin)}")
     if own.reason:
-        cost = costs.get((verdict.name, own.name), "")
         yield from wrapped("  ", own.reason + (f" ({cost})" if cost else ""))
 
 

@@ -132,8 +132,6 @@ def _repeat(
     table = publish.rows(runs.paper, *pair)
     seeds, f = (arrow.values(table[name]) for name in ("seed", "f"))
     number = min(runs.seeds) if seed is None else seed
-    if number not in runs.seeds:
-        raise RepliboError(f"{runs.paper}: seed {number} of {runs.key} is not published")
     started = time.process_time()
     job = build.experiment(config, runs.paper, runs.scale, *pair)
     run = loop.run_block(dataclasses.replace(job, horizon=runs.horizon), [number])[0]

@@ -198,7 +198,9 @@ def claims(
         rows = verdict_tables.rows(found, costs)
         return terminal.as_csv(verdict_tables.COLUMNS, list(rows))
     if set(names) & paper_of.keys():
-        return "\n\n".join("\n".join(verdict_tables.whole(own, costs)) for own in found)
+        brief = reading == paths.ALL
+        texts = ("\n".join(verdict_tables.whole(own, costs, brief=brief)) for own in found)
+        return "\n\n".join(texts)
     return "\n".join(verdict_tables.lines(found))
 
 
