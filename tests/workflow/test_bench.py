@@ -22,6 +22,7 @@ def mine(project: Project) -> Path:
     path.with_name("step.py").write_text("STEP = 0.05\n", encoding="utf-8")
     text = blocks("python")[0].replace("0.05 *", "STEP *")
     text = text.replace("import numpy as np\n", "import numpy as np\nfrom step import STEP\n")
+    text = text.replace("        best =", "        from scipy import stats\n\n        best =")
     path.write_text(text, encoding="utf-8")
     return path
 

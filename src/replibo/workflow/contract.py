@@ -7,6 +7,7 @@ the run's random streams. Without it a run cannot be repeated, nor go on after i
 from __future__ import annotations
 
 import contextlib
+import importlib
 import random
 import sys
 from collections.abc import Iterator, Mapping
@@ -95,6 +96,8 @@ def _check(cls: type[Algorithm], settings: dict[str, Any], finite: bool) -> None
         initial_points=INITIAL,
         first_round="search",
     )
+    for module in ("scipy.stats", *cls.late_imports):  # SciPy draws examples while it is imported
+        importlib.import_module(module)
     with _random_state_watched(cls.__name__):
         first = run_block(experiment, SEEDS)
     check_diagnostics(first)
