@@ -492,6 +492,7 @@ def test_sums(elsewhere: Path) -> None:
     assert hours in " ".join(report.text(found).split())
     assert list(unknown.how) == ["never run, not in the sums"]
     assert "1 jobs are not in these sums" in " ".join(report.text(found).split())
+    assert "Longest job: 3 min (go_ucb, gp_ei)." in report.text(found)
     assert report.estimate(load.load(), targets).wall_seconds == pytest.approx(
         start + 2 * job + 3 * each, rel=1e-4
     )

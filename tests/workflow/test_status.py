@@ -22,6 +22,7 @@ from replibo.config import load
 from replibo.errors import RepliboError
 from replibo.run import commit
 from replibo.workflow import paper_runs, status
+from replibo.workflow.costs import Resources
 from replibo.workflow.estimate import report
 
 from .conftest import Project, make_project
@@ -72,6 +73,7 @@ def test_finished_here_or_published_running_failed_and_left(folder: Path) -> Non
     assert (one.finished, one.todo, one.running, one.failed) == ({0}, [1, 2], set(), set())
     assert one.left is not None and len(one.left) == 2 and min(one.left) > 0
     assert one.done_seconds == pytest.approx(one.left[0])
+    assert one.blocks == ["1", "2"] and one.longest == one.left[0] and one.asked.memory_mb > 0
     do("publish", "go_ucb")
     Path(paths.block("smoke", *PAIR, "0")).unlink()
     assert survey()["random_search"].finished == {0}
@@ -168,11 +170,17 @@ def test_hours_and_the_end_on_so_many_cores() -> None:
     )
     assert "3.5 h on 2 free cores, until 2026-01-01 03:30 UTC" in text
     assert "2.0 h on 99 free cores" in status.summary(found, 99, now)
+    found[1].blocks, found[1].longest, found[1].asked = ["0", "1"], 7200.0, Resources(700, 370)
+    said = "\nOn a cluster: 2 jobs, the longest of 2.0 h; one asks for at most 700 MB and 370 min."
+    assert status.summary(found, 2, now).endswith(said) and "On a cluster" not in text
     assert "3 runs are not in these hours" in status.summary([standing("c", 0, None)], 1, now)
 
 
-def test_what_is_alike_shares_a_row() -> None:
+def test_what_is_alike_shares_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are named if their names fit."""
     found = [standing(name, 1, []) for name in "abc"] + [standing("d", 1, [36.0])]
+    assert status.rows(found)[0][-1] == "a, b, c"
+    monkeypatch.setattr(status, "LONGEST_NAMES", 6)
     assert status.rows(found) == [
         ("a_problem", "3", "3", "", "", "0.00", "3 algorithms"),
         ("a_problem", "2", "1", "", "", "0.01", "d"),

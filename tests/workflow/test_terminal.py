@@ -1,4 +1,4 @@
-"""What is printed fits into 100 columns, a row on a line; CSV has all of it."""
+"""What is printed fits into 80 and 100 columns, its numbers whole; CSV has all of it."""
 
 from __future__ import annotations
 
@@ -24,6 +24,19 @@ def test_only_the_last_column_is_cut_and_nothing_wraps() -> None:
     assert "[b]" in terminal.table(("",), [("[b]",)])  # no markup
 
 
+def test_the_first_texts_take_several_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However narrow the terminal is."""
+    name, numbers = "factorial_constant_standardised_mean_unscaled", ["MB asked", "longest job"]
+    for width in (30, 40, 60):
+        monkeypatch.setattr(terminal, "WIDTH", width)
+        shown = terminal.table(["name", *numbers, ""], [(name, "6659", "25 min", "≈")], numbers)
+        lines = shown.splitlines()
+        assert "".join(line.split()[0] for line in lines[3:]) == name
+        assert lines[3].split()[1:] == ["6659", "25", "min", "≈"]
+        assert [*lines[0].split(), *lines[1].split()] == ["MB", "longest", "name", "asked", "job"]
+        assert max(map(len, lines)) <= max(width, terminal.NARROWEST + 23)
+
+
 @pytest.mark.parametrize(
     "arguments", [("list",), ("estimate", "all"), ("claims", "lb_gp_ucb")], ids=" ".join
 )
@@ -34,7 +47,7 @@ def test_commands_fit(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Estimated and judged once, and printed in both ways."""
+    """Estimated and judged once, and printed in all ways."""
     if "estimate" in arguments:
         found = report.estimate(load.load(), ["all"])
         monkeypatch.setattr(report, "estimate", lambda *all: found)
@@ -42,9 +55,14 @@ def test_commands_fit(
         judged = str(tmp_path / "verdicts.json")
         assert cli.main([*arguments, "--output", judged]) == 0
         arguments = (*arguments, "--judged", judged)
-    assert cli.main(arguments) == 0
-    # in cells: a combining accent takes none
-    assert max(map(cell_len, capsys.readouterr().out.splitlines())) <= terminal.WIDTH
+    for width in (100,) if "claims" in arguments else (80, 100):
+        monkeypatch.setattr(terminal, "WIDTH", width)
+        assert cli.main(arguments) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(cell_len, lines)) <= width  # a combining accent takes none
+        if "estimate" in arguments:
+            numbers = {word for line in lines for word in line.split()}
+            assert {str(number) for line in found.lines for number in line.asked} - {"0"} <= numbers
     assert cli.main([*arguments, "--csv"]) == 0
     names, *rows = csv.reader(io.StringIO(capsys.readouterr().out))
     assert len(rows) > 50 and all(len(row) == len(names) for row in rows)

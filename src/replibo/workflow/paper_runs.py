@@ -19,7 +19,7 @@ from pathlib import Path
 
 from replibo import messages, paths, stopping
 from replibo.config import load
-from replibo.config.models import Config, seed_list
+from replibo.config.models import Config
 from replibo.errors import RepliboError
 from replibo.files import check_writable
 from replibo.results import merge
@@ -62,12 +62,8 @@ def missing(config: Config, scale: str, stage: Sequence[tuple[str, str]]) -> lis
     files: list[str] = []
     for one in status.survey(config, scale, list(dict.fromkeys(paper for paper, _ in stage))):
         if (one.paper, one.problem) in stage:
-            todo = set(one.todo)
-            files += [
-                paths.block(scale, one.paper, one.problem, one.algorithm, block)
-                for block in config.paper(one.paper).blocks(scale, one.problem, one.algorithm)
-                if todo.intersection(seed_list(block))
-            ]
+            pair = (one.paper, one.problem, one.algorithm)
+            files += [paths.block(scale, *pair, block) for block in one.blocks]
     return files
 
 

@@ -9,12 +9,12 @@ import os
 import stat
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from replibo import paths
-from replibo.config.models import Config, Pair, PaperEntry, seed_list
+from replibo.config.models import Config, Pair, seed_list
 from replibo.errors import RepliboError
 from replibo.run import metadata, published
 from replibo.run.block import kernels
@@ -42,6 +42,9 @@ class Standing:
         failed: seeds whose last try ended with an error.
         left: seconds of CPU that each other seed takes; None where nothing like it was ever run.
         done_seconds: of CPU, of what is finished and of what stands in journals.
+        blocks: the blocks with a seed that is not finished; each is a job.
+        longest: seconds of CPU of the longest of these jobs.
+        asked: the most memory and the most minutes that one of these jobs asks a cluster for.
     """
 
     paper: str
@@ -53,6 +56,9 @@ class Standing:
     failed: set[int]
     left: list[float] | None
     done_seconds: float
+    blocks: list[str] = field(default_factory=list)
+    longest: float = 0.0
+    asked: costs.Resources = field(default_factory=lambda: costs.Resources(0, 0))
 
     @property
     def todo(self) -> list[int]:
@@ -82,20 +88,21 @@ def survey(config: Config, scale: str, papers: Sequence[str] = ()) -> list[Stand
     papers = list(dict.fromkeys(papers or config.papers))
     known, _ = costs.measured(config, config.papers)
     return [
-        _standing(config.paper(paper), paper, scale, *pair, known[paper])
+        _standing(config, paper, scale, *pair, known[paper])
         for paper in papers
         for pair in config.paper(paper).pairs(scale)
     ]
 
 
 def _standing(
-    entry: PaperEntry,
+    config: Config,
     paper: str,
     scale: str,
     problem: str,
     algorithm: str,
     known: costs.Timings,
 ) -> Standing:
+    entry = config.paper(paper)
     settings = entry.settings(scale, problem, algorithm)
     wanted, queries = entry.seeds(scale, problem, algorithm), entry.queries(settings)
     pair = {"scale": scale, "paper": paper, "problem": problem, "algorithm": algorithm}
@@ -121,7 +128,7 @@ def _standing(
         return cost.seconds / per_job if cost else None
 
     each = seconds(queries)
-    running, left, done = set(), [], len(finished) * (each or 0.0)
+    running, left, done = set(), {}, len(finished) * (each or 0.0)
     journal = journal_digest(own, paper, library_versions(), kernels())
     block = Path(paths.block(**pair, block="0"))
     journals = paths.journal_folder(block, scale, paper, problem, algorithm)
@@ -134,15 +141,26 @@ def _standing(
         if each is not None and made:
             begun = min(seconds(made) or 0.0, each)
         done += begun
-        left.append((each or 0.0) - begun)
+        left[seed] = (each or 0.0) - begun
     failed: set[int] = set()
+    blocks: dict[str, float] = {}
+    asked = costs.Resources(0, 0)
     for name in entry.blocks(scale, problem, algorithm):
-        todo = set(seed_list(name)) - finished
-        log = Path("logs", *folder.parts[1:], f"seeds_{name}.log")
-        if todo and not todo & running and _failed(log):
+        todo = left.keys() & seed_list(name)
+        if not todo:
+            continue
+        blocks[name] = sum(left[seed] for seed in todo)
+        asked = costs.Resources(*map(max, asked, costs.resources(config, **pair, block=name)))
+        if not todo & running and _failed(Path("logs", *folder.parts[1:], f"seeds_{name}.log")):
             failed |= todo
-    names = (paper, problem, algorithm)
-    return Standing(*names, wanted, finished, running, failed, None if each is None else left, done)
+    return Standing(
+        *(paper, problem, algorithm, wanted, finished, running, failed),
+        left=None if each is None else [*left.values()],
+        done_seconds=done,
+        blocks=[*blocks],
+        longest=max(blocks.values(), default=0.0),
+        asked=asked,
+    )
 
 
 def _published(
@@ -203,6 +221,8 @@ def _failed(log: Path) -> bool:
 
 NUMBERS = ("seeds", "done", "runs", "failed", "h left")
 COLUMNS = ("problem", *NUMBERS, "algorithm")
+LONGEST_NAMES = terminal.WIDTH - 58
+"""Characters; longer lists of algorithms are counted."""
 
 
 def rows(found: Iterable[Standing]) -> list[tuple[str, ...]]:
@@ -215,7 +235,9 @@ def rows(found: Iterable[Standing]) -> list[tuple[str, ...]]:
         groups.setdefault((one.problem, one.state or resting), []).append(one)
     made = []
     for (problem, _), own in groups.items():
-        name = own[0].algorithm if len(own) == 1 else f"{len(own)} algorithms"
+        name = ", ".join(one.algorithm for one in own)
+        if len(name) > LONGEST_NAMES:
+            name = f"{len(own)} algorithms"
         counts = (
             sum(len(getattr(one, key)) for one in own)
             for key in ("wanted", "finished", "running", "failed")
@@ -243,6 +265,13 @@ def summary(found: Sequence[Standing], cores: int, now: datetime) -> str:
         text += (
             f"{sum(left) / 3600:.1f} core hours are left: {duration(wall)} on {cores} free cores, "
             f"until {end:%Y-%m-%d %H:%M} UTC,\nby the fastest machine that published."
+        )
+    if blocks := sum(len(one.blocks) for one in found):
+        asked = [max(values) for values in zip(*(one.asked for one in found), strict=True)]
+        longest = max(one.longest for one in found)
+        text += (
+            f"\nOn a cluster: {blocks} jobs, the longest of {duration(longest)}; one asks for at most "
+            f"{asked[0]} MB and {asked[1]} min."
         )
     if unknown:
         text += f"\n{unknown} runs are not in these hours: nothing like them was ever run (?)."

@@ -1,17 +1,22 @@
-"""Tables for a terminal of 100 columns, a row on a line of its own; the whole of them as CSV."""
+"""Tables for a terminal, of 100 columns or fewer; the whole of them as CSV."""
 
 from __future__ import annotations
 
 import csv
 import io
+import shutil
 from collections.abc import Sequence
 from typing import Literal
 
-WIDTH = 100
+WIDTH = min(100, shutil.get_terminal_size((100, 24)).columns)
+NARROWEST = 12
+"""The columns that a text keeps, on however narrow a terminal."""
 
 
 def table(names: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[str] = ()) -> str:
-    """The rows under their names; what does not fit is cut in the last column, with an ellipsis.
+    """The rows under their names. If they do not fit, the names of numbers take several lines, and then
+    the widest texts give way: in the last column they are cut, with an ellipsis, and in others they take
+    several lines. Numbers are never cut.
 
     Args:
         names: of the columns; without a header where all are empty.
@@ -22,10 +27,19 @@ def table(names: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence
     from rich.table import Table
     from rich.text import Text
 
-    widths = [max(map(cell_len, column)) for column in zip(names, *rows, strict=True)]
-    widths[-1] = min(
-        widths[-1], WIDTH - sum(widths[:-1]) - 2 * len(widths[:-1])
-    )  # a space after each column
+    columns = list(zip(names, *rows, strict=True))
+    widths = [max(map(cell_len, column)) for column in columns]
+    room = WIDTH - 2 * (len(names) - 1)
+    if sum(widths) > room:
+        for place, (name, *cells) in enumerate(columns):
+            if name in numbers:
+                widths[place] = max(map(cell_len, (*name.split(), *cells)))
+    texts = [place for place, name in enumerate(names) if name not in numbers]
+    while sum(widths) > room:
+        widest = max(texts, key=widths.__getitem__)
+        if widths[widest] <= NARROWEST:
+            break
+        widths[widest] -= 1
     made = Table(
         box=box.SIMPLE_HEAD if any(names) else None,
         show_header=any(names),
@@ -33,18 +47,25 @@ def table(names: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence
         padding=(0, 1, 0, 0),
         pad_edge=False,
     )
-    for name, width in zip(names, widths, strict=True):
+    for place, name in enumerate(names):
         justify: Literal["left", "right"] = "right" if name in numbers else "left"
-        made.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis", width=width)
+        last = place == len(names) - 1
+        made.add_column(
+            name,
+            justify=justify,
+            no_wrap=last,
+            overflow="ellipsis" if last else "fold",
+            width=widths[place],
+        )
     for row in rows:
         made.add_row(*map(Text, row))
-    return _printed(made)
+    return _printed(made, WIDTH + max(sum(widths) - room, 0))
 
 
-def _printed(table: object) -> str:
+def _printed(table: object, width: int) -> str:
     from rich.console import Console
 
-    console = Console(file=io.StringIO(), width=WIDTH, color_system=None)
+    console = Console(file=io.StringIO(), width=width, color_system=None)
     console.print(table)
     written: str = console.file.getvalue()  # type: ignore[attr-defined]
     return "\n".join(line.rstrip() for line in written.strip("\n").splitlines())
@@ -63,7 +84,7 @@ def wrapped(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     made.expand = True
     for row in rows:
         made.add_row(*map(Text, row))
-    return _printed(made)
+    return _printed(made, WIDTH)
 
 
 def as_csv(names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

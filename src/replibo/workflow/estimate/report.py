@@ -220,8 +220,9 @@ def text(found: Estimate) -> str:
         )
     sums = (
         f"{found.jobs} jobs, {found.cpu / 3600:.2f} core hours, "
-        f"{duration(found.wall_seconds)} on {found.cores} free cores, {found.memory_mb:.0f} MB of "
-        f"memory, {found.disk_bytes / 1e6:.0f} MB of disk.{missing}{older}"
+        f"{duration(found.wall_seconds)} on {found.cores} free cores, {found.disk_bytes / 1e6:.0f} MB "
+        f"of disk, {found.memory_mb:.0f} MB of memory for the {found.cores} largest jobs at once."
+        f"{missing}{older}"
     )
     machine = "by the fastest machine that was measured"
     if found.slowness is not None:
@@ -241,13 +242,15 @@ def text(found: Estimate) -> str:
 
 
 def _largest(found: Estimate) -> str:
-    """The largest requests to a cluster, and whose they are; empty without runs."""
+    """The longest job, the largest requests to a cluster, and whose they are; empty without runs."""
     asking = [line for line in found.lines if line.runs]
     if not asking:
         return ""
     memory = max(asking, key=lambda line: line.asked.memory_mb)
     time = max(asking, key=lambda line: line.asked.runtime_minutes)
+    longest = max(asking, key=lambda line: line.longest)
     return (
+        f"Longest job: {duration(longest.longest)} ({longest.paper}, {longest.name}). "
         f"Largest requests to a cluster: {memory.asked.memory_mb} MB ({memory.paper}, {memory.name}), "
         f"{time.asked.runtime_minutes} min ({time.paper}, {time.name}); a second attempt asks for "
         "twice as much."
