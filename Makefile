@@ -51,9 +51,10 @@ site: $(VENV)/installed ## the site of the published runs, with the reference of
 
 # docs/paper_scale.md explains it. MINUTES: stop after so long. AT_ONCE=1: no order, for many cores. OUT: a
 # folder that gets runs, journals and published traces at the end. PROFILE=profiles/slurm: on a cluster.
-paper-runs: $(VENV)/installed ## carry the papers' own runs on, publish what is finished (PROFILE, MINUTES, AT_ONCE, OUT)
+# OPTIONS: of Snakemake, OPTIONS='--configfile my.yaml --set-resources "run:runtime=500 * attempt"'.
+paper-runs: $(VENV)/installed ## carry the papers' own runs on, publish what is finished (PROFILE, MINUTES, AT_ONCE, OUT, OPTIONS)
 	nice -n 19 $(BIN)/python -m replibo.workflow.paper_runs --cores $(CORES) $(if $(MINUTES),--minutes $(MINUTES)) \
-	  $(if $(PROFILE),--profile $(PROFILE)) $(if $(AT_ONCE),--at-once) $(if $(OUT),--out $(OUT))
+	  $(if $(PROFILE),--profile $(PROFILE)) $(if $(AT_ONCE),--at-once) $(if $(OUT),--out $(OUT)) $(OPTIONS)
 
 report: $(VENV)/installed ## HTML report of the published runs: results/published/report.html
 	$(BIN)/snakemake --cores $(CORES) published

@@ -21,7 +21,7 @@ from replibo import cli, paths, stopping
 from replibo.config import load
 from replibo.errors import RepliboError
 from replibo.run import commit
-from replibo.workflow import paper_runs, status
+from replibo.workflow import paper_runs, snakemake, status
 from replibo.workflow.costs import Resources
 from replibo.workflow.estimate import report
 
@@ -260,37 +260,54 @@ def small_project(path: Path) -> Project:
 def test_a_queue_in_which_something_failed_says_so(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All stages are tried, what is finished is published, and the exit is no success."""
-    tried: list[str] = []
+    """All stages are tried with the options of Snakemake, what is finished is published, and the exit is no
+    success."""
+    tried: list[list[str]] = []
+    overlay, options = tmp_path / "none.yaml", ["--set-resources", "run:runtime=500 * attempt"]
+    overlay.write_text("papers: [go_ucb, bbo]\n")
 
     class Failing(subprocess.Popen[bytes]):
         def __init__(self, command: list[str], **options: Any) -> None:
-            tried.append(command[-1])
+            tried.append(command)
             super().__init__([sys.executable, "-c", "raise SystemExit(3)"], **options)
 
     monkeypatch.setattr(paper_runs.subprocess, "Popen", Failing)
     monkeypatch.setattr(paper_runs.Publisher, "publish", lambda self, paper: None)
     monkeypatch.setattr(paper_runs, "missing", lambda config, scale, stage: ["results/a/b/c/d/e"])
-    config = load.load()
+    given = ["--cores", "1", "--configfile", str(overlay), *options]
+    monkeypatch.setattr(sys, "argv", ["paper_runs", *given])
     with pytest.raises(RepliboError, match=r"^snakemake failed \(b\): .*status --scale paper"):
-        paper_runs.run_stages(config, "paper", 1, minutes=None, at_once=False)
-    assert len(tried) == len(paper_runs.stages(config, "paper"))
+        paper_runs.main()
+    assert len(tried) == 2 and len(paper_runs.stages(load.load(), "paper")) > 2
+    passed = ["--cores", "1", *options, "--configfile", str(overlay), "--", "results/a/b/c/d/e"]
+    assert tried[0][-len(passed) :] == passed
+
+
+def test_a_stop_before_the_first_job_is_said_in_a_line(tmp_path: Path) -> None:
+    (tmp_path / "snakemake").mkdir()
+    (tmp_path / "snakemake/cli.py").write_text("def main(): raise KeyboardInterrupt\n")
+    command = [sys.executable, "-c", snakemake.PROGRAM]
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.stderr.startswith("replibo: stopped before ") and done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(
-    ("cores", "minutes", "said"),
+    ("arguments", "said"),
     [
-        (0, None, "--cores: must be a number >= 1, got 0"),
-        (1, 0.0, "--minutes: must be a number > 0, got 0"),
-        (1, float("nan"), "--minutes: must be a number > 0, got nan"),
+        (["--cores", "0"], "--cores: must be a number >= 1, got 0"),
+        (["--minutes", "0"], "--minutes: must be a number > 0, got 0"),
+        (["--minutes", "nan"], "--minutes: must be a number > 0, got nan"),
+        (["--profile", "slrum"], "--profile: must be a folder with Snakemake's .*, got slrum"),
     ],
 )
-def test_a_queue_without_cores_or_time_is_refused(
-    cores: int, minutes: float | None, said: str, root: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_queue_without_cores_time_or_profile_is_refused(
+    arguments: list[str], said: str, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(paper_runs, "stages", lambda config, scale: [])
+    monkeypatch.setattr(sys, "argv", ["paper_runs", "--scale", "smoke", *arguments])
     with pytest.raises(RepliboError, match=f"^{said}$"):
-        paper_runs.run_stages(load.load(), "smoke", cores, minutes=minutes, at_once=False)
+        paper_runs.main()
 
 
 def test_the_queue_runs_what_is_missing_and_publishes_it(small: Project, tmp_path: Path) -> None:

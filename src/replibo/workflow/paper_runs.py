@@ -128,20 +128,30 @@ def run_stages(
     minutes: float | None,
     at_once: bool,
     profile: str | None = None,
+    options: Sequence[str] = (),
 ) -> None:
     """All stages, or one of everything where ``at_once``: for more cores than a stage's last runs use.
 
     Args:
         profile: one of Snakemake, which says where the jobs run; on this machine if it is None.
+        options: other options of Snakemake.
 
     Raises:
-        RepliboError: no cores or no time; or at the end, where a stage failed.
+        RepliboError: no cores, no time or no such profile; or at the end, where a stage failed.
     """
     check_cores(cores)
+    if profile is not None:
+        from snakemake.cli import get_profile_dir
+
+        if get_profile_dir(profile) is None:
+            raise RepliboError(
+                f"--profile: must be a folder with Snakemake's config.yaml, got {profile}"
+            )
     if minutes is not None and not minutes > 0:
         raise RepliboError(f"--minutes: must be a number > 0, got {minutes:g}")
     failed = []
     where = ["--cores", str(cores)] if profile is None else ["--profile", profile]
+    where += options
     deadline = float("inf") if minutes is None else time.monotonic() + 60 * minutes
     wanted = stages(config, scale)
     for stage in [list(itertools.chain(*wanted))] if at_once else wanted:
@@ -154,8 +164,8 @@ def run_stages(
     if failed:
         papers = ", ".join(dict.fromkeys(failed))
         raise RepliboError(
-            f"snakemake failed ({papers}): its messages say why, and 'replibo status --scale {scale}' "
-            "says which runs; the same command goes on"
+            f"snakemake failed ({papers}): its messages above say why; if runs failed, 'replibo status "
+            f"--scale {scale}' names them. The same command goes on"
         )
 
 
@@ -173,7 +183,12 @@ def copy_results(scale: str, folder: Path) -> None:
 
 def main() -> None:
     """The command."""
-    parser = argparse.ArgumentParser(prog="paper_runs", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="paper_runs",
+        description=__doc__,
+        epilog="All other options are Snakemake's: --default-resources, --set-resources, --jobs ...",
+        allow_abbrev=False,
+    )
     parser.add_argument("--cores", type=int, default=os.cpu_count() or 1, help="cores to share")
     parser.add_argument("--scale", default="paper", help="smoke, quick or paper")
     parser.add_argument("--minutes", type=float, help="stop after so long; journals stay")
@@ -186,8 +201,18 @@ def main() -> None:
     parser.add_argument(
         "--out", type=Path, metavar="FOLDER", help="copy runs, journals and what is published there"
     )
-    options = parser.parse_args()
-    config = load.load()
+    parser.add_argument(
+        "--configfile",
+        nargs="+",
+        type=Path,
+        default=[],
+        metavar="FILE",
+        help="files that are laid over the config",
+    )
+    options, others = parser.parse_known_args()
+    config = load.load(overlays=options.configfile)
+    if options.configfile:
+        others += ["--configfile", *map(str, options.configfile)]
     scale = config.scale(options.scale)
     if options.out:
         check_writable(options.out / paths.PUBLISHED, folder=True)
@@ -199,6 +224,7 @@ def main() -> None:
             minutes=options.minutes,
             at_once=options.at_once or options.profile is not None,
             profile=options.profile,
+            options=others,
         )
     finally:
         if options.out:

@@ -19,12 +19,22 @@ from replibo.config.models import Config
 from replibo.errors import RepliboError
 from replibo.run.identity import identity_digest
 
+PROGRAM = """
+import sys
+sys.argv[0] = "snakemake"
+try:
+    from snakemake.cli import main
+    main()
+except KeyboardInterrupt:
+    sys.exit("replibo: stopped before Snakemake ran a job; the same command goes on")
+"""
+
 
 @contextlib.contextmanager
 def started(arguments: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
     """Snakemake with some arguments; a stop of this process reaches it and all its jobs, whose journals
     stay."""
-    command = [sys.executable, "-m", "snakemake", *arguments]
+    command = [sys.executable, "-c", PROGRAM, *arguments]
     child = subprocess.Popen(command, start_new_session=True)
     try:
         yield child
