@@ -285,6 +285,7 @@ def test_a_queue_in_which_something_failed_says_so(
 
 def test_a_stop_before_the_first_job_is_said_in_a_line(tmp_path: Path) -> None:
     (tmp_path / "snakemake").mkdir()
+    (tmp_path / "snakemake/__init__.py").touch()
     (tmp_path / "snakemake/cli.py").write_text("def main(): raise KeyboardInterrupt\n")
     command = [sys.executable, "-c", snakemake.PROGRAM]
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
