@@ -20,12 +20,16 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 def commands() -> list[list[str]]:
-    """The arguments of each snakemake command in the fenced blocks of the page, those of YAML among them."""
+    """The arguments of each snakemake command in the fenced blocks of the page, those of YAML among them, and
+    the options that `make paper-runs` hands to Snakemake."""
     text = (ROOT / "docs/slurm.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```\w*\n(.*?)^```$", text, flags=re.S | re.M)
     lines = "".join(blocks).replace("\\\n", " ").splitlines()
     found = [re.search(r"snakemake (--profile [^>]*)", line) for line in lines]
-    return [shlex.split(match[1], comments=True) for match in found if match]
+    handed = [re.search(r"^make paper-runs .*OPTIONS='(.*)'", line) for line in lines]
+    return [shlex.split(match[1], comments=True) for match in found if match] + [
+        ["--profile", "profiles/slurm", *shlex.split(match[1])] for match in handed if match
+    ]
 
 
 def file_of_the_page(name: str) -> str:
