@@ -116,8 +116,9 @@ def test_what_is_wrong_with_a_problem_is_one_line(
 
 def test_a_problem_of_a_file_is_checked_and_run(root: Path, tmp_path: Path) -> None:
     (tmp_path / "side.py").write_text("SIDE = 1.0\n", encoding="utf-8")
+    (tmp_path / "colorsys.py").write_text("", encoding="utf-8")  # the standard library's goes first
     (tmp_path / "ridge.py").write_text(
-        "import numpy as np\n\nfrom replibo.problems.base import Problem\nfrom side import SIDE\n\n\n"
+        "from colorsys import hsv_to_rgb\n\nimport numpy as np\nfrom replibo.problems.base import Problem\nfrom side import SIDE\n\n\n"
         "class Ridge(Problem):\n    dim, optimal_value = 1, 0.0\n"
         "    bounds = np.array([[0.0], [SIDE]])\n\n"
         "    def evaluate_true(self, X):\n        return -X[:, 0]\n",

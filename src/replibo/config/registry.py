@@ -99,12 +99,13 @@ def split(name: str) -> tuple[Path, str] | None:
 
 
 def _of_file(kind: Kind, path: Path, name: str) -> type[Any]:
-    """A class of a file that is no part of this package. It imports modules of its folder, as the scripts
-    that Python runs do."""
+    """A class of a file that is no part of this package. The file may import modules of its folder; those
+    of the standard library go before them, and installed ones after them."""
     if not path.is_file():
         raise RepliboError(f"type: {path}: not found")
     if (folder := str(path.resolve().parent)) not in sys.path:
-        sys.path.insert(0, folder)
+        installed = (i for i, other in enumerate(sys.path) if other.endswith("-packages"))
+        sys.path.insert(next(installed, len(sys.path)), folder)
     module = f"replibo_file_{path.stem}"
     spec = importlib.util.spec_from_file_location(module, path)
     assert spec is not None and spec.loader is not None
