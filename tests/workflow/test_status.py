@@ -335,6 +335,12 @@ def test_the_queue_runs_what_is_missing_and_publishes_it(small: Project, tmp_pat
     again = small.run(*command, "--at-once")
     assert "snakemake" not in (again.stdout + again.stderr).lower()
     assert published.read_bytes() == before
+    # of more seeds the new ones run, and join those
+    one_more = "go_ucb: {scales: {smoke: {problems: {f1: {seeds: 0-3}}}}}\n"
+    (small.path / "more.yaml").write_text(one_more)
+    more = small.run(*command, "--configfile", "more.yaml", "--jobs", "1")
+    assert "go_ucb: f1/random_search: joined by seeds 3: now 4 seeds" in more.stdout
+    assert len(list((small.path / "results").rglob("seeds_*.parquet"))) == 2
 
 
 def test_what_is_no_file_of_runs_is_passed_over(folder: Path) -> None:
