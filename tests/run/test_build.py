@@ -101,7 +101,6 @@ BOUNDS = (
         ("observe", lambda *_: 0.5, "must return an Observation for a point of shape (2,), got 0.5"),
         ("observe", lambda _: 0.5, "fails; it must take a point of shape (2,): TypeError: "),
     ],
-    ids=str,
 )  # fmt: skip
 def test_what_is_wrong_with_a_problem_is_one_line(
     attribute: str, value: object, said: str, monkeypatch: pytest.MonkeyPatch
