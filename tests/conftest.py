@@ -21,6 +21,8 @@ settings.register_profile(
 )
 settings.load_profile("replibo")
 
+# pytest-xdist gives its workers 80 columns.
+os.environ["COLUMNS"] = "100"
 # Before NumPy is loaded: the number of threads changes results bitwise, and runs take one.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"

@@ -98,7 +98,9 @@ class Positional(Example):
 def test_settings_are_keyword_arguments() -> None:
     with pytest.raises(RepliboError, match=r"keyword arguments, after \*; missing 1 .*'beta'$"):
         Positional()
-    with pytest.raises(RepliboError, match=r"beta is unknown; __init__ has no keyword argument"):
+    with pytest.raises(
+        RepliboError, match=r"beta is unknown; must be nothing: __init__ has no keyword argument"
+    ):
         checked(Positional, {"beta": 1.0})
 
 

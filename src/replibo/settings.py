@@ -89,8 +89,8 @@ def checked(cls: type, settings: Mapping[str, Any]) -> dict[str, Any]:
     """
     result, known, types = dict(settings), parameters(cls), _types(cls)
     for name in settings.keys() - known.keys():
-        may = f"must be {allowed(known)}" if known else "__init__ has no keyword argument after *"
-        raise SettingError(name, f"is unknown; {may}", cls.__name__)
+        none = "" if known else ": __init__ has no keyword argument after *"
+        raise SettingError(name, f"is unknown; must be {allowed(known)}{none}", cls.__name__)
     for name, parameter in known.items():
         if name in settings:
             try:

@@ -120,7 +120,7 @@ def check_problem(problem: Problem, where: str, *, evaluate: bool) -> None:
             method, of = "observe", f"a point of shape ({d},)"
             seen = problem.observe(x, RunStreams("check", "check", "check", 0), 0)
             check(isinstance(seen, Observation), method, f"return an Observation for {of}", seen)
-    except RepliboError:
+    except (RepliboError, ModuleNotFoundError):
         raise
     except Exception as error:
         raise RepliboError(
