@@ -159,7 +159,8 @@ def test_the_library_works_from_a_wheel(installed: Installed) -> None:
 
 def test_commands_work_from_a_wheel_or_say_that_they_need_a_clone(installed: Installed) -> None:
     script = str(installed.python.parent / "replibo")
-    assert "run, fetch, collect, list" in installed.run(script, "--help").stdout
+    said = " ".join(installed.run(script, "--help").stdout.split())
+    assert "run, fetch, collect, list" in said
     assert installed.run(script, "--version").stdout == f"replibo {replibo.__version__}\n"
     assert "lb_gp_ucb" in installed.run(script, "list", "papers").stdout
     run = ("run", "go_ucb", "f1", "random_search", "--seeds", "0", "--scale", "smoke")
