@@ -38,9 +38,9 @@ def not_installed(error: ModuleNotFoundError) -> str:
 def meant(name: str, names: Collection[str]) -> str:
     """``; did you mean a or b?`` for the end of a message about a name that is none of ``names``; empty
     if none of them is like it, in small or capital letters."""
-    lower = {own.lower(): own for own in sorted(names)}
-    start = sorted(lower[own] for own in lower if name and own.startswith(name.lower()))
-    near = start or [lower[own] for own in difflib.get_close_matches(name.lower(), lower, n=4)]
+    lower = {word.lower(): word for word in sorted(names)}
+    start = sorted(lower[word] for word in lower if name and word.startswith(name.lower()))
+    near = start or [lower[word] for word in difflib.get_close_matches(name.lower(), lower, n=4)]
     words = near[:4] + ["…"] * (len(near) > 4)
     return (
         f"; did you mean {allowed(words) if len(near) <= 4 else ', '.join(words)}?" if near else ""
@@ -51,8 +51,8 @@ def of_class(error: Exception, cls: type) -> str:
     """``TypeError: what it says (FILE.py, line 3)``: the last line of the file of ``cls`` that led to the
     error; the innermost line of all if none did."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if frame.filename == inspect.getsourcefile(cls)]
-    place = (own or frames)[-1]
+    in_file = [frame for frame in frames if frame.filename == inspect.getsourcefile(cls)]
+    place = (in_file or frames)[-1]
     says = ": ".join(filter(None, (type(error).__name__, " ".join(str(error).split()))))
     return f"{says} ({Path(place.filename).name}, line {place.lineno})"
 

@@ -317,11 +317,11 @@ def load(config: Config, paper: str) -> dict[str, Claim]:
     if not path.exists():
         return {}
     raw = read_yaml(path)
-    known: dict[str, Collection[str]] = {"problems": entry.problems, "algorithms": entry.algorithms}
+    names: dict[str, Collection[str]] = {"problems": entry.problems, "algorithms": entry.algorithms}
     try:
         shared = Shared.model_validate(
             {
-                key: with_patterns(raw.pop(key, {}), known, f"{path}: {key}")
+                key: with_patterns(raw.pop(key, {}), names, f"{path}: {key}")
                 for key in Shared.model_fields
             }
         )
@@ -331,7 +331,7 @@ def load(config: Config, paper: str) -> dict[str, Claim]:
             for label, own in getattr(shared, kind).items():
                 _check_variation(f"{path}: {kind}.{label}", everything, own, entry)
         raw = {
-            name: with_patterns(claim, known, f"{path}: {name}")
+            name: with_patterns(claim, names, f"{path}: {name}")
             for name, claim in of_grids(raw, f"{path}: ", TEXTS).items()
         }
         raw = {name: shared.filled(claim, entry, f"{path}: {name}") for name, claim in raw.items()}

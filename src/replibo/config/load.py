@@ -182,38 +182,38 @@ def with_patterns(value: Any, names: Mapping[str, Collection[str]], where: str) 
         return value
     whole = {}
     for key, item in value.items():
-        inner, known = f"{where}.{key}", names.get(NAMED.get(key, ""), ())
-        texts = item if known and isinstance(item, list | Mapping) else []
+        inner, of_kind = f"{where}.{key}", names.get(NAMED.get(key, ""), ())
+        texts = item if of_kind and isinstance(item, list | Mapping) else []
         patterns = [text for text in texts if isinstance(text, str) and "*" in text]
         if patterns and isinstance(item, Mapping):
-            plain = {name: own for name, own in item.items() if name not in patterns}
+            plain = {name: new for name, new in item.items() if name not in patterns}
             for text in reversed(patterns):
-                plain = merge(_fitting(inner, text, item[text], known), plain)
+                plain = merge(_fitting(inner, text, item[text], of_kind), plain)
             item = plain
         elif patterns:
             full: list[Any] = []
             for text in item:
-                found = _fitting(inner, text, None, known) if text in patterns else []
-                full += [name for name in found if name not in item and name not in full]
+                fitting = _fitting(inner, text, None, of_kind) if text in patterns else []
+                full += [name for name in fitting if name not in item and name not in full]
                 full += [text] if text not in patterns else []
             item = full
         whole[key] = with_patterns(item, names, inner)
     return whole
 
 
-def _fitting(where: str, text: str, value: Any, known: Collection[str]) -> dict[str, Any]:
+def _fitting(where: str, text: str, value: Any, names: Collection[str]) -> dict[str, Any]:
     """The names that a pattern stands for, each with what ``value`` is for it."""
     pattern = "(.*)".join(map(re.escape, text.split("*")))
-    found = {}
-    for match in filter(None, (re.fullmatch(pattern, name) for name in known)):
+    fitting = {}
+    for match in filter(None, (re.fullmatch(pattern, name) for name in names)):
         new = value.replace("*", match[1]) if isinstance(value, str) else value
-        if not isinstance(value, str) or new in known:
-            found[match[0]] = new
-    if not found:
+        if not isinstance(value, str) or new in names:
+            fitting[match[0]] = new
+    if not fitting:
         raise RepliboError(
-            f"{where}: must be {allowed(known)}, got {text!r}, which stands for none of them"
+            f"{where}: must be {allowed(names)}, got {text!r}, which stands for none of them"
         )
-    return found
+    return fitting
 
 
 def strings(value: Any) -> Iterator[str]:
@@ -281,8 +281,8 @@ def _whole(paper: str, content: Any) -> Any:
     """A paper's raw entry `with_patterns` of its own problems and algorithms."""
     if not isinstance(content, Mapping):
         return content
-    named = {kind: content.get(kind) for kind in ("problems", "algorithms")}
-    names = {kind: [*own] for kind, own in named.items() if isinstance(own, Mapping)}
+    entries = {kind: content.get(kind) for kind in ("problems", "algorithms")}
+    names = {kind: [*by_name] for kind, by_name in entries.items() if isinstance(by_name, Mapping)}
     return with_patterns(content, names, f"config: {paper}")
 
 

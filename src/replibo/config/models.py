@@ -94,7 +94,7 @@ def seed_list(seeds: str) -> list[int]:
 
 
 class Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class RunSettings(Model):
@@ -291,8 +291,10 @@ class PaperEntry(Model):
                 if not output.add_algorithms or output.problems == []:
                     continue
                 problems = output.problems or self.problems
-                lists = [self.problems[problem].over(self.defaults) for problem in problems]
-                run = {own for one in lists for own in (one.algorithms or []) + one.add_algorithms}
+                run = set()
+                for problem in problems:
+                    settings = self.problems[problem].over(self.defaults)
+                    run |= {*(settings.algorithms or ()), *settings.add_algorithms}
                 for scale in SCALES:
                     run |= {algorithm for _, algorithm in self.pairs(scale, problems)}
                 for algorithm in output.add_algorithms:

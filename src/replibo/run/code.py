@@ -180,7 +180,7 @@ def of_file(path: Path) -> tuple[str, list[str]]:
                 parts = name.split(".")
                 for place in (folder.joinpath(*parts[: i + 1]) for i in range(len(parts))):
                     both = (place.with_name(f"{place.name}.py"), place / "__init__.py")
-                    queue += [found for found in both if found.is_file()]
+                    queue += [module for module in both if module.is_file()]
     digests = [hashlib.sha256(contents[file]).hexdigest() for file in sorted(contents)]
     whole = hashlib.sha256("\n".join(digests).encode()).hexdigest()
     return whole, sorted(modules - {"", PACKAGE.name})

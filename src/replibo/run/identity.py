@@ -51,7 +51,7 @@ def code_digest(entry: PaperEntry, problem: str, algorithm: str) -> str:
     names = list(code_names(*both))
     files = []
     try:
-        for path, _ in filter(None, (registry.split(one.type) for one in both)):
+        for path, _ in filter(None, (registry.split(each.type) for each in both)):
             digest, imported = code.of_file(path)
             files.append(digest)
             names += imported

@@ -10,6 +10,7 @@ import base64
 import html
 import inspect
 import io
+import itertools
 import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -131,10 +132,10 @@ def prepare(
         paper: dict.fromkeys(problem for problem, _ in pairs.at(config, paper, paths.PUBLISHED))
         for paper in papers or targets.papers_at(config, paths.PUBLISHED)
     }
-    known = [problem for found in published_problems.values() for problem in found]
+    every = [*itertools.chain.from_iterable(published_problems.values())]
     for problem in problems:
-        if problem not in known:
-            raise RepliboError(f"--problems: {problem!r} is not published{meant(problem, known)}")
+        if problem not in every:
+            raise RepliboError(f"--problems: {problem!r} is not published{meant(problem, every)}")
     try:
         cls = registry.load("algorithms", named)
     except RepliboError as error:
@@ -151,10 +152,10 @@ def prepare(
     tasks: list[Task] = []
     left_out: dict[str, str] = {}
     total, queries = 0.0, 0
-    for paper, found in published_problems.items():
+    for paper, its_problems in published_problems.items():
         entry = config.paper(paper)
         published = of_paper(paper)
-        for problem in found:
+        for problem in its_problems:
             where = f"{paper} {problem}"
             if problems and problem not in problems:
                 continue

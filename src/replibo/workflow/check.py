@@ -97,7 +97,7 @@ def prepare(
     paper, whole = claims.find(config, name)
     claim = whole.only(reading)
     if reading == PRINTED and claim.unprinted:
-        others = [own for own in (*whole.readings, *whole.controls) if own != PRINTED]
+        others = [label for label in (*whole.readings, *whole.controls) if label != PRINTED]
         raise RepliboError(
             f"{name} is not judged as printed: {claim.unprinted}; --reading: must be "
             f"{allowed([*others, paths.ALL])}"
@@ -198,8 +198,8 @@ def run(check: Check, *, verbose: bool = False) -> None:
     Raises:
         RepliboError: data files are missing, or a job failed.
     """
-    for missing in _missing_data(check):
-        raise RepliboError(missing)
+    if missing := _missing_data(check):
+        raise RepliboError(missing[0])
     check.variant.make([check.target], check.cores, verbose=verbose)
 
 
@@ -227,8 +227,10 @@ def result(config: Config, check: Check) -> str:
             judged = verdicts.judge_claim(check.name, check.paper, check.claim, entry, of_title)
             published[title] = {own.name: own for own in (*judged.readings, *judged.controls)}
     parts = [
-        _side_by_side(own, {title: known.get(own.name) for title, known in published.items()})
-        for own in (*mine.readings, *mine.controls)
+        _side_by_side(
+            mine_in, {title: by_name.get(mine_in.name) for title, by_name in published.items()}
+        )
+        for mine_in in (*mine.readings, *mine.controls)
     ]
     equal = _equal(runs.get(paths.PUBLISHED), runs[check.scale])
     parts.append(equal)

@@ -204,12 +204,12 @@ def order_of_the_bound(
             raise MissingRunsError(f"not run: {runs.label(name)} at each of {_cells(cells)}")
         if average:
             powers, limit = exponents(T, totals / T), 0.0
-            what = "R_T/T goes as T"
+            grows = "R_T/T goes as T"
         else:
             powers, limit = exponents(root(T), totals), 1.0
-            what = "R_T grows as √(T γ_T)"
+            grows = "R_T grows as √(T γ_T)"
         text = (
-            f"{runs.label(name)}, {_cells(cells)}: {what} to the "
+            f"{runs.label(name)}, {_cells(cells)}: {grows} to the "
             f"{_shown(intervals.student_interval(powers))} ({len(totals)} seeds)"
         )
         even = [_first(values, t, t) for t, n in cells if n != t]
