@@ -70,7 +70,7 @@ def problem(config: Config, paper: str, scale: str, name: str) -> Problem:
         settings["data"] = data_paths(config, entry) if real else None
     where = f"{paper}.problems.{name}"
     made: Problem = _made(where, _loaded(where, "problems", entry.type), settings)
-    check_problem(made, where, evaluate=not entry.data_files)
+    check_problem(made, where, evaluate=registry.split(entry.type) is not None)
     return made
 
 
@@ -79,7 +79,7 @@ def check_problem(problem: Problem, where: str, *, evaluate: bool) -> None:
 
     Args:
         where: what a message begins with.
-        evaluate: whether to query a point: not if a query trains a network.
+        evaluate: whether to query a point, as for a problem of a user's own file.
 
     Raises:
         RepliboError: the first of them that breaks the contract (`Problem`).
