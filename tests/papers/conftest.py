@@ -59,7 +59,7 @@ def pair(
 ) -> pa.Table:
     """The rows of a problem and algorithm: ``f``, ``seeds x queries``, from round ``first`` on."""
     f = np.asarray(f, dtype=float)
-    return pa.table(
+    table = pa.table(
         {
             "problem": [key[0]] * f.size,
             "algorithm": [key[1]] * f.size,
@@ -69,6 +69,7 @@ def pair(
             **columns,
         }
     )
+    return table.sort_by([("seed", "ascending"), ("t", "ascending")])
 
 
 def runs_of(

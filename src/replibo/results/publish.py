@@ -178,6 +178,7 @@ def _rows(
     tables = [traces.read(path, published.CURE) for path, _ in parts]
     assert runs is not None
     table = pa.concat_tables(tables).unify_dictionaries()
+    table = table.sort_by([("seed", "ascending"), ("t", "ascending")])
     seeds = frozenset(table["seed"].unique().to_pylist())
     publications = len({part.schema.metadata[traces.METADATA_KEY] for part in tables})
     if (publications, seeds, len(table)) != (1, runs.seeds, runs.timing["queries"]):

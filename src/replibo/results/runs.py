@@ -95,7 +95,7 @@ class Runs:
     Attributes:
         entry: the paper's config.
         metadata: what `replibo.run.collect` stored: scale, problems' facts, timings, versions.
-        table: the long table.
+        table: the long table, the rows of a problem and algorithm by seed and t.
         left_out: what an output should show and these runs lack, for captions.
         read_alone: reads the runs of some pairs and of no others, for `of`.
         stood_for: of `standing_for` the runs that it took, and which of them stands for which, for `of`.
@@ -171,7 +171,7 @@ class Runs:
             rows = self._groups[given]
             for name, word in zip(("problem", "algorithm"), own, strict=True):
                 column = rows.column_names.index(name)
-                rows = rows.set_column(column, name, pa.repeat(arrow.scalar(word), len(rows)))
+                rows = rows.set_column(column, name, arrow.repeated(word, len(rows)))
             parts.append(rows)
             facts[own[0]] = metadata["problems"][given[0]]
             if "/".join(given) in metadata.get("timings", {}):
@@ -181,7 +181,7 @@ class Runs:
         return Runs(
             entry.model_copy(update={"problems": problems, "algorithms": algorithms}),
             {**metadata, "problems": facts, "timings": timings, "changed_config": changed},
-            pa.concat_tables(parts) if parts else self.table.slice(0, 0),
+            pa.concat_tables(parts).unify_dictionaries() if parts else self.table.slice(0, 0),
             self.left_out,
             stood_for=(self, pairs),
         )
@@ -254,10 +254,8 @@ class Runs:
 
     def _column(self, problem: str, algorithm: str, name: str) -> Array:
         rows = self._groups[problem, algorithm]
-        seeds = arrow.values(rows["seed"])
-        order = np.lexsort((arrow.values(rows["t"]), seeds))
-        values = arrow.values(rows[name])[order]
-        return values.reshape(len(np.unique(seeds)), -1)
+        seeds = 1 + np.count_nonzero(np.diff(arrow.values(rows["seed"])))
+        return arrow.values(rows[name]).reshape(seeds, -1)
 
     def rounds(self, problem: str, algorithm: str) -> Array:
         """The rounds t, shape ``queries``; initial points included."""

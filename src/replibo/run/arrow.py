@@ -32,6 +32,13 @@ def strings(values: Iterable[str]) -> pa.Array:
     )
 
 
+def repeated(text: str, n: int) -> pa.Array:
+    """``n`` times the same text."""
+    import pyarrow as pa
+
+    return pa.DictionaryArray.from_arrays(numbers(np.zeros(n, dtype=np.int32)), strings([text]))
+
+
 def lists(values: Sequence[Sequence[float]]) -> pa.Array:
     """Lists of numbers, one for each sequence."""
     import pyarrow as pa

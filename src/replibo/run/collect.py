@@ -116,7 +116,6 @@ def of_block(
     Args:
         horizons: also the best queries of the rounds up to each of these.
     """
-    import pyarrow as pa
 
     problem, algorithm = of["problem"], of["algorithm"]
     facts = of["problem_facts"]
@@ -131,10 +130,7 @@ def of_block(
     }
     content = best_queries(content, facts.get("kept_queries", 1), horizons)
     for position, (column, name) in enumerate((("problem", problem), ("algorithm", algorithm))):
-        words = pa.DictionaryArray.from_arrays(
-            arrow.numbers(np.zeros(len(content), dtype=np.int32)), arrow.strings([name])
-        )
-        content = content.add_column(position, column, words)
+        content = content.add_column(position, column, arrow.repeated(name, len(content)))
     return content.replace_schema_metadata({traces.METADATA_KEY: json.dumps(common)})
 
 
