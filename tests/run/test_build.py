@@ -13,7 +13,7 @@ from replibo.algorithms.random_search import RandomSearch
 from replibo.config import load
 from replibo.errors import RepliboError
 from replibo.problems.base import Array, Problem
-from replibo.problems.go_ucb import F1
+from replibo.problems.synthetic import Synthetic
 from replibo.run import block, build, traces
 
 
@@ -117,8 +117,8 @@ def test_what_is_wrong_with_a_problem_is_one_line(
 def test_a_problem_of_the_package_is_not_queried_when_it_is_made(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(F1, "evaluate_true", None)
-    assert build.problem(load.load(), "go_ucb", "smoke", "f1").dim == 1
+    monkeypatch.setattr(Synthetic, "evaluate_true", None)
+    assert build.problem(load.load(), "neuralbo", "smoke", "ackley_10").dim == 10
 
 
 def test_a_problem_of_a_file_is_checked_and_run(root: Path, tmp_path: Path) -> None:
