@@ -492,7 +492,7 @@ def test_every_reading_has_its_row_in_readings_and_the_other_way_round(
 def test_readings_that_are_said_to_change_no_verdict_change_none(paper: str, root: Path) -> None:
     text = (root / "READINGS.md").read_text(encoding="utf-8")
     part = text.partition(f"\n## {TITLES[paper]}\n")[2].partition("\n## ")[0]
-    names = re.findall(r"`(\w+)`", part.partition("No verdict changes with readings ")[2])
+    names = re.findall(r"`(\w+)`", part.partition("No verdict changes with reading")[2])
     assert names
     config = load.load()
     found = claims.load(config, paper)
