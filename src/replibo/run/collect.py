@@ -116,7 +116,6 @@ def of_block(
     Args:
         horizons: also the best queries of the rounds up to each of these.
     """
-
     problem, algorithm = of["problem"], of["algorithm"]
     facts = of["problem_facts"]
     common = {
