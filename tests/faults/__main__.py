@@ -7,7 +7,7 @@ choices that Hypothesis finds for it; the rest of its kind and seed is left out 
 from __future__ import annotations
 
 import argparse
-import itertools
+import math
 import os
 import shutil
 import sys
@@ -35,13 +35,9 @@ KINDS = dict(sorted(model.KINDS.items(), key=lambda item: item[0].lower()))
 
 
 def shared_out(count: int) -> dict[str, int]:
-    """How many faults of each kind: by their shares, at least one (of the dear ones: in large numbers)."""
+    """How many faults of each kind: by their shares, rounded up."""
     total = sum(share for share, _ in KINDS.values())
-    numbers = {x: max(int(count * n / total), int(min(n, 1))) for x, (n, _) in KINDS.items()}
-    names = itertools.cycle(x for x, (share, _) in KINDS.items() if share >= 1)
-    for name in itertools.islice(names, max(count - sum(numbers.values()), 0)):
-        numbers[name] += 1
-    return {name: number for name, number in numbers.items() if number}
+    return {name: math.ceil(count * share / total) for name, (share, _) in KINDS.items()}
 
 
 def injected(kind: str, count: int, seed: int, folder: Path, material: Any) -> tuple[str, int, str]:

@@ -102,14 +102,6 @@ class Child:
             prepare()
         raise SystemExit(function() or 0)
 
-    def wait(self, seconds: float) -> None:
-        self.process.join(seconds)
-
-    def send(self, number: signal.Signals, *, group: bool = False) -> None:
-        """Send a signal to the process, or to its group; nothing if it has ended."""
-        if self.process.is_alive():
-            (os.killpg if group else os.kill)(self.process.pid, number)
-
     def end(self) -> None:
         self.process.kill()
         self.process.join()
@@ -117,7 +109,7 @@ class Child:
 
     def outcome(self) -> Outcome:
         """What the process did, after its end."""
-        self.wait(SECONDS)
+        self.process.join(SECONDS)
         if hangs := self.process.is_alive():
             self.process.kill()
             self.process.join()
@@ -169,12 +161,11 @@ class Case:
         """Run a command to its end."""
         return self.child(lambda: cli.main(words), prepare).outcome()
 
-    def anew(self, words: list[str], prepare: Prepare | None = None, **variables: str) -> Outcome:
+    def anew(self, words: list[str], variables: Mapping[str, str]) -> Outcome:
         """Run a command to its end in a new Python, which reads its environment."""
         command = [sys.executable, "-m", "replibo", *words]
         environment = {**os.environ, "TMPDIR": str(self.folder), **variables}
-        start = lambda: os.execve(sys.executable, command, environment)  # noqa: E731
-        return self.child(start, prepare).outcome()
+        return self.child(lambda: os.execve(sys.executable, command, environment)).outcome()
 
     def must_be_refused(self, outcome: Outcome, *names: str, lines: bool = False) -> None:
         """Check that a command ended with status 2, and said why in a line that has one of the names."""
@@ -201,14 +192,6 @@ class Case:
     def must_be_run(self, output: str) -> None:
         """Check that the command of an output, without a fault, gives the undisturbed one."""
         self.must_be_done(self.do(command(output)), output, strict=output != PUBLISHED)
-
-    def must_be_refused_or_done(self, outcome: Outcome, output: str, *names: str) -> bool:
-        """Check that a command says what is wrong, or gives the undisturbed output; whether it did."""
-        if outcome.status == 0:
-            self.must_be_done(outcome, output)
-        else:
-            self.must_be_refused(outcome, *names)
-        return outcome.status == 0
 
 
 TABLE, FIGURE, PUBLISHED = "out/a.csv", "out/a.pdf", f"published/{PAPER}"
@@ -268,10 +251,10 @@ def limit_files(most: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
 
 
-def limit_memory(more: int = 2**31) -> None:
-    """At most so many bytes more than now (2 GiB)."""
+def limit_memory() -> None:
+    """At most 2 GiB more than now."""
     size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (size + more,) * 2)
+    resource.setrlimit(resource.RLIMIT_AS, (size + 2**31,) * 2)
 
 
 def obey_permissions() -> None:
