@@ -22,11 +22,10 @@ from replibo.papers.common import (
     problem_panels,
 )
 from replibo.papers.neuralbo.synthetic import DIVERGED
-from replibo.papers.neuralbo.traces import smallest_value
+from replibo.papers.neuralbo.traces import mean_cells, smallest_value
 from replibo.problems.base import Array
 from replibo.results import plotting
 from replibo.results.runs import Runs
-from replibo.results.statistics import standard_deviation
 from replibo.results.tables import Format, Table
 
 if TYPE_CHECKING:
@@ -88,11 +87,7 @@ def figure_1_centre_distance(
 def _finals(runs: Runs, problem: str, name: str, rounds: int) -> dict[str, float]:
     """T, mean and standard deviation of the values after T ``rounds``."""
     values = smallest_value(runs, problem, name)[1][:, rounds]
-    return {
-        "T": rounds,
-        "smallest value, mean": float(values.mean()),
-        "standard deviation": float(standard_deviation(values)),
-    }
+    return {"T": rounds} | mean_cells("smallest value", values)
 
 
 def centre_final(runs: Runs, entry: FigureEntry) -> Table:

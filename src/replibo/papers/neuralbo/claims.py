@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from replibo.errors import RepliboError
 from replibo.papers.common import cpu_seconds_by_query, outcome
 from replibo.papers.neuralbo.printed import BASELINES, T_TESTS
-from replibo.papers.neuralbo.statistics import LEVEL, OWN, Cell, compare
+from replibo.papers.neuralbo.statistics import LEVEL, MARGIN, OWN, Cell, compare
 from replibo.papers.neuralbo.traces import final_values_of, function_of, synthetic_problems
 from replibo.problems.base import Array
 from replibo.results import regret, statistics
@@ -23,6 +24,7 @@ from replibo.results.comparisons import (
 )
 from replibo.results.intervals import student_interval
 from replibo.results.runs import Runs
+from replibo.results.statistics import equivalence_reachable
 from replibo.results.tables import p_value
 
 # Claims 1 and 10
@@ -44,16 +46,18 @@ def pattern_of_table_2(
         baselines: one that was not run is an open cell.
         pooled: the t-test with equal variances instead of Welch's.
     """
-    return [
-        Comparison(
-            _outcome(cell),
-            f"{runs.problem_label(cell.problem)}: {_shown(runs, cell)}",
-            cell.effect,
-            () if cell.printed or cell.equivalence_reachable else ("supported",),
+    comparisons = []
+    for cell in _cells_of(runs, problems, baselines, pooled):
+        if cell.printed is None:
+            continue
+        text = f"{runs.problem_label(cell.problem)}: {_shown(runs, cell)}"
+        effect = cell.effect and replace(
+            cell.effect, printed=cell.printed_effect, equality=not cell.printed
         )
-        for cell in _cells_of(runs, problems, baselines, pooled)
-        if cell.printed is not None
-    ]
+        reachable = cell.printed or equivalence_reachable(*cell.seeds, MARGIN, LEVEL)
+        unreachable: tuple[Outcome, ...] = () if reachable else ("supported",)
+        comparisons.append(Comparison(_outcome(cell), text, effect, unreachable))
+    return comparisons
 
 
 def comparable_or_better(
@@ -76,20 +80,17 @@ def comparable_or_better(
     def said(cell: Cell) -> str:
         if cell.rejected is None:
             return "(no test)"
-        for shown, word, p in (
-            (cell.rejected, "better", cell.adjusted),
-            (cell.not_worse, "not worse", cell.inferior),
-            (cell.contrary, "worse", cell.worse_adjusted),
-        ):
-            if shown:
-                return f"(NeuralBO is {word}, p {p_value(p)})"
-        return f"(better: p {p_value(cell.adjusted)}, worse: {p_value(cell.worse_adjusted)})"
+        p = {alternative: p_value(value) for alternative, value in cell.adjusted.items()}
+        for alternative in ("better", "not worse", "worse"):
+            if cell.shown(alternative):
+                return f"(NeuralBO is {alternative}, p {p[alternative]})"
+        return f"(better: p {p['better']}, worse: {p['worse']})"
 
     return [
         Comparison(
-            outcome(cell.rejected or cell.not_worse, cell.contrary),
+            outcome(cell.rejected or cell.shown("not worse"), cell.shown("worse")),
             f"{runs.problem_label(cell.problem)}: {runs.label(cell.baseline)} {said(cell)}",
-            cell.difference_effect,
+            cell.effect,
         )
         for cell in _cells_of(runs, problems, baselines, pooled)
     ]
@@ -114,12 +115,12 @@ def _outcome(cell: Cell) -> Outcome:
     if cell.rejected is None:
         return "open"
     if cell.printed:
-        return outcome(cell.rejected, cell.contrary or cell.equivalent)
+        return outcome(cell.rejected, cell.shown("worse") or cell.shown("equivalent"))
     # A false says that no difference is shown; in the paper none leans to the baseline (p < 0.5).
-    if cell.rejected or cell.contrary:
+    if cell.rejected or cell.shown("worse"):
         return "contradicted"
     # That a test does not reject shows nothing: few seeds do not reject either.
-    return "supported" if cell.equivalent else "open"
+    return "supported" if cell.shown("equivalent") else "open"
 
 
 def _shown(runs: Runs, cell: Cell) -> str:
@@ -127,11 +128,12 @@ def _shown(runs: Runs, cell: Cell) -> str:
     text = f"{runs.label(cell.baseline)}, printed: {'true' if cell.printed else 'false'}"
     if cell.rejected is None:
         return f"{text} (no test)"
-    if not cell.rejected and cell.contrary:
-        return f"{text} (NeuralBO is worse, p {p_value(cell.worse_adjusted)})"
-    if cell.equivalent and not cell.rejected:
-        return f"{text} (equivalent, p {p_value(cell.equivalence)})"
-    return f"{text} (p {p_value(cell.adjusted)})"
+    p = {alternative: p_value(value) for alternative, value in cell.adjusted.items()}
+    if not cell.rejected and cell.shown("worse"):
+        return f"{text} (NeuralBO is worse, p {p['worse']})"
+    if not cell.rejected and cell.shown("equivalent"):
+        return f"{text} (equivalent, p {p['equivalent']})"
+    return f"{text} (p {p['better']})"
 
 
 # Claim 2

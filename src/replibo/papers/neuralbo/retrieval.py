@@ -22,12 +22,11 @@ from replibo.papers.common import (
     shown_difference,
     tested,
 )
-from replibo.papers.neuralbo.traces import largest_so_far
+from replibo.papers.neuralbo.traces import largest_so_far, mean_cells
 from replibo.problems.base import Array
 from replibo.results.comparisons import Comparison, Undecided, decided
 from replibo.results.intervals import share_interval, student_interval
 from replibo.results.runs import Runs
-from replibo.results.statistics import standard_deviation
 from replibo.results.tables import Table
 
 AMAZON, DOCSTRINGS = "retrieval.Retrieval", "docstrings.Docstrings"
@@ -81,15 +80,14 @@ def retrieval_final(runs: Runs, entry: FigureEntry) -> Table:
     for problem, name, row in labelled_rows(runs, entry, problems):
         scores = largest_so_far(runs, problem, name)[1]
         final, queries = scores[:, -1], np.median(queries_to_best(scores))
-        mean, low, high = student_interval(final).cut(0.0, 1.0).ends
+        _, low, high = student_interval(final).cut(0.0, 1.0).ends
         found = int(np.sum(final == runs.optimal_value(problem)))
         share, share_low, share_high = share_interval(found, len(final)).ends
         rows.append(
             {
                 **row,
                 "T": runs.horizon(problem),
-                "largest F1, mean": mean,
-                "standard deviation": float(standard_deviation(final)),
+                **mean_cells("largest F1", final),
                 "95 % interval, low": low,
                 "95 % interval, high": high,
                 "F1 = 1 found in": share,

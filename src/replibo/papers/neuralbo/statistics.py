@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -64,22 +64,24 @@ def _yes(value: bool | None) -> str | None:
 
 def table_1(runs: Runs, entry: FigureEntry) -> Table:
     """Table 1: are the final values of each method normally distributed? p of the KS test."""
-    columns = (
-        *("function", "D", "method", "seeds"),
-        *("KS distance", "p, ours", "p, paper", "p, Lilliefors"),
-    )
     rows: list[dict[str, Any]] = []
     problems = synthetic_problems(runs, entry.problems)
     methods = list(dict.fromkeys([OWN, *(entry.algorithms or BASELINES)]))
     for problem, name in itertools.product(problems, methods):
         values = _values(runs, problem, name)
         distance, p = statistics.ks_normality(values) if len(values) else (math.nan, math.nan)
-        row = (
-            *(FUNCTIONS[function_of(problem)], runs.dim(problem), runs.label(name)),
-            *(len(values), distance, p, KS_P_VALUES.get(problem, {}).get(name)),
-            statistics.lilliefors(values)[1] if len(values) else math.nan,
+        rows.append(
+            {
+                "function": FUNCTIONS[function_of(problem)],
+                "D": runs.dim(problem),
+                "method": runs.label(name),
+                "seeds": len(values),
+                "KS distance": distance,
+                "p, ours": p,
+                "p, paper": KS_P_VALUES.get(problem, {}).get(name),
+                "p, Lilliefors": statistics.lilliefors(values)[1] if len(values) else math.nan,
+            }
         )
-        rows.append(dict(zip(columns, row, strict=True)))
     known = [row["p, ours"] for row in rows if not math.isnan(row["p, ours"])]
     caption = (
         f"{entry.caption} Test of the values after T iterations against the normal distribution with "
@@ -90,81 +92,54 @@ def table_1(runs: Runs, entry: FigureEntry) -> Table:
         f"{sum(row['p, Lilliefors'] > LEVEL for row in rows)} of {len(known)} exceed {LEVEL:g}. No "
         f"p-value: fewer than two seeds, or no spread. {runs.note(problems, methods)}"
     )
-    formats: dict[str, Format] = {"KS distance": ".4g", **dict.fromkeys(columns[5:], _p)}
-    return Table.of(rows, caption, formats, columns)
+    p_values = ("p, ours", "p, paper", "p, Lilliefors")
+    formats: dict[str, Format] = {"KS distance": ".4g", **dict.fromkeys(p_values, _p)}
+    return Table.of(rows, caption, formats)
 
 
 # Table 2
 
 
-@dataclass(frozen=True)
+@dataclass
 class Cell:
     """One cell of Table 2: a baseline against NeuralBO on one problem.
 
     Attributes:
         problem, baseline: their names in the config.
         seeds: of the baseline and of NeuralBO; 0 where it was not run.
+        printed_p, printed: the paper's p-value, and its true or false; None if it has no such cell.
         difference: of the mean final values, baseline - NeuralBO, in the function's unit.
         effect_size: the difference over the pooled standard deviation (Cohen's d).
-        p, adjusted: of the alternative that the baseline's mean is larger; raw, and adjusted within
-            the function's family.
-        worse, worse_adjusted: the same of the opposite alternative, that NeuralBO's is larger.
-        inferior: p of the alternative that NeuralBO's mean is larger by less than `MARGIN` pooled
-            standard deviations, or is smaller (non-inferiority); adjusted as the others.
-        equivalence: p of the two one-sided tests that the means differ by less than `MARGIN` pooled
-            standard deviations (the larger of the two); adjusted as the others.
-        printed_p, printed: the paper's p-value, and its true or false; None if it has no such cell.
+        effect: the effect size as all claims give it.
+        p: of each alternative. ``better``: the baseline's mean is larger. ``worse``: NeuralBO's is.
+            ``not worse``: NeuralBO's is larger by less than `MARGIN` pooled standard deviations, or is
+            smaller. ``equivalent``: the means differ by less than `MARGIN` pooled standard deviations
+            (the larger p of the two one-sided tests).
+        adjusted: the same, adjusted within the function's family.
 
-    All numbers but ``seeds`` are NaN where there is no test (fewer than two seeds of one of them), and
-    ``effect_size`` where neither of them has a spread and the means are equal.
+    Where there is no test (fewer than two seeds of one of them), the numbers are NaN and the rest is
+    empty. ``effect_size`` is also NaN where neither of them has a spread and the means are equal.
     """
 
     problem: str
     baseline: str
     seeds: tuple[int, int]
+    printed_p: float | None
+    printed: bool | None
     difference: float = math.nan
     effect_size: float = math.nan
-    p: float = math.nan
-    adjusted: float = math.nan
-    worse: float = math.nan
-    worse_adjusted: float = math.nan
-    inferior: float = math.nan
-    equivalence: float = math.nan
-    difference_effect: Effect | None = None
-    printed_p: float | None = None
-    printed: bool | None = None
+    effect: Effect | None = None
+    p: dict[str, float] = field(default_factory=dict)
+    adjusted: dict[str, float] = field(default_factory=dict)
+
+    def shown(self, alternative: str) -> bool:
+        """Whether an alternative is shown, after the correction."""
+        return self.adjusted.get(alternative, math.nan) <= LEVEL
 
     @property
     def rejected(self) -> bool | None:
         """True or false of ours; None where there is no test."""
-        return None if np.isnan(self.adjusted) else bool(self.adjusted <= LEVEL)
-
-    @property
-    def contrary(self) -> bool:
-        """Whether the opposite is shown, at the same level in the same family: NeuralBO is worse."""
-        return bool(self.worse_adjusted <= LEVEL)
-
-    @property
-    def equivalent(self) -> bool:
-        """Whether it is shown that the means hardly differ."""
-        return bool(self.equivalence <= LEVEL)
-
-    @property
-    def not_worse(self) -> bool:
-        """Whether it is shown that NeuralBO is hardly worse, or better."""
-        return bool(self.inferior <= LEVEL)
-
-    @property
-    def equivalence_reachable(self) -> bool:
-        """Whether that can be shown at all with so many seeds."""
-        return statistics.equivalence_reachable(*self.seeds, MARGIN, LEVEL)
-
-    @property
-    def effect(self) -> Effect | None:
-        """Cohen's d beside that of the paper's p-value; None if there is no effect size."""
-        return self.difference_effect and replace(
-            self.difference_effect, printed=self.printed_effect, equality=self.printed is False
-        )
+        return self.shown("better") if self.p else None
 
     @property
     def printed_effect(self) -> float | None:
@@ -224,28 +199,28 @@ def compare(
     cells = []
     for problem, baseline in itertools.product(synthetic_problems(runs, problems), baselines):
         neural_bo, theirs = (_values(runs, problem, name) for name in (OWN, baseline))
-        printed_p, printed = T_TESTS.get(problem, {}).get(baseline, (None, None))
-        sizes = (len(theirs), len(neural_bo))
-        cell = Cell(problem, baseline, sizes, printed_p=printed_p, printed=printed)
-        if min(sizes) > 1:
-            ways = ((neural_bo, theirs), (theirs, neural_bo))
-            better, worse = (
-                statistics.t_test_less(*pair, paired=False, equal_variances=pooled) for pair in ways
-            )
-            within = [within_margin(*pair, pooled) for pair in ways]
-            seeds = [runs.seeds(problem, name).tolist() for name in (OWN, baseline)]
-            cell = replace(
-                cell,
-                difference=worse.difference,
-                effect_size=worse.effect_size,
-                p=better.p_value,
-                worse=worse.p_value,
-                inferior=within[0],
-                equivalence=max(within),
-                difference_effect=of_samples(neural_bo, theirs, paired=False, seeds=seeds),
-            )
+        printed = T_TESTS.get(problem, {}).get(baseline, (None, None))
+        cell = Cell(problem, baseline, (len(theirs), len(neural_bo)), *printed)
         cells.append(cell)
-    return _corrected(cells)
+        if min(cell.seeds) < 2:
+            continue
+        ways = ((neural_bo, theirs), (theirs, neural_bo))
+        better, worse = (
+            statistics.t_test_less(*pair, paired=False, equal_variances=pooled) for pair in ways
+        )
+        within = [within_margin(*pair, pooled) for pair in ways]
+        seeds = [runs.seeds(problem, name).tolist() for name in (OWN, baseline)]
+        cell.difference, cell.effect_size = worse.difference, worse.effect_size
+        cell.effect = of_samples(neural_bo, theirs, paired=False, seeds=seeds)
+        cell.p = {"better": better.p_value, "worse": worse.p_value}
+        cell.p |= {"not worse": within[0], "equivalent": max(within)}
+    for function in FUNCTIONS:
+        family = [cell for cell in cells if cell.p and function_of(cell.problem) == function]
+        for alternative in ("better", "worse", "not worse", "equivalent"):
+            adjusted = statistics.benjamini_hochberg([cell.p[alternative] for cell in family])
+            for cell, p in zip(family, adjusted.tolist(), strict=True):
+                cell.adjusted[alternative] = p
+    return cells
 
 
 def within_margin(a: Array, b: Array, pooled: bool) -> float:
@@ -262,21 +237,6 @@ def _values(runs: Runs, problem: str, algorithm: str) -> Array:
     return (
         final_values_of(runs, problem, algorithm) if runs.has(problem, algorithm) else np.empty(0)
     )
-
-
-def _corrected(cells: Sequence[Cell]) -> list[Cell]:
-    """The cells with their adjusted p-values: the tests of one kind within a function are a family."""
-    kinds = {"p": "adjusted", "worse": "worse_adjusted"}
-    kinds |= {"inferior": "inferior", "equivalence": "equivalence"}
-    corrected = list(cells)
-    for function in FUNCTIONS:
-        family = [i for i, cell in enumerate(cells) if function_of(cell.problem) == function]
-        for kind, name in kinds.items():
-            adjusted = statistics.benjamini_hochberg([getattr(cells[i], kind) for i in family])
-            for i, p in zip(family, adjusted.tolist(), strict=True):
-                changed: dict[str, Any] = {name: p}
-                corrected[i] = replace(corrected[i], **changed)
-    return corrected
 
 
 def _families(cells: Sequence[Cell]) -> str:
@@ -296,29 +256,30 @@ def table_2(runs: Runs, entry: FigureEntry, *, pooled: bool = False) -> Table:
     Args:
         pooled: the t-test with equal variances instead of Welch's.
     """
-    columns = (
-        *("function", "D", "baseline", "seeds, baseline", "seeds, NeuralBO"),
-        *("baseline - NeuralBO", "p, ours", "adjusted p, ours", "p, equivalence", "ours"),
-        *("p, paper", "paper", "agree"),
-        *("d, ours", "d, low", "d, high", "d, paper", "smaller than printed"),
-    )
     baselines = [name for name in entry.algorithms or BASELINES if name != OWN]
     problems = synthetic_problems(runs, entry.problems)
     cells = compare(runs, problems, baselines=baselines, pooled=pooled)
     rows = [
-        (
-            FUNCTIONS[function_of(cell.problem)],
-            runs.dim(cell.problem),
-            runs.label(cell.baseline),
-            *cell.seeds,
-            *(cell.difference, cell.p, cell.adjusted, cell.equivalence),
-            _word(cell.rejected),
-            cell.printed_p,
-            _word(cell.printed),
-            _yes(cell.agrees),
-            *(cell.effect_size, *cell.interval, cell.printed_effect),
-            _yes(cell.smaller),
-        )
+        {
+            "function": FUNCTIONS[function_of(cell.problem)],
+            "D": runs.dim(cell.problem),
+            "baseline": runs.label(cell.baseline),
+            "seeds, baseline": cell.seeds[0],
+            "seeds, NeuralBO": cell.seeds[1],
+            "baseline - NeuralBO": cell.difference,
+            "p, ours": cell.p.get("better"),
+            "adjusted p, ours": cell.adjusted.get("better"),
+            "p, equivalence": cell.adjusted.get("equivalent"),
+            "ours": _word(cell.rejected),
+            "p, paper": cell.printed_p,
+            "paper": _word(cell.printed),
+            "agree": _yes(cell.agrees),
+            "d, ours": cell.effect_size,
+            "d, low": cell.interval[0],
+            "d, high": cell.interval[1],
+            "d, paper": cell.printed_effect,
+            "smaller than printed": _yes(cell.smaller),
+        }
         for cell in cells
     ]
     judged = [cell.smaller for cell in cells if cell.smaller is not None]
@@ -336,6 +297,6 @@ def table_2(runs: Runs, entry: FigureEntry, *, pooled: bool = False) -> Table:
         f"printed p, by Student's t-test of {PRINTED_SEEDS} seeds each. Of {len(judged)} printed true, "
         f"{sum(judged)} have a printed d above our interval: smaller than printed."
     )
-    of_three = ("baseline - NeuralBO", "p, ours", "adjusted p, ours", "p, equivalence", "p, paper")
-    formats = dict.fromkeys((*of_three, *columns[-5:-1]), ".3g")
-    return Table.of(rows, caption, formats, columns)
+    of_words = ("function", "D", "baseline", "ours", "paper", "agree", "smaller than printed")
+    numbers = [name for name in rows[0] if name not in of_words and not name.startswith("seeds")]
+    return Table.of(rows, caption, dict.fromkeys(numbers, ".3g"))

@@ -1,5 +1,5 @@
-"""NeuralBO's synthetic study (Phan-Trong, Tran-The and Gupta 2023, section 7.1): Figure 1, the values
-that its statistics start from, the search for its constant, and what the printed recipe does.
+"""NeuralBO's synthetic study (Phan-Trong, Tran-The and Gupta 2023, section 7.1): the values that its
+statistics start from, the search for its constant, and what the printed recipe does.
 
 Everything here is in the paper's sense: the smaller, the better.
 """
@@ -7,8 +7,7 @@ Everything here is in the paper's sense: the smaller, the better.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -18,12 +17,11 @@ from replibo.papers.common import (
     cpu_seconds,
     cpu_seconds_a_query,
     labelled_rows,
+    shown_by,
 )
-from replibo.papers.neuralbo.traces import final_values_of, synthetic_problems
-from replibo.problems.base import Array
+from replibo.papers.neuralbo.traces import FUNCTIONS, final_values_of, function_of, mean_cells
 from replibo.results.intervals import student_interval
 from replibo.results.runs import Runs
-from replibo.results.statistics import standard_deviation
 from replibo.results.tables import Format, Table
 
 DIVERGED = "diverged"
@@ -36,25 +34,28 @@ DIVERGED = "diverged"
 def final_values(runs: Runs, entry: FigureEntry) -> Table:
     """The value that each method reached after T iterations, with 95 % intervals, and the cost of a
     query."""
-    columns = (
-        *("problem", "algorithm", "seeds", "T", "smallest value, mean", "standard deviation"),
-        *("95 % interval, low", "95 % interval, high", "CPU s a query"),
-    )
+    shown = shown_by(runs, entry)
     rows = []
-    problems = synthetic_problems(runs, entry.problems)
-    for problem, name, row in labelled_rows(runs, entry.model_copy(update={"problems": problems})):
+    for problem, name, row in labelled_rows(runs, entry, shown):
         values = final_values_of(runs, problem, name)
-        mean, low, high = student_interval(values).ends
-        numbers = (mean, float(standard_deviation(values)), low, high)
-        cost = cpu_seconds_a_query(runs, problem, name)
-        rows.append((*row.values(), runs.horizon(problem), *numbers, cost))
+        _, low, high = student_interval(values).ends
+        rows.append(
+            {
+                **row,
+                "T": runs.horizon(problem),
+                **mean_cells("smallest value", values),
+                "95 % interval, low": low,
+                "95 % interval, high": high,
+                "CPU s a query": cpu_seconds_a_query(runs, problem, name),
+            }
+        )
     caption = (
         f"{entry.caption} Smallest noise-free value after T iterations, as the paper minimises: mean, "
         "standard deviation and Student's 95 % interval of the mean over the seeds. CPU seconds of "
-        f"one thread, imports not counted, over the T queries. {runs.note(problems, entry.algorithms)}"
+        f"one thread, imports not counted, over the T queries. {runs.note(list(shown), entry.algorithms)}"
     )
-    formats = dict.fromkeys(columns[4:8], ".4g") | {"CPU s a query": ".3g"}
-    return Table.of(rows, caption, formats, columns)
+    formats = dict.fromkeys(list(rows[0])[4:8], ".4g") | {"CPU s a query": ".3g"}
+    return Table.of(rows, caption, formats)
 
 
 # The grid search for a constant: ν of NeuralBO (section 7), β of GP-UCB
@@ -74,31 +75,6 @@ def constant_of(runs: Runs, algorithm: str, parameter: str) -> float:
     return float(entry.parameters[parameter])
 
 
-def mean_ranks(runs: Runs, problems: Sequence[str], grid: Sequence[str]) -> Array:
-    """The mean over the problems of each value's rank by its mean final value, 1 being the best.
-
-    Problems on which not all of the grid was run do not count; all are NaN where none does.
-
-    Returns:
-        One number for each of ``grid``.
-    """
-    from scipy.stats import rankdata
-
-    ranks = [
-        rankdata([final_values_of(runs, problem, name).mean() for name in grid])
-        for problem in problems
-        if all(runs.has(problem, name) for name in grid)
-    ]
-    return np.mean(ranks, axis=0) if ranks else np.full(len(grid), np.nan)
-
-
-def chosen(runs: Runs, problems: Sequence[str], grid: Sequence[str]) -> str | None:
-    """The algorithm of ``grid`` with the smallest mean rank, ties go to the first; None
-    where no problem has runs of the whole grid."""
-    ranks = mean_ranks(runs, problems, grid)
-    return None if np.isnan(ranks).any() else grid[int(np.argmin(ranks))]
-
-
 def grid_search(
     runs: Runs,
     entry: FigureEntry,
@@ -113,48 +89,56 @@ def grid_search(
 
     One value is chosen for all problems: the one with the smallest mean rank, as the values of
     different functions have no common unit. The paper does not say whether it chose one for each
-    problem.
+    problem. Problems on which not all of the grid was run do not count.
 
     Args:
         grid: the algorithms with each value, in the order of the values.
         algorithm: the one that the reported runs use.
         parameter, symbol: the constant's name in the config, and in the table.
     """
-    columns = (
-        *("problem", symbol, "seeds", "T", "smallest value, mean", "standard deviation"),
-        *("rank", "chosen", "CPU s"),
-    )
-    from scipy.stats import rankdata
+    import pandas as pd
 
-    rows: list[tuple[object, ...]] = []
-    problems = [p for p in synthetic_problems(runs, entry.problems) if runs.algorithms(p, grid)]
+    shown = shown_by(runs, entry.model_copy(update={"algorithms": [*grid]}))
     constants = {name: constant_of(runs, name, parameter) for name in (*grid, algorithm)}
-    cost = {
-        name: math.fsum(cpu_seconds(runs, p, name) for p in problems if runs.has(p, name))
+    finals = {
+        (problem, name): final_values_of(runs, problem, name)
+        for problem, names in shown.items()
+        for name in names
+    }
+    means = pd.Series({pair: values.mean() for pair, values in finals.items()})
+    ranks = means.unstack().reindex(index=[*shown], columns=[*grid]).rank(axis=1)
+    whole = ranks.dropna()
+    mean_ranks = whole.mean()
+    choice = None if whole.empty else str(mean_ranks.idxmin())
+    rows: list[dict[str, object]] = []
+    for (problem, name), values in finals.items():
+        best = problem in whole.index and ranks.loc[problem, name] == ranks.loc[problem].min()
+        rows.append(
+            {
+                "problem": runs.problem_label(problem),
+                symbol: constants[name],
+                "seeds": len(values),
+                "T": runs.horizon(problem),
+                **mean_cells("smallest value", values),
+                "rank": ranks.loc[problem, name],
+                "chosen": "yes" if best else "",
+                "CPU s": cpu_seconds(runs, problem, name),
+            }
+        )
+    costs = {
+        name: math.fsum(cpu_seconds(runs, *pair) for pair in finals if pair[1] == name)
         for name in grid
     }
-    for problem in problems:
-        names = runs.algorithms(problem, grid)
-        values = [final_values_of(runs, problem, name) for name in names]
-        ranks = rankdata([sample.mean() for sample in values])
-        for name, own, rank in zip(names, values, ranks, strict=True):
-            best = len(names) == len(grid) and rank == ranks.min()
-            rows.append(
-                (
-                    *(
-                        runs.problem_label(problem),
-                        constants[name],
-                        len(own),
-                        runs.horizon(problem),
-                    ),
-                    *(float(own.mean()), float(standard_deviation(own)), float(rank)),
-                    *("yes" if best else "", cpu_seconds(runs, problem, name)),
-                )
-            )
-    choice = chosen(runs, problems, grid)
-    for name, rank in zip(grid, mean_ranks(runs, problems, grid), strict=True):
-        whole = ("all, mean rank", constants[name], *4 * (None,), float(rank))
-        rows.append((*whole, "yes" if name == choice else "", cost[name]))
+    rows += [
+        {
+            "problem": "all, mean rank",
+            symbol: constants[name],
+            "rank": mean_ranks[name],
+            "chosen": "yes" if name == choice else "",
+            "CPU s": cost,
+        }
+        for name, cost in costs.items()
+    ]
     used = f"{runs.label(algorithm)} runs with {symbol} = {constants[algorithm]:g}"
     words = f"No problem was run with every {symbol}, so none is chosen; {used}"
     if choice is not None:
@@ -163,29 +147,25 @@ def grid_search(
             f"Chosen for all problems: {symbol} = {constants[choice]:g}, by the smallest mean rank of "
             f"the mean value over the problems. {used}, which is {same}the choice of these runs"
         )
-    caption = f"{entry.caption} {words}. {_seeds_of_the_grid(runs, problems, grid, algorithm)}"
-    total = math.fsum(cost.values())
-    if problems and not math.isnan(total):
+    caption = f"{entry.caption} {words}. {_seeds_of_the_grid(runs, shown, algorithm)}"
+    total = math.fsum(costs.values())
+    if not math.isnan(total):
         caption += f" The grid cost {total:.3g} CPU s."
-    caption = f"{caption} {runs.note(problems, grid)}"
-    formats = {symbol: "g", "rank": ".3g", "CPU s": ".3g"} | dict.fromkeys(columns[4:6], ".4g")
-    return Table.of(rows, caption, formats, columns)
+    caption = f"{caption} {runs.note(list(shown), grid)}"
+    formats = {symbol: "g", "rank": ".3g", "CPU s": ".3g"}
+    formats |= dict.fromkeys(("smallest value, mean", "standard deviation"), ".4g")
+    return Table.of(rows, caption, formats)
 
 
-def _seeds_of_the_grid(
-    runs: Runs, problems: Sequence[str], grid: Sequence[str], algorithm: str
-) -> str:
+def _seeds_of_the_grid(runs: Runs, shown: Mapping[str, Sequence[str]], algorithm: str) -> str:
     """Which seeds the grid was run on, and whether reported runs use them too."""
-
-    def seeds(problem: str, names: Sequence[str]) -> set[int]:
-        ran = runs.algorithms(problem, names)
-        return {int(seed) for name in ran for seed in runs.seeds(problem, name)}
-
-    own = sorted({seed for p in problems for seed in seeds(p, grid)})
-    shared = sorted({seed for p in problems for seed in seeds(p, grid) & seeds(p, [algorithm])})
-    if not own:
-        return "The grid was not run."
-    listed = str(own[0]) if len(own) == 1 else f"{own[0]} to {own[-1]}"
+    seeds, shared = set(), set()
+    for problem, names in shown.items():
+        of_grid = {int(seed) for name in names for seed in runs.seeds(problem, name)}
+        seeds |= of_grid
+        if runs.has(problem, algorithm):
+            shared |= of_grid & set(runs.seeds(problem, algorithm).tolist())
+    listed = str(*seeds) if len(seeds) == 1 else f"{min(seeds)} to {max(seeds)}"
     if shared:
         return f"Seeds {listed}; {len(shared)} of them are those of reported runs, too."
     return f"Seeds {listed}, which no reported run uses."
@@ -195,15 +175,14 @@ def _seeds_of_the_grid(
 
 
 def literal_recipe(runs: Runs, entry: FigureEntry) -> Table:
-    """In how many rounds the training of the network diverged, for each method that records it."""
-    columns = (
-        *("problem", "algorithm", "seeds", "rounds", "rounds diverged (share)"),
-        *("seeds with such rounds", "first such round", "smallest value, mean"),
-    )
-    rows: list[tuple[Any, ...]] = []
+    """In how many rounds the training of the network diverged, for each method that records it.
+
+    Raises:
+        RepliboError: no run records it.
+    """
+    rows = []
     problems = runs.problems(entry.problems)  # COCO's too
-    synthetic = synthetic_problems(runs, problems)
-    for problem, name, _ in labelled_rows(runs, entry):
+    for problem, name, row in labelled_rows(runs, entry):
         if (held := runs.held(problem, name, DIVERGED)) is None:
             continue
         first = runs.initial_points(problem)
@@ -212,19 +191,23 @@ def literal_recipe(runs: Runs, entry: FigureEntry) -> Table:
         diverged = recorded > 0.5  # NaN is not
         t = runs.rounds(problem, name)[first:][diverged.any(axis=0)]
         # The mean over different functions would say nothing.
-        ends = final_values_of(runs, problem, name) if problem in synthetic else None
+        ends = final_values_of(runs, problem, name) if function_of(problem) in FUNCTIONS else None
         rows.append(
-            (
-                *(runs.problem_label(problem), runs.label(name), len(recorded), known),
-                *(float(diverged.sum() / known), int(diverged.any(axis=1).sum())),
-                int(t[0]) if len(t) else None,
-                None if ends is None else float(ends.mean()),
-            )
+            {
+                **row,
+                "rounds": known,
+                "rounds diverged (share)": float(diverged.sum() / known),
+                "seeds with such rounds": int(diverged.any(axis=1).sum()),
+                "first such round": int(t[0]) if len(t) else None,
+                "smallest value, mean": None if ends is None else float(ends.mean()),
+            }
         )
+    if not rows:
+        raise RepliboError(f"no run holds {DIVERGED}")
     caption = (
         f"{entry.caption} Rounds (of all seeds) whose network came out of its training with NaN "
         "or infinite weights. "
         f"{runs.note(problems, entry.algorithms)}"
     )
-    formats: dict[str, Format] = {columns[4]: ".1%", columns[7]: ".4g"}
-    return Table.of(rows, caption, formats, columns)
+    formats: dict[str, Format] = {"rounds diverged (share)": ".1%", "smallest value, mean": ".4g"}
+    return Table.of(rows, caption, formats)

@@ -9,8 +9,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.results.runs import Runs
+from replibo.results.statistics import standard_deviation
 
 FUNCTIONS = {"ackley": "Ackley", "levy": "Levy", "michalewicz": "Michalewicz"}
 """The functions of Figure 1: a problem is called ``FUNCTION_DIMENSION``, e.g. ``ackley_10``."""
@@ -22,8 +24,15 @@ def function_of(problem: str) -> str:
 
 
 def synthetic_problems(runs: Runs, wanted: Sequence[str] | None = None) -> list[str]:
-    """The problems of the synthetic study that were run, in the order of ``wanted`` or the config."""
-    return [problem for problem in runs.problems(wanted) if function_of(problem) in FUNCTIONS]
+    """The problems of the synthetic study that were run, in the order of ``wanted`` or the config.
+
+    Raises:
+        RepliboError: there are none.
+    """
+    problems = [name for name in runs.problems(wanted) if function_of(name) in FUNCTIONS]
+    if not problems:
+        raise RepliboError("no problem of the synthetic study was run")
+    return problems
 
 
 def largest_so_far(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Array]:
@@ -50,3 +59,11 @@ def final_values_of(runs: Runs, problem: str, algorithm: str) -> Array:
     """The smallest noise-free value after T iterations, one number per seed; what Tables 1 and 2
     test."""
     return smallest_value(runs, problem, algorithm)[1][:, -1]
+
+
+def mean_cells(quantity: str, values: Array) -> dict[str, float]:
+    """The cells of a table for the mean of a quantity over the seeds, and its standard deviation."""
+    return {
+        f"{quantity}, mean": float(values.mean()),
+        "standard deviation": float(standard_deviation(values)),
+    }
