@@ -12,7 +12,6 @@ from hypothesis.extra.numpy import arrays
 from replibo.config.models import FigureEntry
 from replibo.papers.neuralbo import retrieval as paper
 from replibo.problems.retrieval import Retrieval
-from replibo.results.comparisons import judge
 
 from .conftest import made_paper, pair, runs_of, tuples
 
@@ -52,9 +51,9 @@ def made_runs(scores, scale="paper", recorded=FACTS, timings=True, stand_in=""):
 
 
 def ending(final):
-    """Runs that find their final score at the last query, and 0 before."""
+    """Runs that find their best score at the last query but one, and 0 otherwise."""
     f = np.zeros((len(final), INITIAL + HORIZON))
-    f[:, -1] = final
+    f[:, -2] = final
     return f
 
 
@@ -121,12 +120,12 @@ def test_the_table():
     assert first[6:8] == pytest.approx((interval.low, 1.0)) and interval.high > 1.0  # cut off
     wilson = scipy.stats.binomtest(6, 10).proportion_ci(0.95, method="wilson")
     assert first[8:11] == pytest.approx((0.6, wilson.low, wilson.high))
-    assert first[11:] == (HORIZON, 0.5)  # six of ten at the last query
+    assert first[11:] == (HORIZON - 1, 0.5)  # six of ten at the last query but one
     assert second[11] is None
     assert second[4:9] == pytest.approx((2 / 3, 0.0, 2 / 3, 2 / 3, 0.0), abs=1e-12)
     assert third[2:9] == (1, HORIZON, 1.0, None, None, None, 1.0)
     assert table.shown()["largest F1, mean"].tolist() == ["0.767", "0.667", "1.000"]
-    assert table.shown().iloc[0, 8:].tolist() == ["60%", "31%", "83%", "8", "0.5"]
+    assert table.shown().iloc[0, 8:].tolist() == ["60%", "31%", "83%", "7", "0.5"]
     assert "1 to 10 seeds" in table.caption and "documents" in table.caption
     untimed = paper.retrieval_final(made_runs(scores, timings=False), FIGURE)
     assert tuples(untimed)[0][12] is None
@@ -142,21 +141,6 @@ def compare(scores, baselines=("gp_ucb",), problems=("retrieval",)):
 
 
 OWN = np.array([1.0, 1.0, 1.0, 2 / 3, 1.0, 1.0, 2 / 3, 1.0, 1.0, 1.0])
-
-
-def test_the_three_outcomes():
-    for other, outcome, verdict in (
-        (OWN - 1 / 3, "supported", "holds"),
-        (np.minimum(OWN + 1 / 3, 1.0), "open", "undecided"),  # two seeds of ten differ
-        (OWN, "open", "undecided"),
-        (OWN[::-1], "open", "undecided"),
-        (1.0 + OWN / 3, "contradicted", "fails"),
-    ):
-        (found,) = compare(
-            {("retrieval", "neural_bo"): ending(OWN), ("retrieval", "gp_ucb"): ending(other)}
-        )
-        assert found.outcome == outcome
-        assert judge([found]) == verdict
 
 
 @given(arrays(float, st.tuples(st.just(2), st.integers(2, 10)), elements=THIRDS))
@@ -200,15 +184,6 @@ def test_seeds_are_paired_and_only_common_ones():
     (found,) = compare(scores)
     assert found.outcome == "supported"
     assert "difference +0.333 [+0.333, +0.333] (3 seeds), p " in found.ours
-
-
-def test_the_best_score_counts_and_not_the_last():
-    f = ending(np.zeros(4))
-    f[:, INITIAL + 2] = [1.0, 1.0, 1.0, 2 / 3]
-    (found,) = compare(
-        {("retrieval", "neural_bo"): f, ("retrieval", "gp_ucb"): ending(np.zeros(4))}
-    )
-    assert found.outcome == "supported" and "NEURAL_BO 0.917" in found.ours
 
 
 def test_a_single_common_seed_is_open():

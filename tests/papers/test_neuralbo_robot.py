@@ -13,9 +13,8 @@ from matplotlib.patches import Circle, Polygon
 from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError
 from replibo.papers.neuralbo import robot as paper
-from replibo.problems.robot_pushing import BOUND, RobotPushing, trajectory
-from replibo.results.comparisons import MissingRunsError, judge
-from replibo.streams import generator
+from replibo.problems.robot_pushing import RobotPushing, trajectory
+from replibo.results.comparisons import judge
 
 from .conftest import caption_of, drawn, made_paper, pair, records, runs_of
 
@@ -68,16 +67,7 @@ def ending(values, queries=8):
     return f
 
 
-# What is read
-
-
-def test_the_best_reward_so_far_by_hand():
-    f = np.array([[1.0, 3.0, 2.0, 5.0, 4.0], [-1.0, -2.0, 0.0, -3.0, 0.5]])
-    t, best = paper.largest_so_far(made_runs({OWN: f}), *OWN)
-    assert t.tolist() == [0, 1, 2, 3]
-    assert best.tolist() == [[3, 3, 5, 5], [-1, 0, 0, 0.5]]
-    with pytest.raises(MissingRunsError, match="gp_ucb was not run on robot_pushing"):
-        paper.largest_so_far(made_runs({OWN: f}), *GP)
+# The bootstrap
 
 
 def exact_interval(statistic, n):
@@ -263,16 +253,3 @@ def test_snapshots_end_where_the_objects_lie_still():
 def test_the_strip_needs_x():
     with pytest.raises(RepliboError, match="hold no x"):
         paper.robot_strip(made_runs({OWN: ending([1.0])}), FIGURE)
-
-
-def test_figures_of_real_rewards_at_smoke_size():
-    problem = RobotPushing()
-    X = problem.to_native(generator("test", "robot strip").uniform(size=(2, 5, 14)))
-    f = problem.evaluate_true(X.reshape(-1, 14)).reshape(2, 5)
-    best = X[np.arange(2), f.argmax(axis=1)]
-    runs = made_runs({OWN: f, RANDOM: f[:1]}, x={OWN: best, RANDOM: best[:1]}, scale="smoke")
-    figure = paper.robot_strip(runs, FIGURE)
-    # without noise, the replay ends at the reward obtained
-    last = figure.axes[4].get_title()
-    assert last.split("reward ")[1] == f"{f.max():.2f}"
-    assert np.all(f <= BOUND)

@@ -30,7 +30,7 @@ from replibo.papers.neuralbo.tampering import (
     about_the_models,
     classifier_of,
     detected_by,
-    query_rates,
+    rates,
     rates_of,
     reference_rates,
     subset_rates,
@@ -88,14 +88,20 @@ def figure_3(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> Fi
     N = np.arange(1.0, SAMPLES + 1)
 
     def summary(runs: Runs, problem: str, name: str) -> Summary:
-        rates = rates_of(detected_by(runs, problem, [name], reading)[name], reading)
-        return N[: len(rates.mean)], rates
+        interval = rates_of(detected_by(runs, problem, [name], reading)[name], reading)
+        return N[: len(interval.mean)], interval
 
     labels = ("number of samples $N_S$", "detection rate")
     figure, panels = problem_panels(runs, problems, summary, labels=labels)
     for problem, ax in panels.items():
-        rates = reference_rates(runs, problem)
-        ax.plot(N, rates, color="0.4", lw=1.0, ls=(0, (1, 3)), label="images at random")
+        ax.plot(
+            N,
+            reference_rates(runs, problem),
+            color="0.4",
+            lw=1.0,
+            ls=(0, (1, 3)),
+            label="images at random",
+        )
         ax.plot(*PRINTED, "k+", ms=9, mew=1.5, zorder=6, label="paper, NeuralBO")
         ax.set_ylim(-0.03, 1.05)
     caption = (
@@ -154,7 +160,7 @@ def detection(runs: Runs, entry: FigureEntry) -> Table:
     problems = shown_by(runs, entry, *OBJECTIVES)
     for problem, algorithms in problems.items():
         for name, found in detected_by(runs, problem, algorithms, "runs").items():
-            rates = rates_of(found, "runs")
+            intervals = rates_of(found, "runs")
             row = {
                 "problem": runs.problem_label(problem),
                 "algorithm": runs.label(name),
@@ -162,12 +168,9 @@ def detection(runs: Runs, entry: FigureEntry) -> Table:
                 "T": runs.horizon(problem),
             }
             for n in SHOWN:
-                shares = rates[n - 1].ends if n <= len(rates.mean) else 3 * (math.nan,)
-                names = [f"Nₛ = {n}{end}" for end in ("", ", low", ", high")]
-                row |= dict(zip(names, shares, strict=True))
-            value = student_interval(runs.f(problem, name).max(axis=1))
-            means = [f"objective, mean{end}" for end in ("", ", low", ", high")]
-            row |= dict(zip(means, value.ends, strict=True))
+                row |= _ends(f"Nₛ = {n}", intervals[n - 1], mean="")
+            reached = student_interval(runs.f(problem, name).max(axis=1))
+            row |= _ends("objective, mean", reached, mean="")
             row["CPU s a query"] = cpu_seconds_a_query(runs, problem, name)
             rows.append(row)
         reference = reference_rates(runs, problem)
@@ -271,9 +274,9 @@ def objective(runs: Runs, entry: FigureEntry) -> Table:
     return Table.of(rows, caption, dict.fromkeys(columns[4:], ".4g"), columns)
 
 
-def _ends(name: str, interval: Interval) -> dict[str, float]:
+def _ends(name: str, interval: Interval, mean: str = ", mean") -> dict[str, float]:
     """Mean and ends of an interval, as a table has them."""
-    names = [f"{name}, {end}" for end in ("mean", "low", "high")]
+    names = [f"{name}{end}" for end in (mean, ", low", ", high")]
     return dict(zip(names, interval.ends, strict=True))
 
 
@@ -335,7 +338,18 @@ def detection_at(
                 f"{needed} needed"
             )
             return Comparison("open", text)
-        return _compared(runs, baseline, label, np.stack(pair, axis=1), samples, reading)
+
+        def difference(both: Detected) -> Array:
+            first, second = (rates(both[:, i], reading)[samples - 1] for i in (0, 1))
+            return np.asarray(first - second)
+
+        interval = jackknife_interval(np.stack(pair, axis=1), difference)
+        other = rates(pair[1], reading)[samples - 1]
+        text = (
+            f"{label}: {runs.label(baseline)} {other:.3f}, {shown_difference(interval)} "
+            f"({interval.n} runs)"
+        )
+        return tested(text, interval, "difference of shares")
 
     others = of_each_baseline(runs, problems, algorithm, baselines, compare)
     level = rates_of(found[algorithm], reading)[samples - 1]
@@ -370,17 +384,15 @@ def _over_classifiers(
 ) -> list[Comparison]:
     """The comparisons of `detection_at` over several classifiers."""
 
-    def rates(name: str) -> dict[str, float]:
+    def by_classifier(name: str) -> dict[str, float]:
         """The detection rate of each classifier on which the algorithm has enough runs."""
         ran = [p for p in problems if runs.has(p, name) and len(runs.seeds(p, name)) >= needed]
         return {
-            p: float(
-                rates_of(detected_by(runs, p, [name], reading)[name], reading).mean[samples - 1]
-            )
+            p: float(rates(detected_by(runs, p, [name], reading)[name], reading)[samples - 1])
             for p in ran
         }
 
-    levels = rates(algorithm)
+    levels = by_classifier(algorithm)
     if len(levels) < 2:
         raise MissingRunsError(
             f"{runs.label(algorithm)} has {needed} runs on {len(levels)} of {len(problems)} "
@@ -394,7 +406,7 @@ def _over_classifiers(
     )
     comparisons: list[Undecided | Comparison] = [_level(text, least, level)]
     for baseline in baselines:
-        others = rates(baseline)
+        others = by_classifier(baseline)
         differences = [levels[p] - others[p] for p in levels if p in others]
         label = runs.label(baseline)
         if len(differences) < 2:
@@ -412,26 +424,3 @@ def _over_classifiers(
             )
         )
     return decided(comparisons)
-
-
-def _compared(
-    runs: Runs, baseline: str, label: str, pair: Detected, samples: int, reading: Reading
-) -> Undecided:
-    """One baseline; ``pair`` is ``seeds x 2 x queries x models``, the algorithm first."""
-
-    def rate(values: Detected) -> float:
-        if reading == "runs":
-            return float(subset_rates(values[:, 0], samples)[-1])
-        return float(query_rates(values[:, :samples])[-1])
-
-    def difference(values: Detected) -> Array:
-        return np.asarray(rate(values[:, 0]) - rate(values[:, 1]))
-
-    interval = jackknife_interval(pair, difference)
-    other = rate(pair[:, 1])
-    return tested(
-        f"{label}: {runs.label(baseline)} {other:.3f}, {shown_difference(interval)} "
-        f"({interval.n} runs)",
-        interval,
-        "difference of shares",
-    )
