@@ -28,7 +28,7 @@ HEAVY = {
         (
             "from replibo.workflow import costs; from replibo.config import load; "
             "costs.resources(load.load(), 'go_ucb', 'paper', 'f1', 'gp_ei', '0-24')",
-            "",
+            "numpy pyarrow",  # footers of published files
         ),
         (
             "from replibo.config import registry as r; "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import gzip
 import io
 import logging
 import os
@@ -28,7 +27,7 @@ from replibo.data.manifest import load_manifest
 from replibo.data.verify import record_of
 from replibo.errors import RepliboError
 
-from .conftest import CSV, DIGITS, OTHERS, REVIEWS, Known, files_below, put
+from .conftest import CSV, OTHERS, REVIEWS, Known, files_below, put
 from .test_verify import ODD
 
 # Read before the fixture below takes it out of every test's environment.
@@ -176,19 +175,6 @@ def test_a_file_comes_from_its_url(server: Server, known: Known, tmp_path: Path)
     assert path.stat().st_mode == put(tmp_path / "other", b"").stat().st_mode
 
 
-def test_a_file_that_is_there_is_not_asked_for(known: Known, closed: str, tmp_path: Path) -> None:
-    path = put(tmp_path / known("barrel", closed).path, CSV)
-    written = path.stat().st_mtime_ns
-    assert fetch("barrel", data_dir=tmp_path) == path
-    assert path.stat().st_mtime_ns == written
-
-
-def test_a_gz_may_be_compressed_anew(server: Server, known: Known, tmp_path: Path) -> None:
-    gz = gzip.compress(DIGITS, 0)
-    known("digits", server.says("/digits.gz", body(gz)), content=DIGITS)
-    assert fetch("digits", data_dir=tmp_path).read_bytes() == gz
-
-
 # Which source, and how often
 
 
@@ -310,19 +296,6 @@ def test_a_silent_server_is_not_waited_for(
     monkeypatch.setattr(fetching, "TIMEOUT", 0.1)
     known("barrel", server.says("/barrel.csv", silent))
     assert "(no answer within 0.1 s)" in the_error("barrel", tmp_path)
-
-
-def test_a_mirror_has_a_time_limit(
-    known: Known, closed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fetching, "TIME_LIMIT", 0.2)
-    monkeypatch.setattr(fetching, "ATTEMPTS", 1)
-    monkeypatch.setattr(
-        fetching.files, "not_readable", lambda path, size: threading.Event().wait(1)
-    )
-    known("barrel", f"{closed}/barrel.csv")
-    error = the_error("barrel", tmp_path, mirror=tmp_path / "mirror")
-    assert "(must arrive within 0.2 s)" in error
 
 
 @pytest.mark.parametrize("answer", [dripping, silent])

@@ -32,7 +32,7 @@ TIMEOUT = 30.0
 """Seconds to wait for a connection, and for each further piece of the body."""
 
 TIME_LIMIT = 600.0
-"""Seconds for one source, all attempts together."""
+"""Seconds for one URL, all attempts together."""
 
 # User name and password: after the scheme, or in a mirror that lacks it, up to the last @.
 _SECRET = re.compile(r"^(?:(\w+:/+)|(?=[^@]*:)).*@", re.DOTALL)
@@ -177,11 +177,9 @@ def _get(source: str | Path, part: Path, max_bytes: int) -> None:
     """Write what ``source`` gives to ``part``; ask a URL again if that may help."""
     if isinstance(source, Path):
         try:
-            with ThreadPool(1) as pool:
-                reading = pool.apply_async(_content, (source, max_bytes))
-                content = reading.get(TIME_LIMIT)
-        except multiprocessing.TimeoutError as error:
-            raise _SourceError(f"must arrive within {TIME_LIMIT:g} s") from error
+            if problem := files.not_readable(source, max_bytes):
+                raise _SourceError(problem)
+            content = source.read_bytes()
         except (OSError, ValueError) as error:
             raise _SourceError(files.reason(error)) from error
         part.write_bytes(content)
@@ -194,17 +192,6 @@ def _get(source: str | Path, part: Path, max_bytes: int) -> None:
             if attempt == ATTEMPTS:
                 raise
             time.sleep(attempt)
-
-
-def _content(source: Path, max_bytes: int) -> bytes:
-    """What a file of a mirror holds."""
-    if fault := files.not_readable(source, max_bytes):
-        raise _SourceError(fault)
-    with source.open("rb") as stream:
-        content = stream.read(max_bytes + 1)
-    if len(content) > max_bytes:  # it has grown
-        raise _SourceError(f"must have at most {max_bytes:,} bytes, got more")
-    return content
 
 
 def _download(url: str, part: Path, max_bytes: int, seconds: float) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import re
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +12,8 @@ from pydantic import BaseModel, ValidationError
 from replibo.errors import RepliboError
 from replibo.files import reason
 
-ENTRY = re.compile(rb"\x18\x07replibo\x18([\x80-\xff]*[\x00-\x7f])")
-"""What stands before metadata in the footer of a parquet file (Thrift's compact protocol): their key, and
-the length of their text."""
-TAIL_BYTES = 1 << 12
-"""The end of a file that is read first: most footers are shorter."""
+KEY = b"replibo"
+"""The name of the metadata in the footer."""
 
 
 class Block(BaseModel):
@@ -89,7 +84,14 @@ def of_file(path: Path, cure: str = "") -> dict[str, Any]:
     Raises:
         RepliboError: the file cannot be read, holds none, or they are damaged.
     """
-    text = _text(path)
+    import pyarrow.parquet as pq
+
+    try:
+        text = (pq.read_metadata(path).metadata or {}).get(KEY)
+        if text is None:
+            raise ValueError("no metadata")
+    except (OSError, ValueError) as error:
+        raise _foreign(path, error) from None
     if cure:
         head, _, digest = text.rpartition(b', "checksum": "')
         text = head + b"}"
@@ -102,28 +104,6 @@ def of_file(path: Path, cure: str = "") -> dict[str, Any]:
     except ValueError as error:
         raise _foreign(path, error) from None
     return content
-
-
-def _text(path: Path) -> bytes:
-    """The metadata's text, without pyarrow, whose import takes longer than reading all published ones."""
-    try:
-        with path.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(size - TAIL_BYTES, 0))
-            end = file.read()
-            length = 8 + int.from_bytes(end[-8:-4], "little")
-            if end[-4:] != b"PAR1" or length > size:
-                raise ValueError("no whole parquet file")
-            if length > len(end):
-                file.seek(size - length)
-                end = file.read()
-        entry = ENTRY.search(end, len(end) - length)
-        if entry is None:
-            raise ValueError("no metadata")
-        length = sum((byte & 0x7F) << 7 * i for i, byte in enumerate(entry[1]))
-        return end[entry.end() : entry.end() + length]
-    except (OSError, ValueError) as error:
-        raise _foreign(path, error) from None
 
 
 def _foreign(path: Path, error: Exception) -> RepliboError:

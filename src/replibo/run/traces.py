@@ -35,11 +35,11 @@ import numpy as np
 from replibo import files
 from replibo.errors import RepliboError, allowed
 from replibo.run import arrow
+from replibo.run.metadata import KEY as METADATA_KEY
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-METADATA_KEY = b"replibo"
 TIMINGS = ("ask_seconds", "tell_seconds", "evaluate_seconds")
 PEAK = "peak_mib"
 WORDS = ("problem", "algorithm", "phase")
