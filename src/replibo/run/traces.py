@@ -34,12 +34,12 @@ import numpy as np
 
 from replibo import files
 from replibo.errors import RepliboError, allowed
-from replibo.run import arrow
-from replibo.run.metadata import KEY as METADATA_KEY
+from replibo.run import arrow, metadata
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+METADATA_KEY = metadata.KEY
 TIMINGS = ("ask_seconds", "tell_seconds", "evaluate_seconds")
 PEAK = "peak_mib"
 WORDS = ("problem", "algorithm", "phase")
