@@ -35,16 +35,15 @@ import numpy as np
 from replibo.config import load
 from replibo.config.models import Config
 from replibo.workflow import costs
-from replibo.workflow.costs import Profile
 
 ESTIMATE = """
 import json, sys
 from replibo.config import load
 from replibo.workflow import targets
-from replibo.workflow.estimate import report
+from replibo.workflow.estimate import estimate
 scale, cores, *papers = sys.argv[1:]
 config = load.load()
-found = report.estimate(config, papers, scale, int(cores))
+found = estimate(config, papers, scale, int(cores))
 files = [f for f in targets.outputs(config, scale) if any(f"/{paper}/" in f for paper in papers)]
 print(json.dumps({"cpu": found.cpu, "wall": found.wall_seconds, "jobs": found.jobs,
                   "unknown": found.unknown, "files": files}))
@@ -53,13 +52,10 @@ print(json.dumps({"cpu": found.cpu, "wall": found.wall_seconds, "jobs": found.jo
 
 def first_part(timing: costs.Timing, queries: int) -> costs.Timing:
     """What is known of a run after its first ``queries``."""
-    profile = timing.profile
-    assert profile is not None
-    first = [number for number in profile.first if number <= queries]
-    until = [profile.run(number - 1) for number in (*first[1:], queries + 1)]
+    first = [number for number in timing.first if number <= queries]
+    until = [timing.run(number - 1) for number in (*first[1:], queries + 1)]
     seconds = tuple(np.diff([0.0, *until]).tolist())
-    kept = Profile(tuple(first), seconds, queries)
-    return dataclasses.replace(timing, queries=queries, profile=kept)
+    return dataclasses.replace(timing, queries=queries, first=tuple(first), seconds=seconds)
 
 
 def cut(config: Config, papers: list[str], share: float, longest: int) -> None:
@@ -71,7 +67,7 @@ def cut(config: Config, papers: list[str], share: float, longest: int) -> None:
         for key, whole in published.items():
             problem, algorithm = key.split("/")
             T = whole.queries
-            if whole.profile is None or longest > T or algorithm == "random_search":
+            if longest > T or algorithm == "random_search":
                 continue
             alone = {name: known for name, known in published.items() if name != key}
             ways = {"not run": alone}

@@ -140,7 +140,7 @@ def _run(options: argparse.Namespace) -> None:
 
 def _recompute(options: argparse.Namespace) -> None:
     from replibo.results import recompute
-    from replibo.workflow.estimate.plan import check_cores
+    from replibo.workflow.costs import check_cores
 
     check_cores(options.cores)
     lines = recompute.recompute(
@@ -206,7 +206,7 @@ def _claims(options: argparse.Namespace) -> str | None:
 
 def _check(options: argparse.Namespace) -> str | None:
     from replibo.workflow import check
-    from replibo.workflow.estimate.plan import check_cores
+    from replibo.workflow.costs import check_cores
 
     check_cores(options.cores)
     config = _load(options)
@@ -221,7 +221,7 @@ def _check(options: argparse.Namespace) -> str | None:
 
 def _bench(options: argparse.Namespace) -> str | None:
     from replibo.workflow import bench
-    from replibo.workflow.estimate.plan import check_cores
+    from replibo.workflow.costs import check_cores
 
     check_cores(options.cores)
     config = _load(options)
@@ -270,16 +270,16 @@ def _publish(options: argparse.Namespace) -> str:
 
 
 def _estimate(options: argparse.Namespace) -> str:
-    from replibo.workflow.estimate import report
+    from replibo.workflow import estimate
 
     config = _checked(options)
-    found = report.estimate(config, options.targets, options.scale, options.cores, options.by)
-    return report.in_full(found) if options.csv else report.text(found)
+    found = estimate.estimate(config, options.targets, options.scale, options.cores, options.by)
+    return estimate.in_full(found) if options.csv else estimate.text(found)
 
 
 def _status(options: argparse.Namespace) -> str:
     from replibo.workflow import status
-    from replibo.workflow.estimate.plan import check_cores
+    from replibo.workflow.costs import check_cores
 
     check_cores(options.cores)
     config = _load(options)

@@ -17,7 +17,7 @@ from replibo.config.models import SCALES, Config
 from replibo.data.manifest import load_manifest
 from replibo.errors import RepliboError
 from replibo.workflow import targets
-from replibo.workflow.estimate.plan import Plan
+from replibo.workflow.estimate import plan
 
 from .conftest import ROOT, Project, run_files, warm
 
@@ -119,11 +119,8 @@ def test_every_output_plans_the_runs_of_its_own_problems_and_algorithms(
     config = load.load()
     for kind, files in (("figures", paths.figure), ("tables", paths.table)):
         for name in targets.names_at(config, kind, paper, scale):  # type: ignore[arg-type]
-            plan = Plan(config)
-            plan.add(files(scale, paper, name)[0])
-            planned = {
-                paths.block(scale, paper, *job.names) for job in plan.jobs if job.kind == "run"
-            }
+            jobs = plan(config, files(scale, paper, name)[:1])
+            planned = {paths.block(scale, paper, *job.names) for job in jobs if job.kind == "run"}
             assert planned == own_blocks(config, kind, paper, name, scale), name
 
 

@@ -10,7 +10,7 @@ from replibo import paths
 from replibo.config import claims, load
 from replibo.errors import RepliboError
 from replibo.workflow import outputs, targets
-from replibo.workflow.estimate.plan import Plan
+from replibo.workflow.estimate import plan
 
 ROOT = Path(__file__).parents[2]
 
@@ -76,10 +76,9 @@ def test_claims_agree_on_what_a_reading_replaces_on_one_problem() -> None:
 
 def test_a_file_of_a_reading_needs_its_own_runs_only() -> None:
     config = load.load()
-    plan = Plan(config)
-    plan.add("results/paper/neuralbo/table_2.pooled.csv")
+    jobs = plan(config, ["results/paper/neuralbo/table_2.pooled.csv"])
     wanted = targets.output_pairs(config, "tables", "neuralbo", "table_2.pooled", "paper")
-    run = {(job.names[0], job.names[1]) for job in plan.jobs if job.kind == "run"}
+    run = {(job.names[0], job.names[1]) for job in jobs if job.kind == "run"}
     assert run == set(wanted)
 
 

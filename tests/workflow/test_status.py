@@ -23,7 +23,7 @@ from replibo.errors import RepliboError
 from replibo.run import commit
 from replibo.workflow import paper_runs, snakemake, status
 from replibo.workflow.costs import Resources
-from replibo.workflow.estimate import report
+from replibo.workflow.estimate import estimate
 
 from .conftest import Project, make_project
 
@@ -203,7 +203,7 @@ def test_the_survey_fits_a_screen_and_has_the_hours_of_the_estimate(
     config = load.load()
     standings = status.survey(config, "paper", ["lb_gp_ucb"])
     hours = sum(one.done_seconds + sum(one.left or ()) for one in standings)
-    lines = report.estimate(config, ["lb_gp_ucb"], "paper").lines
+    lines = estimate(config, ["lb_gp_ucb"], "paper").lines
     assert hours == pytest.approx(sum(line.seconds for line in lines if line.runs))
     monkeypatch.setattr(status, "survey", lambda *arguments: standings)
     assert cli.main(["status", "lb_gp_ucb", "--cores", "2"]) == 0

@@ -11,8 +11,7 @@ from rich.cells import cell_len
 
 from replibo import cli
 from replibo.config import load
-from replibo.workflow import terminal
-from replibo.workflow.estimate import report
+from replibo.workflow import estimate, terminal
 
 
 def test_only_the_last_column_is_cut_and_nothing_wraps() -> None:
@@ -49,8 +48,8 @@ def test_commands_fit(
 ) -> None:
     """Estimated and judged once, and printed in all ways."""
     if "estimate" in arguments:
-        found = report.estimate(load.load(), ["all"])
-        monkeypatch.setattr(report, "estimate", lambda *all: found)
+        found = estimate.estimate(load.load(), ["all"])
+        monkeypatch.setattr(estimate, "estimate", lambda *all: found)
     if "claims" in arguments:
         judged = str(tmp_path / "verdicts.json")
         assert cli.main([*arguments, "--output", judged]) == 0

@@ -150,9 +150,9 @@ def cost(check: Check) -> str:
     """The claim, and what its runs cost from nothing, in a few lines."""
     from replibo.run.progress import duration
     from replibo.verdict_tables import wrapped
-    from replibo.workflow.estimate import report
+    from replibo.workflow.estimate import estimate
 
-    found = report.estimate(check.variant.config, [check.target], cores=check.cores)
+    found = estimate(check.variant.config, [check.target], cores=check.cores)
     slow = found.slowness or 1.0
     lines = [
         f"{check.name} ({check.reading}): {check.claim.short}",

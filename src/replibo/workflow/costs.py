@@ -4,8 +4,7 @@
 from here.
 `replibo.run.collect` keeps, for each problem and algorithm, a profile of the CPU seconds by the number of
 the query. A run as long as the measured ones, or shorter, costs what the profile says. A longer one is
-extrapolated (`Profile.tail`). Timings without a profile (published before there were any) give the mean
-query's time, whatever the horizon: too low for longer runs, too high for shorter ones.
+extrapolated (`Timing.tail`).
 
 `resources` is asked for every job while Snakemake builds its DAG: this module imports nothing heavy.
 """
@@ -18,7 +17,7 @@ import functools
 import itertools
 import math
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,18 +48,28 @@ MATRICES = 8
 
 
 @dataclass(frozen=True)
-class Profile:
-    """CPU seconds of a mean run by the number of the query (1, 2, …).
+class Timing:
+    """Measured costs of one problem and algorithm.
 
     Attributes:
-        first: number of each bin's first query; the first bin holds the initial points.
-        seconds: CPU seconds of a run in each bin.
+        origin: ``quick runs here`` or ``published paper runs``.
+        first: number (1, 2, …) of each bin's first query; the first bin holds the initial points.
+        seconds: CPU seconds of a mean run in each bin.
         queries: queries of a run, the end of the last bin.
+        start_seconds: CPU seconds of a job's start (imports, data).
+        peak_mb: the largest memory of a job.
+        code: the digest of the code that made the runs.
+        current: whether today's code made them.
     """
 
+    origin: str
     first: tuple[int, ...]
     seconds: tuple[float, ...]
     queries: int
+    start_seconds: float
+    peak_mb: float
+    code: str
+    current: bool = True
 
     def run(self, queries: int) -> float:
         """CPU seconds of a run of so many queries; a longer one is extrapolated."""
@@ -92,60 +101,13 @@ class Profile:
         end, start = (queries + 0.5) / N, (N + 0.5) / N  # the sum over the queries, by its integral
         return float(N * parts @ ((end ** (powers + 1) - start ** (powers + 1)) / (powers + 1)))
 
-
-@dataclass(frozen=True)
-class Timing:
-    """Measured costs of one problem and algorithm.
-
-    Attributes:
-        origin: ``quick runs here`` or ``published paper runs``.
-        runs, jobs, queries: their numbers; ``queries`` of one run.
-        run_seconds: CPU seconds of a mean run.
-        start_seconds: CPU seconds of a job's start (imports, data).
-        peak_mb: the largest memory of a job.
-        profile: None in timings that were collected without one.
-        code: the digest of the code that made the runs; empty if it was not recorded.
-        current: whether today's code made them.
-    """
-
-    origin: str
-    runs: int
-    jobs: int
-    queries: int
-    run_seconds: float
-    start_seconds: float
-    peak_mb: float
-    profile: Profile | None
-    code: str = ""
-    current: bool = True
-
-    @property
-    def worth(self) -> tuple[int, bool]:
-        """The larger, the more the timing says of long runs today."""
-        return self.queries, self.current
-
-    def run(self, queries: int) -> float:
-        """CPU seconds of a run of so many queries."""
-        if self.profile:
-            return self.profile.run(queries)
-        return self.run_seconds * queries / self.queries
-
     def faster(self, factor: float) -> Timing:
         """These runs on a machine that is ``factor`` times as fast."""
-        profile = self.profile
-        if profile:
-            seconds = tuple(value / factor for value in profile.seconds)
-            profile = dataclasses.replace(profile, seconds=seconds)
         return dataclasses.replace(
             self,
-            run_seconds=self.run_seconds / factor,
+            seconds=tuple(value / factor for value in self.seconds),
             start_seconds=self.start_seconds / factor,
-            profile=profile,
         )
-
-    def covers(self, queries: int) -> bool:
-        """Whether it says what a run of so many queries takes, and not only what the mean query does."""
-        return self.queries == queries or (self.profile is not None and self.queries > queries)
 
     def memory(self, queries: int) -> float:
         """MB of a run of so many queries: what was measured (most of it are libraries), and for a longer
@@ -157,9 +119,6 @@ class Timing:
         """How `run` came to its number."""
         if queries == self.queries:
             return self.origin
-        if self.profile is None:
-            note = ": too low" if queries > self.queries else ""
-            return f"mean query of {self.origin}, {self.queries} queries for {queries}{note}"
         if queries < self.queries:
             return f"the first {queries} of {self.queries} queries of {self.origin}"
         return f"extrapolated from {self.queries} to {queries} queries, {self.origin}"
@@ -170,21 +129,14 @@ Timings = dict[str, Timing]  # by `problem/algorithm`
 
 def timing_of(entry: Mapping[str, Any], origin: str, code: str) -> Timing:
     """The timing in the metadata of a pair's runs, which this code made."""
-    runs, jobs = entry["runs"], entry["jobs"]
-    queries = entry["queries"] // runs
-    profile = None
-    if bins := entry.get("profile"):
-        first = tuple(int(name) for name in bins)
-        profile = Profile(first, tuple(s / runs for s in bins.values()), queries)
+    runs, bins = entry["runs"], entry["profile"]
     return Timing(
         origin=origin,
-        runs=runs,
-        jobs=jobs,
-        queries=queries,
-        run_seconds=entry["cpu_seconds"] / runs,
-        start_seconds=entry["import_seconds"] / jobs,
+        first=tuple(map(int, bins)),
+        seconds=tuple(seconds / runs for seconds in bins.values()),
+        queries=entry["queries"] // runs,
+        start_seconds=entry["import_seconds"] / entry["jobs"],
         peak_mb=entry["peak_mb"],
-        profile=profile,
         code=code,
     )
 
@@ -260,7 +212,8 @@ def measured(config: Config, papers: Iterable[str]) -> tuple[dict[str, Timings],
     for paper, known in there.items():
         for key, timing in here[paper].items():
             other = known.get(key)
-            if other is None or timing.worth > other.worth:
+            worth = timing.queries, timing.current
+            if other is None or worth > (other.queries, other.current):
                 known[key] = timing.faster(slower or 1.0)
     return there, slower
 
@@ -306,10 +259,9 @@ def slowness(known: Iterable[tuple[Timings, Timings]]) -> float | None:
         for key in ours.keys() & published.keys():
             here, there = ours[key], published[key]
             both = min(here.queries, there.queries)
-            if here.covers(both) and there.covers(both):
-                seconds = here.run(both), there.run(both)
-                if min(seconds) > 0:
-                    ratios.append(seconds[0] / seconds[1])
+            seconds = here.run(both), there.run(both)
+            if min(seconds) > 0:
+                ratios.append(seconds[0] / seconds[1])
     return statistics.median(ratios) if ratios else None
 
 
@@ -415,14 +367,14 @@ def _carried_on(here: Timing, elsewhere: Mapping[str, Timing], queries: int) -> 
     """A run that may be longer than the measured ones.
 
     It goes on as the same algorithm's longest runs on another problem, times what it took more or less
-    up to its last measured query: on the problem nearest in cost. If none is longer, `Profile.tail`
+    up to its last measured query: on the problem nearest in cost. If none is longer, `Timing.tail`
     extrapolates.
     """
     spent = here.run(here.queries)
     factors = {
         name: spent / timing.run(here.queries)
         for name, timing in _longest(elsewhere, queries).items()
-        if timing.profile and here.queries < min(timing.queries, queries)
+        if here.queries < min(timing.queries, queries)
         if min(spent, timing.run(here.queries)) > 0
     }
     if not factors:
@@ -523,3 +475,14 @@ def resources(
     if not cost.measured:
         least_memory, least_minutes = config.memory_mb, config.runtime_minutes
     return Resources(max(memory, least_memory), max(minutes, least_minutes))
+
+
+def check_cores(cores: int) -> None:
+    """Raise a `RepliboError` unless there is a core."""
+    if cores < 1:
+        raise RepliboError(f"--cores: must be a number >= 1, got {cores}")
+
+
+def wall_seconds(seconds: Collection[float], cores: int) -> float:
+    """Seconds that jobs take on ``cores`` free cores: their share of a core, or the longest job."""
+    return max(sum(seconds) / cores, max(seconds, default=0.0))

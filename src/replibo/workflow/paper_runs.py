@@ -24,7 +24,7 @@ from replibo.errors import RepliboError
 from replibo.files import check_writable
 from replibo.results import merge
 from replibo.workflow import snakemake, status
-from replibo.workflow.estimate.plan import check_cores
+from replibo.workflow.costs import check_cores
 
 # The cheapest verdicts first: of each stage a paper and patterns of its problems. What no pattern names
 # is the last stage.

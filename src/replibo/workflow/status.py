@@ -28,7 +28,6 @@ from replibo.run.loop import journal_path
 from replibo.run.progress import duration
 from replibo.stopping import STOPPED
 from replibo.workflow import costs, terminal
-from replibo.workflow.estimate.plan import wall_seconds
 
 
 @dataclass
@@ -260,7 +259,7 @@ def summary(found: Sequence[Standing], cores: int, now: datetime) -> str:
     finished = sum(len(one.finished) for one in found)
     text += f", {finished} of {sum(len(one.wanted) for one in found)} runs.\n"
     if left:
-        wall = wall_seconds(left, cores)
+        wall = costs.wall_seconds(left, cores)
         end = now + timedelta(seconds=wall)
         text += (
             f"{sum(left) / 3600:.1f} core hours are left: {duration(wall)} on {cores} free cores, "

@@ -1,19 +1,29 @@
-"""What targets need, as ``replibo estimate`` says it."""
+"""What targets need, as ``replibo estimate`` says it: their jobs, and how long these take."""
 
 from __future__ import annotations
 
 import heapq
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from replibo import paths
+from replibo.config import claims
 from replibo.config.models import Config, seed_list
-from replibo.errors import RepliboError
+from replibo.errors import RepliboError, allowed, meant
 from replibo.run.progress import duration
-from replibo.workflow import terminal
-from replibo.workflow.costs import Cost, Resources, cost_in_paper, measured, resources
-from replibo.workflow.estimate.plan import Job, Plan, check_cores, wall_seconds
+from replibo.workflow import targets, terminal
+from replibo.workflow.costs import (
+    Cost,
+    Resources,
+    check_cores,
+    cost_in_paper,
+    measured,
+    resources,
+    wall_seconds,
+)
+from replibo.workflow.targets import OutputKind
 
 # A whole Snakemake: 2.3 where nothing is to be done; and `quick` with 135 jobs took 13 more than its
 # jobs did.
@@ -34,6 +44,106 @@ OUTPUT_BYTES = {
     **{"figure": 200_000, "table": 10_000, "outputs": 4_000_000},
     **{"collect": 20_000, "verdicts": 300_000, "claim": 10_000},
 }
+
+FILES = (
+    ("verdicts", paths.VERDICTS, paths.VERDICTS_FORMATS),
+    ("verdicts", paths.VERDICT_MAP, paths.FIGURE_FORMATS),
+    ("verdicts", paths.PAPER_MAP, paths.FIGURE_FORMATS),
+    ("verdicts", paths.JUDGED, ()),
+    ("claim", paths.CLAIM, ()),
+    ("run", paths.BLOCK, ()),
+    ("collect", paths.COLLECTED, ()),
+    ("figure", paths.FIGURE, paths.FIGURE_FORMATS),
+    ("table", paths.TABLE, paths.TABLE_FORMATS),
+)
+"""For each kind of job the files that it makes: a template, and the endings that follow it."""
+
+OUTPUTS: dict[str, OutputKind] = {"figure": "figures", "table": "tables"}
+"""For these kinds of job the key of their entries in the config."""
+
+
+class Job(NamedTuple):
+    """A job of the DAG: its kind (`FILES`; ``outputs`` makes all that is published of a paper), and the
+    words that fill its template."""
+
+    kind: str
+    scale: str
+    paper: str = ""
+    names: tuple[str, ...] = ()
+
+
+def plan(config: Config, wanted: Sequence[str], scale: str = "paper") -> list[Job]:
+    """The jobs that targets need, each once; nothing is taken as done.
+
+    Args:
+        wanted: target rules, files, claims, and papers.
+        scale: of the outputs of papers.
+
+    Raises:
+        RepliboError: there is no such target.
+    """
+    jobs: dict[Job, None] = {}
+
+    def add(files: list[str]) -> None:
+        for job in (_job(config, file) for file in files):
+            if job not in jobs:
+                jobs[job] = None
+                add(_inputs(config, job))
+
+    for target in wanted:
+        add(_files(config, target, scale))
+    return list(jobs)
+
+
+def _files(config: Config, target: str, scale: str) -> list[str]:
+    """The files that a target stands for."""
+    if target in config.papers:
+        return targets.of_paper(config, target, scale)
+    if target in ("all", "smoke", "quick", paths.PUBLISHED):
+        return targets.outputs(config, "paper" if target == "all" else target)
+    if paper := claims.names(config).get(target):
+        return [paths.claim(config.scale("paper"), paper, target, claims.PRINTED)]
+    return [target]
+
+
+def _job(config: Config, path: str) -> Job:
+    """The job that makes a file."""
+    for kind, template, endings in FILES:
+        if words := paths.match(template, path, endings):
+            scale, paper = words.pop("scale"), words.pop("paper", "")
+            names = tuple(words.values())
+            if kind in ("claim", "run", "collect"):
+                return Job(kind, config.scale(scale), paper, names)
+            if kind in OUTPUTS:
+                targets.output_entry(config, OUTPUTS[kind], paper, *names)
+            scale = targets.scale_of(config, scale)
+            if scale == paths.PUBLISHED and paper and not any("." in name for name in names):
+                return Job("outputs", scale, paper)
+            return Job(kind, scale, paper, names)
+    raise RepliboError(
+        f"no target is called {path!r}; allowed: all, published, quick, smoke, a paper "
+        f"({allowed(config.papers)}), a claim, or a file such as "
+        f"figures/paper/go_ucb/figure_1.pdf{meant(path, list(claims.names(config)))}"
+    )
+
+
+def _inputs(config: Config, job: Job) -> list[str]:
+    """The files that a job waits for; no runs where traces are published."""
+    if job.kind == "verdicts" and not job.paper:
+        return targets.judged_files(config, job.scale)
+    if job.kind == "run":
+        targets.check_block(config, job.paper, job.scale, *job.names)
+    if job.kind == "run" or job.scale == paths.PUBLISHED:
+        return []
+    if job.kind in OUTPUTS:
+        return targets.output_files(config, OUTPUTS[job.kind], job.paper, job.names[0], job.scale)
+    files: dict[str, Callable[..., list[str]]] = {
+        "verdicts": targets.verdict_files,
+        "claim": targets.claim_files,
+        "collect": targets.block_files,
+    }
+    return files[job.kind](config, job.paper, job.scale, *job.names)
+
 
 Grouping = Literal["method", "problem"]
 
@@ -96,12 +206,12 @@ class Estimate:
 
 def estimate(
     config: Config,
-    targets: Sequence[str],
+    wanted: Sequence[str],
     scale: str | None = None,
     cores: int = 1,
     by: Grouping = "method",
 ) -> Estimate:
-    """What ``targets`` (all of the scale where there are none) need on ``cores`` cores, from nothing.
+    """What the targets ``wanted`` (all of the scale if there are none) need on ``cores``, from nothing.
 
     Args:
         scale: of targets that are papers; ``paper`` where it is None.
@@ -111,22 +221,19 @@ def estimate(
         RepliboError: there is no such target; a scale is given with targets that have one; ``cores`` < 1.
     """
     check_cores(cores)
-    others = [target for target in targets if target not in config.papers]
+    others = [target for target in wanted if target not in config.papers]
     if scale and others:
         raise RepliboError(
             f"--scale: must be left out with {others[0]}, which has a scale of its own, got {scale!r}"
         )
     scale = config.scale(scale or "paper")
-    targets = targets or ["all" if scale.startswith("paper") else scale.partition("@")[0]]
-    plan = Plan(config)
-    for target in targets:
-        plan.add(target, scale)
+    wanted = wanted or ["all" if scale.startswith("paper") else scale.partition("@")[0]]
     known, slower = measured(config, config.papers)
     lines: dict[tuple[str, str], Line] = {}
     seconds: dict[Job, float] = {}
     memory: list[float] = []
     older_seconds = 0.0
-    for job in sorted(plan.jobs, key=lambda job: job.kind != "run"):
+    for job in sorted(plan(config, wanted, scale), key=lambda job: job.kind != "run"):
         if job.kind == "run":
             problem, algorithm, block = job.names
             own = (job.paper, algorithm if by == "method" else problem)

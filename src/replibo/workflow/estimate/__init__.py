@@ -1,1 +1,0 @@
-"""Estimates of time and memory, from the timings that traces carry."""
