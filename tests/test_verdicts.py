@@ -782,17 +782,9 @@ def test_wrong_options_are_said() -> None:
 def test_an_options_value_is_checked_by_the_functions_annotation(
     kind: Any, paper: str, name: str, option: str, value: Any, line: str
 ) -> None:
-    given = {
-        key: "" for key, default in lookup._defaults(kind, paper, name, "").items() if not default
-    }
+    others = dict.fromkeys(lookup.options_of(kind, paper, name, ""), "")
     with pytest.raises(RepliboError, match=rf"^here\.options\.{option}: must be {line}") as caught:
-        lookup.load(
-            kind,
-            paper,
-            name,
-            {option: value} | {key: own for key, own in given.items() if key != option},
-            "here",
-        )
+        lookup.load(kind, paper, name, {option: value} | others | {option: value}, "here")
     assert "\n" not in str(caught.value)
 
 

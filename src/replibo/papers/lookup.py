@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import fnmatch
+import functools
 import importlib
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,26 +27,9 @@ def full_name(paper: str, name: str) -> str:
     return f"replibo.papers.{paper}.{name}"
 
 
-def check(kind: Kind, paper: str, name: str, options: Mapping[str, Any], where: str) -> None:
-    """Raise a `RepliboError` unless ``name`` is a public function that the module defines, with the
-    arguments of its kind and ``options``. All kinds are given runs; figures and tables the config's
-    entry, too. By reading the source, since an import of the module may be slow.
-
-    Args:
-        where: the entry's place in the config, for messages.
-    """
-    defaults = _defaults(kind, paper, name, where)
-    for option in options:
-        if option not in defaults:
-            raise RepliboError(f"{where}.options: must be {allowed(defaults)}, got {option!r}")
-    for option, default in defaults.items():
-        if default is None and option not in options:
-            raise RepliboError(f"{where}.options: {option} is missing")
-
-
 def check_all(config: Config) -> None:
-    """`check` every figure, table and claim of the config, a claim in all its readings and controls, and
-    the names of claims in the config.
+    """`load` every figure, table and claim of the config, a claim in all its readings and controls, and
+    check the names of claims in the config.
 
     Raises:
         RepliboError: a line for each entry at fault.
@@ -56,7 +40,7 @@ def check_all(config: Config) -> None:
     for places in _places(config):
         try:
             for place in places:
-                check(*place)
+                load(*place)
         except RepliboError as error:
             faults.append(str(error))
     if faults:
@@ -77,7 +61,7 @@ def _references(paper: str, entry: PaperEntry, known: Mapping[str, claims.Claim]
 
 
 def _places(config: Config) -> Iterator[list[tuple[Kind, str, str, Mapping[str, Any], str]]]:
-    """The arguments of `check` for each entry of the config that names a function."""
+    """The arguments of `load` for each entry of the config that names a function."""
     kinds: tuple[Kind, ...] = ("figures", "tables")
     for paper, of_paper in config.entries.items():
         for kind in kinds:
@@ -98,54 +82,65 @@ def _places(config: Config) -> Iterator[list[tuple[Kind, str, str, Mapping[str, 
             ]
 
 
-def options_of(kind: Kind, paper: str, name: str, where: str) -> set[str]:
+def options_of(kind: Kind, paper: str, name: str, where: str) -> list[str]:
     """The options that a function takes."""
-    return set(_defaults(kind, paper, name, where))
+    return inspect.getfullargspec(_function(kind, paper, name, where)).kwonlyargs
 
 
-def _defaults(kind: Kind, paper: str, name: str, where: str) -> dict[str, ast.expr | None]:
-    """The options of a function with their defaults; None if an option must be given."""
+def _function(kind: Kind, paper: str, name: str, where: str) -> Callable[..., Any]:
+    """The public function of this name that a module of the paper defines. All kinds are given runs;
+    figures and tables the config's entry, too."""
     own = f"{where}.{'measure' if kind == 'claims' else 'function'}"
-    module, _, function = full_name(paper, name).rpartition(".")
-    path = registry.PACKAGE.joinpath(*module.split(".")[1:]).with_suffix(".py")
-    if not path.is_file():
+    module, _, attribute = full_name(paper, name).rpartition(".")
+    if not registry.PACKAGE.joinpath(*module.split(".")[1:]).with_suffix(".py").is_file():
         raise RepliboError(f"{own}: must be a function of replibo.papers.{paper}, got {name!r}")
     given = ["runs"] if kind == "claims" else ["runs", "entry"]
     known = {
-        node.name: node.args
-        for node in registry.syntax_tree(path).body
-        if isinstance(node, ast.FunctionDef)
-        and not node.name.startswith("_")
-        and [argument.arg for argument in node.args.args] == given
+        key: function
+        for key, function in vars(importlib.import_module(module)).items()
+        if inspect.isfunction(function)
+        and function.__module__ == module
+        and not key.startswith("_")
+        and inspect.getfullargspec(function).args == given
     }
-    if function not in known:
-        raise RepliboError(f"{own}: must be {allowed(known)} of {module}, got {function!r}")
-    arguments = known[function]
-    return {
-        argument.arg: default
-        for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    }
+    if attribute not in known:
+        raise RepliboError(f"{own}: must be {allowed(known)} of {module}, got {attribute!r}")
+    return known[attribute]
 
 
 def load(
     kind: Kind, paper: str, name: str, options: Mapping[str, Any], where: str
 ) -> Callable[..., Any]:
-    """The function of this name, after a `check`.
+    """The function of this name, which takes these options.
+
+    Args:
+        where: the entry's place in the config, for messages.
 
     Raises:
         RepliboError: there is no such function, or it takes other options, or others values of them.
     """
-    check(kind, paper, name, options, where)
-    module, _, attribute = full_name(paper, name).rpartition(".")
-    source = importlib.import_module(module)
-    function: Callable[..., Any] = getattr(source, attribute)
-    for option, value in options.items():
-        annotation = eval(function.__annotations__[option], vars(source))
-        try:
-            TypeAdapter(annotation).validate_python(
-                value, strict=not isinstance(value, list | dict)
+    function = _function(kind, paper, name, where)
+    spec = inspect.getfullargspec(function)
+    for option in options:
+        if option not in spec.kwonlyargs:
+            raise RepliboError(
+                f"{where}.options: must be {allowed(spec.kwonlyargs)}, got {option!r}"
             )
+    for option in spec.kwonlyargs:
+        if option not in options and option not in (spec.kwonlydefaults or {}):
+            raise RepliboError(f"{where}.options: {option} is missing")
+    for option, value in options.items():
+        annotation, adapter = _annotation(function, option)
+        try:
+            adapter.validate_python(value, strict=not isinstance(value, list | dict))
         except ValidationError as error:
             fault = lines_of(annotation, error, f"{where}.options.{option}.")[0]
             raise RepliboError(fault) from None
     return function
+
+
+@functools.cache
+def _annotation(function: Callable[..., Any], option: str) -> tuple[Any, TypeAdapter[Any]]:
+    """The annotation of a function's option, and what checks its values by it."""
+    annotation = eval(function.__annotations__[option], function.__globals__)
+    return annotation, TypeAdapter(annotation)

@@ -328,7 +328,7 @@ def output_digest(config: Config, kind: OutputKind, paper: str, name: str) -> st
     """What a figure or table depends on besides the traces: its code, its entry, and the labels and
     colours of the paper."""
     entry, standing = shown(config, kind, paper, name)
-    lookup.check(kind, paper, entry.function, entry.options, f"config: {paper}.{kind}.{name}")
+    lookup.load(kind, paper, entry.function, entry.options, f"config: {paper}.{kind}.{name}")
     looks = {
         "output": entry.model_dump(exclude={"claims"}),
         "standing": sorted(standing.items()),
