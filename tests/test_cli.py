@@ -309,9 +309,9 @@ def test_initial_points_from_a_file(
         cli.main([*RUN, "--seeds", "0", "--output", str(output), "--initial-points", str(path)])
         == 0
     )
-    (trace,) = traces.split(traces.read(output))
-    assert [x[0] for x in trace.x[:3]] == pytest.approx([-6.0, 0.25, 6.0])
-    assert trace.phase.count("initial") == 3
+    run = traces.read(output).to_pydict()
+    assert [x[0] for x in run["x"][:3]] == pytest.approx([-6.0, 0.25, 6.0])
+    assert run["phase"].count("initial") == 3
     capsys.readouterr()
     for text, line in (
         ("x\n-6.0\nhere\n", "points.csv, point 2: must be 1 numbers (x), got here"),

@@ -120,9 +120,7 @@ def test_a_stop_while_the_output_is_written_leaves_no_half_file(
     assert digests(output) == expected
 
 
-@pytest.mark.parametrize("name", ["figure", "collect"])
 def test_the_other_commands_end_as_well(
-    name: str,
     root: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -133,12 +131,9 @@ def test_the_other_commands_end_as_well(
             temporary.write_text("half")
             os.kill(os.getpid(), signal.SIGTERM)
 
-    monkeypatch.setattr(cli, {"figure": "_output"}.get(name, f"_{name}"), half)
-    arguments = {
-        "figure": ["figure", "go_ucb", "figure_1", "--output", str(tmp_path / "a.png")],
-        "collect": ["collect", "go_ucb", "f1", "go_ucb", "--output", str(tmp_path / "a.parquet")],
-    }[name]
-    assert cli.main([*arguments, "--scale", "quick"]) == 143
+    monkeypatch.setattr(cli, "_output", half)
+    figure = ("figure", "go_ucb", "figure_1", "--scale", "quick", "--output")
+    assert cli.main([*figure, str(tmp_path / "a.png")]) == 143
     assert capsys.readouterr().err == LINE.format("SIGTERM")
     assert list(tmp_path.iterdir()) == []
 

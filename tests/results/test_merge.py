@@ -62,8 +62,8 @@ def test_runs_of_different_length_are_compared_at_the_shorter_one(project: Small
         best = runs.best_queries(*RANDOM)[:, 0]
         for seed, x in enumerate(best):
             file = paths.block("smoke", *("go_ucb", *RANDOM), str(seed))
-            (trace,) = traces.split(traces.read(Path(file)))
-            assert x.tolist() == trace.x[int(np.argmax(trace.y[:horizon]))]
+            run = traces.read(Path(file)).to_pydict()
+            assert x.tolist() == run["x"][int(np.argmax(run["y"][:horizon]))]
     queries = [runs.timing["queries"] for runs in of_paper("go_ucb").values()]
     assert sorted(queries) == [2 * 8, 2 * 20]
 

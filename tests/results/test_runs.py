@@ -6,6 +6,7 @@ import dataclasses
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -16,7 +17,7 @@ from replibo.errors import RepliboError
 from replibo.problems.base import Array, Problem
 from replibo.results import publish
 from replibo.results.runs import Runs
-from replibo.run import collect, traces
+from replibo.run import collect
 
 from .conftest import SmallProject, publish_runs, published_runs
 
@@ -104,8 +105,8 @@ def test_what_a_problem_records_reaches_the_figures(
     assert collected.recorded("f1") == {"weights": [1.5, dim]}
     best = collected.best_queries("f1", "random_search")
     assert best.shape == (2, 2, dim)
-    for trace, own in zip(traces.split(traces.read(output)), best, strict=True):
-        assert trace.x[int(np.argmax(trace.y))] == own[0].tolist()
+    for (_, run), own in zip(pd.read_parquet(output).groupby("seed"), best, strict=True):
+        assert run.x.iloc[run.y.argmax()].tolist() == own[0].tolist()
 
 
 def test_runs_on_problems_that_recorded_something_else_are_not_put_together(
@@ -151,8 +152,8 @@ def test_runs_of_one_problem_are_read_up_to_the_shortest_of_them(project: SmallP
     assert np.array_equal(standing.of([other]).f(*other), alone.f(*long))
     for runs, T in ((both, 8), (alone, 12)):
         best = runs.best_queries(*long)
-        for trace, own in zip(traces.split(traces.read(output)), best, strict=True):
-            assert trace.x[int(np.argmax(trace.y[:T]))] == own[0].tolist()
+        for (_, run), own in zip(pd.read_parquet(output).groupby("seed"), best, strict=True):
+            assert run.x.iloc[run.y[:T].argmax()].tolist() == own[0].tolist()
     assert "T = 8 of 20" in both.note(["f1"], ["random_search"])
 
 

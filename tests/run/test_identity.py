@@ -111,23 +111,6 @@ def test_what_changes_no_number_reruns_nothing(
     assert not runs(changed(*NO_NUMBER_CHANGES))
 
 
-EXACT_GP = {
-    "a_gp_ucb.AGpUcb",
-    "bbo_beta.BboUcbFixed",
-    "bbo_beta.ChowdhuryUcbFixed",
-    "gp_ucb_mcmc.GpUcbMcmc",
-    "gp_ucb_mle.GpUcbMle",
-    "length_scale_readings.AGpUcbBotorchSearch",
-    "length_scale_readings.AGpUcbSmallestT0",
-    "length_scale_readings.GpUcbMleBotorchSearch",
-    "length_scale_readings.LbGpUcbBotorchSearch",
-    "length_scale_readings.LbGpUcbSmallestT0",
-    "length_scale_readings.OracleTheory",
-    "lb_gp_ucb.LbGpUcb",
-    "lb_gp_ucb_released.LbGpUcbReleased",
-    "lnb_gp_ucb.LnbGpUcb",
-    "oracle.Oracle",
-}
 PARAMETRIC = {
     "exploration_first.ExplorationFirst",
     "go_greedy.GoGreedy",
@@ -135,20 +118,17 @@ PARAMETRIC = {
     "go_ucb_hessian.GoUcbHessian",
 }
 DIGITS = {
-    "mnist_cnn.MnistCnn",
-    "mnist_cnn_large.MnistCnnLarge",
-    "mnist_noisy_labels.MnistNoisyLabels",
-    "mnist_small_batch.MnistSmallBatch",
-    "mnist_softmax.MnistSoftmax",
-    "sensitive_released.LargestOutput",
-    "sensitive_samples.SensitiveSamples",
+    problem.type
+    for entry in load.load(ROOT / "config").entries.values()
+    for problem in entry.problems.values()
+    if "mnist_train_images" in problem.data_files
 }
 
 
 @pytest.mark.parametrize(
     ("edit", "using"),
     [
-        (("surrogates/exact_gp.py", "PIVOT = 1e-12", "PIVOT = 1e-11"), EXACT_GP),
+        (("surrogates/length_scale_posterior.py", "SMALLEST_NOISE_VARIANCE = 1e-6", "SMALLEST_NOISE_VARIANCE = 1e-7"), {"gp_ucb_mcmc.GpUcbMcmc"}),
         (("algorithms/go_ucb.py", "gradient_steps: Natural = 500", "gradient_steps: Natural = 5"), PARAMETRIC),
         (("algorithms/go_ucb_hessian.py", "B_U: NonNegative = 0.5", "B_U: NonNegative = 0.6"), {"go_ucb_hessian.GoUcbHessian"}),
         (("problems/berkenkamp.py", "MEAN, SD = 0.2", "MEAN, SD = 0.3"), {"berkenkamp.Berkenkamp"}),

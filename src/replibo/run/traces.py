@@ -26,7 +26,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import compress, groupby
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -212,27 +212,6 @@ def read_metadata(content: pa.Table) -> dict[str, Any]:
     """The metadata that `table` stored."""
     metadata: dict[str, Any] = json.loads(content.schema.metadata[METADATA_KEY])
     return metadata
-
-
-def split(content: pa.Table) -> list[Trace]:
-    """The traces in a run's own file, as `table` was given them."""
-    known = set(RUN_COLUMNS)
-    names = [name for name in content.column_names if name not in known]
-    traces = []
-    for seed, rows in groupby(content.to_pylist(), key=lambda row: row["seed"]):
-        trace = Trace(seed)
-        for row in rows:
-            trace.t.append(row["t"])
-            trace.phase.append(row["phase"])
-            trace.x.append(row["x"])
-            trace.y.append(row["y"])
-            trace.f.append(row["f"])
-            trace.seconds.append([row[name] for name in TIMINGS])
-            trace.diagnostics.append({n: row[n] for n in names if row[n] is not None})
-            if row.get(PEAK) is not None:
-                trace.peak_mib.append(row[PEAK])
-        traces.append(trace)
-    return traces
 
 
 def digests(content: pa.Table) -> list[tuple[int, int, str]]:
