@@ -25,7 +25,8 @@ def made_paper(
     first_round: str = "search",
 ) -> PaperEntry:
     """The config of a paper. An algorithm is its colour, or its entry; without a type it has random search's
-    class: outputs need none."""
+    class: outputs need none. Runs have three initial points and ten seeds if ``settings`` name no others."""
+    settings = {"initial_points": 3, "seeds": "0-9", "seeds_per_job": 1, **settings}
     plain = {
         name: {"type": "random_search.RandomSearch", "label": name.upper()} for name in algorithms
     }

@@ -17,14 +17,13 @@ from .conftest import caption_of, drawn, made_paper, pair, runs_of, tuples
 
 DIMS = {"bbob_2d": 2, "bbob_3d": 3, "bbob_5d": 5, "bbob_10d": 10}
 ALGORITHMS = {"neural_bo": "blue", "gp_ucb": "orange", "random_search": "grey"}
-SETTINGS = {"horizon": 40, "initial_points": 3, "seeds": "0-359", "seeds_per_job": 1}
 ENTRY = made_paper(
     {
         name: {"type": "coco.Bbob", "label": f"{dim}-D", "parameters": {"dim": dim}}
         for name, dim in DIMS.items()
     },
     ALGORITHMS,
-    {**SETTINGS},
+    {"horizon": 40, "seeds": "0-359"},
     "initial",
 )
 FIGURE = FigureEntry(caption="The caption.", function="f")

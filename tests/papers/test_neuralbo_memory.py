@@ -32,12 +32,7 @@ ENTRY = made_paper(
         for name, type_ in PROBLEMS.items()
     },
     ALGORITHMS,
-    {
-        "horizon": 6000,
-        "initial_points": 15,
-        "seeds": "0-9",
-        "seeds_per_job": 1,
-    },
+    {"horizon": 6000, "initial_points": 15},
 )
 FIGURE = FigureEntry(caption="The caption.", function="f")
 INITIAL = 15

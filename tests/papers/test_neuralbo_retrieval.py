@@ -25,12 +25,7 @@ ENTRY = made_paper(
         "ackley_10": {"type": "synthetic.Synthetic", "label": "Ackley, 10-D"},
     },
     ALGORITHMS,
-    {
-        "horizon": HORIZON,
-        "initial_points": INITIAL,
-        "seeds": "0-9",
-        "seeds_per_job": 1,
-    },
+    {"horizon": HORIZON},
 )
 FIGURE = FigureEntry(caption="The caption.", function="f")
 FACTS = Retrieval().recorded()

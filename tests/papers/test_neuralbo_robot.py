@@ -19,7 +19,6 @@ from replibo.results.comparisons import judge
 from .conftest import caption_of, drawn, made_paper, pair, records, runs_of
 
 ALGORITHMS = {"neural_bo": "blue", "gp_ucb": "orange", "random_search": "grey"}
-SETTINGS = {"horizon": 5985, "initial_points": 2, "seeds": "0-9", "seeds_per_job": 1}
 ROBOT = {"type": "robot_pushing.RobotPushing", "label": "Robot"}
 ENTRY = made_paper(
     {
@@ -32,7 +31,7 @@ ENTRY = made_paper(
         "bbob_2d": {"type": "coco.Bbob", "label": "2-D", "parameters": {"dim": 2}},
     },
     ALGORITHMS,
-    {**SETTINGS},
+    {"horizon": 5985, "initial_points": 2},
 )
 FIGURE = FigureEntry(caption="The caption.", function="f")
 OWN, GP, RANDOM = (("robot_pushing", name) for name in ALGORITHMS)

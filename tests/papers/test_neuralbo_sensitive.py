@@ -32,12 +32,7 @@ ENTRY = made_paper(
         },
     },
     ALGORITHMS,
-    {
-        "horizon": 12,
-        "initial_points": 3,
-        "seeds": "0-11",
-        "seeds_per_job": 1,
-    },
+    {"horizon": 12, "seeds": "0-11"},
 )
 FIGURE = FigureEntry(caption="The caption.", function="f")
 CLASSIFIER = DigitClassifier(0.05 * generator("test", "network").standard_normal(PARAMETERS))
