@@ -13,7 +13,7 @@ from replibo.data.manifest import CsvTable, DataFile
 
 CSV = b"n,theta\n" + b"6,0.5\n" * 200
 DIGITS = bytes(range(256)) * 40
-TABLE = CsvTable(columns=("text", "kind"), rows=4, classes=("kind",))
+TABLE = CsvTable(columns=("text", "kind"), rows=4)
 REVIEWS = 'text,kind\n"good, ""very""",a\n"two\nlines",b\n,a\nüber,b\n'.encode()
 OTHERS = REVIEWS.replace(b"good", b"poor")
 

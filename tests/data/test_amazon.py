@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 from replibo.data.amazon import FILE, LEVELS, TEXT, read_reviews
 from replibo.data.manifest import data_file
 from replibo.errors import RepliboError
+
+from .conftest import put
 
 COLUMNS = data_file(FILE).table.columns  # type: ignore[union-attr]
 
@@ -29,29 +32,22 @@ ROWS = [
 ]
 
 
-def written(path: Path, rows: list[list[str]], columns: tuple[str, ...] = COLUMNS) -> Path:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([columns, *rows])
-    return path
+def content(rows: list[list[str]], columns: tuple[str, ...] = COLUMNS) -> bytes:
+    """A CSV file of these rows."""
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows([columns, *rows])
+    return text.getvalue().encode()
 
 
-def the_error(path: Path) -> str:
-    with pytest.raises(RepliboError) as error:
-        read_reviews({FILE: path})
-    line = str(error.value)
-    assert "\n" not in line
-    assert line.startswith(f"{path}: ")
-    assert "must " in line and ", got" in line
-    return line
+WHOLE = content(ROWS)
 
 
 def test_the_columns_are_the_manifests() -> None:
     assert {TEXT, *LEVELS} < set(COLUMNS)
-    assert data_file(FILE).table.classes == LEVELS  # type: ignore[union-attr]
 
 
 def test_what_was_written_is_read_but_for_unknown_categories(tmp_path: Path) -> None:
-    reviews = read_reviews({FILE: written(tmp_path / "x.csv", ROWS)})
+    reviews = read_reviews({FILE: put(tmp_path / "x.csv", WHOLE)})
     assert reviews.texts == ['It is "good", and\nlong', "fine"]
     # the same name below other parents is another category
     assert reviews.categories == [
@@ -62,10 +58,8 @@ def test_what_was_written_is_read_but_for_unknown_categories(tmp_path: Path) -> 
 
 
 def test_order_of_columns_byte_order_mark_and_blank_lines_do_not_matter(tmp_path: Path) -> None:
-    path = tmp_path / "x.csv"
     text = "\ufeffCat3,Text,Cat1,Cat2\r\nc,hello,a,b\r\n\r\nd,there,a,b\r\n"
-    path.write_bytes(text.encode())
-    reviews = read_reviews({FILE: path})
+    reviews = read_reviews({FILE: put(tmp_path / "x.csv", text.encode())})
     assert reviews.texts == ["hello", "there"]
     assert reviews.categories == [("a", "b", "c"), ("a", "b", "d")]
 
@@ -75,64 +69,50 @@ def test_order_of_columns_byte_order_mark_and_blank_lines_do_not_matter(tmp_path
     st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0")), min_size=1, max_size=6)
 )
 def test_any_texts(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
-    path = tmp_path_factory.mktemp("any") / "x.csv"
     rows = [row(text, "a", "b", f"c{i}") for i, text in enumerate([*texts, "last"])]
-    assert read_reviews({FILE: written(path, rows)}).texts == [t.strip() for t in [*texts, "last"]]
+    path = put(tmp_path_factory.mktemp("any") / "x.csv", content(rows))
+    assert read_reviews({FILE: path}).texts == [t.strip() for t in [*texts, "last"]]
 
 
-@pytest.mark.parametrize("missing", [TEXT, *LEVELS])
-def test_a_missing_column(tmp_path: Path, missing: str) -> None:
-    columns = tuple("another" if name == missing else name for name in COLUMNS)
-    path = written(tmp_path / "x.csv", ROWS, columns)
-    assert f"must have one column '{missing}', got none" in the_error(path)
+def renamed(old: str, new: str) -> tuple[str, ...]:
+    return tuple(new if name == old else name for name in COLUMNS)
 
 
-def test_a_column_twice(tmp_path: Path) -> None:
-    columns = tuple(TEXT if name == "Title" else name for name in COLUMNS)
-    assert "must have one column 'Text', got 2" in the_error(
-        written(tmp_path / "x.csv", ROWS, columns)
-    )
+def emptied(level: str) -> list[str]:
+    """The first row without a category."""
+    return ["  " if name == level else cell for name, cell in zip(COLUMNS, ROWS[0], strict=True)]
 
 
-@pytest.mark.parametrize("level", LEVELS)
-def test_an_empty_category(tmp_path: Path, level: str) -> None:
-    bad = list(ROWS[0])
-    bad[COLUMNS.index(level)] = "  "
-    # the first row's text takes two lines
-    line = the_error(written(tmp_path / "x.csv", [ROWS[0], bad]))
-    assert f"line 5: column '{level}' must name a category, got an empty cell" in line
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        *((content(ROWS, renamed(name, "other")), f"must have one column '{name}', got none") for name in (TEXT, *LEVELS)),
+        (content(ROWS, renamed("Title", TEXT)), "must have one column 'Text', got 2"),
+        (b"", "one column 'Text', got none"),
+        (b"<html>Please log in</html>\n", "one column 'Text', got none"),
+        # the first row's text takes two lines
+        *((content([ROWS[0], emptied(level)]), f"line 5: column '{level}' must name a category, got an empty cell") for level in LEVELS),
+        (WHOLE.replace("ü".encode(), b"\xfc"), "must be UTF-8, got byte 0xfc"),
+        (WHOLE[: WHOLE.index(b"long")], "line 2 must be valid CSV, got: unexpected end of data"),
+        (WHOLE[: WHOLE.index(b"fine")], "line 6 must have 10 cells as the header does, got 7"),
+        (content([ROWS[0], ROWS[2], ROWS[0]]), "must hold 2 or more categories, got only beauty / skin care / face"),
+        (content(ROWS[1:3]), "must hold reviews with a known Cat3, got none among 2 reviews"),
+        (content([]), "must hold reviews with a known Cat3, got none among 0 reviews"),
+    ],
+)  # fmt: skip
+def test_another_content_is_refused(tmp_path: Path, content: bytes, words: str) -> None:
+    refused(put(tmp_path / "x.csv", content), words)
 
 
-def test_broken_encoding(tmp_path: Path) -> None:
-    path = written(tmp_path / "x.csv", ROWS)
-    path.write_bytes(path.read_bytes().replace("ü".encode(), b"\xfc"))
-    assert "must be UTF-8, got byte 0xfc" in the_error(path)
+def refused(path: Path, words: str) -> None:
+    with pytest.raises(RepliboError) as error:
+        read_reviews({FILE: path})
+    line = str(error.value)
+    assert line.startswith(f"{path}: ") and words in line and "\n" not in line
 
 
-def test_truncated_quoting_and_rows(tmp_path: Path) -> None:
-    path = written(tmp_path / "x.csv", ROWS)
-    content = path.read_bytes()
-    path.write_bytes(content[: content.index(b"long")])
-    assert "line 2 must be valid CSV, got: unexpected end of data" in the_error(path)
-    path.write_bytes(content[: content.index(b"fine")])
-    assert "line 6 must have 10 cells as the header does, got 7" in the_error(path)
-
-
-def test_too_few_categories(tmp_path: Path) -> None:
-    path = written(tmp_path / "x.csv", [ROWS[0], ROWS[2], ROWS[0]])
-    assert "2 or more categories, got only beauty / skin care / face" in the_error(path)
-    path = written(tmp_path / "x.csv", ROWS[1:3])
-    assert "a known Cat3, got none among 2 reviews" in the_error(path)
-    path = written(tmp_path / "x.csv", [])
-    assert "got none among 0 reviews" in the_error(path)
-
-
-def test_no_such_file(tmp_path: Path) -> None:
-    assert "must be a CSV file, got none" in the_error(tmp_path / "x.csv")
-    assert "irectory" in the_error(tmp_path)
-    (tmp_path / "x.csv").touch()
-    assert "one column 'Text', got none" in the_error(tmp_path / "x.csv")
-    (tmp_path / "x.csv").write_text("<html>Please log in</html>\n")
-    assert "one column 'Text', got none" in the_error(tmp_path / "x.csv")
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    refused(tmp_path / "x.csv", "must be a CSV file, got none")
+    refused(tmp_path, "irectory")
     with pytest.raises(RepliboError, match="must hold 'amazon_reviews' for retrieval, got nothing"):
         read_reviews({})

@@ -23,7 +23,7 @@ ENTRY = {
     "citation": "nobody",
 }
 
-TABLE = {"columns": ["a", "b"], "rows": 1234, "classes": ["b"]}
+TABLE = {"columns": ["a", "b"], "rows": 1234}
 UNKNOWN = {**ENTRY, "sha256": None, "size": None, "table": TABLE}
 
 
@@ -73,7 +73,6 @@ def test_the_bound_leaves_room_for_a_gz_that_is_hardly_packed() -> None:
         (UNKNOWN, "table", None),
         (UNKNOWN, "table", {"columns": ["a", "b"], "rows": 0}),
         (UNKNOWN, "table", {"columns": [], "rows": 2}),
-        (UNKNOWN, "table", {"columns": ["a", "b"], "rows": 2, "classes": ["c"]}),
     ],
 )
 def test_a_wrong_entry_is_refused(entry: dict[str, object], key: str, value: object) -> None:

@@ -22,16 +22,6 @@ class CsvTable(BaseModel):
 
     columns: tuple[str, ...] = Field(min_length=1, description="the header, in this order")
     rows: int = Field(gt=0, description="below the header")
-    classes: tuple[str, ...] = Field(
-        default=(),
-        description="columns without an empty cell, of two or more different values",
-    )
-
-    @model_validator(mode="after")
-    def _classes_are_of_columns(self) -> CsvTable:
-        if unknown := set(self.classes) - set(self.columns):
-            raise ValueError(f"classes must be columns, got {allowed(unknown)}")
-        return self
 
 
 class DataFile(BaseModel):
