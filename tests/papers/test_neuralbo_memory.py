@@ -106,15 +106,7 @@ def test_the_lines_of_the_figure():
     assert [line.get_color() for line in later] == [printed.get_color(), greedy.get_color()]
     assert later[0].get_xdata()[[0, -1]].tolist() == [100, 6000 - 15]
     assert set(later[0].get_ydata()) == {512e6 / 2**20}
-    caption = caption_of(figure)
-    for words in (
-        "The caption. Held: all tensors",
-        "interpreter, PyTorch and the problem included",
-        "shaded: from the smallest to the largest",
-        "2 seeds. Smaller than",
-        "T = 300 of 6000",
-    ):
-        assert words in caption
+    assert "T = 300 of 6000" in caption_of(figure)
     drawn(figure)
 
 

@@ -210,7 +210,6 @@ def memory(runs: Runs, entry: FigureEntry) -> Table:
     """Figure 6 in numbers: memory at the first, the middle and the last query."""
     memories = shown(runs, entry)
     rows = []
-    formats: dict[str, Format] = {}
     for name, own in memories.items():
         held, peak = own.held / MIB, np.median(own.peak, axis=0)
         later = calculated(runs, name, own, np.array(AT))
@@ -218,27 +217,26 @@ def memory(runs: Runs, entry: FigureEntry) -> Table:
             "algorithm": runs.label(name),
             "problem": runs.problem_label(own.problem),
             "iterations": len(held),
-        }
-        sizes = {
             "held at the first, MiB": float(held[0]),
             "held in the middle, MiB": float(held[len(held) // 2]),
             "held at the last, MiB": float(held[-1]),
             "last / first": own.growth,
+            "exponent": own.exponent,
+            "peak at the first, MiB": float(peak[0]),
+            "peak at the last, MiB": float(peak[-1]),
         }
-        peaks = {"peak at the first, MiB": float(peak[0]), "peak at the last, MiB": float(peak[-1])}
-        to_come = {
-            f"calculated at {n:,}, MiB": None if later is None else float(later[i]) / MIB
-            for i, n in enumerate(AT)
-        }
-        rows.append(row | sizes | {"exponent": own.exponent} | peaks | to_come)
-        formats |= dict.fromkeys((*sizes, *to_come), ".4g")
-        formats |= dict.fromkeys(peaks, ".0f") | {"exponent": ".2f"}
+        for i, n in enumerate(AT):
+            row[f"calculated at {n:,}, MiB"] = None if later is None else float(later[i]) / MIB
+        rows.append(row)
     caption = (
         f"{entry.caption} {EXPLAINED} The peak is the median of the seeds. Exponent: e of held ~ n^e "
         "with n observations, by least squares of the logarithms over all queries; the steps are "
         f"those of buffers. Calculated: from the sizes of the tensors at so many observations, which "
         f"were not run. {_note(runs, memories)}"
     )
+    columns = list(rows[0])
+    formats: dict[str, Format] = dict.fromkeys(columns[3:7] + columns[10:], ".4g")
+    formats |= dict.fromkeys(columns[8:10], ".0f") | {"exponent": ".2f"}
     return Table.of(rows, caption, formats)
 
 

@@ -51,12 +51,8 @@ def _p(value: float) -> str:
     return f"{value:.2f}" if value >= 0.01 else f"{value:.3g}"
 
 
-def _word(rejected: bool | None) -> str | None:
-    return None if rejected is None else "true" if rejected else "false"
-
-
-def _yes(value: bool | None) -> str | None:
-    return None if value is None else "yes" if value else "no"
+_WORDS = {True: "true", False: "false", None: None}
+_ANSWERS = {True: "yes", False: "no", None: None}
 
 
 # Table 1
@@ -270,15 +266,15 @@ def table_2(runs: Runs, entry: FigureEntry, *, pooled: bool = False) -> Table:
             "p, ours": cell.p.get("better"),
             "adjusted p, ours": cell.adjusted.get("better"),
             "p, equivalence": cell.adjusted.get("equivalent"),
-            "ours": _word(cell.rejected),
+            "ours": _WORDS[cell.rejected],
             "p, paper": cell.printed_p,
-            "paper": _word(cell.printed),
-            "agree": _yes(cell.agrees),
+            "paper": _WORDS[cell.printed],
+            "agree": _ANSWERS[cell.agrees],
             "d, ours": cell.effect_size,
             "d, low": cell.interval[0],
             "d, high": cell.interval[1],
             "d, paper": cell.printed_effect,
-            "smaller than printed": _yes(cell.smaller),
+            "smaller than printed": _ANSWERS[cell.smaller],
         }
         for cell in cells
     ]
