@@ -71,22 +71,22 @@ onstart:
 rule all:
     default_target: True
     input:
-        lambda wildcards: outputs_of_scale("paper"),
+        of(targets.outputs, "paper"),
 
 
 rule quick:
     input:
-        lambda wildcards: outputs_of_scale("quick"),
+        of(targets.outputs, "quick"),
 
 
 rule smoke:
     input:
-        lambda wildcards: outputs_of_scale("smoke"),
+        of(targets.outputs, "smoke"),
 
 
 rule published:
     input:
-        lambda wildcards: outputs_of_scale("published"),
+        of(targets.outputs, "published"),
 
 
 # A paper's runs, figures and tables at paper scale: snakemake --cores 2 go_ucb
@@ -96,7 +96,7 @@ for paper in CONFIG.papers:
         name:
             paper
         input:
-            lambda wildcards, paper=paper: outputs_of_paper(paper),
+            of(targets.of_paper, paper, "paper"),
         localrule: True
 
 

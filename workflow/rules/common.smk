@@ -1,3 +1,4 @@
+import inspect
 import re
 
 from replibo import forked, paths
@@ -39,14 +40,16 @@ wildcard_constraints:
     reading="[a-z][a-z0-9_]*",
 
 
-@one_line
-def outputs_of_scale(scale):
-    return targets.outputs(CONFIG, scale)
+def of(function, *first, **wildcard_of):
+    """An input or parameter of a rule: ``function`` of the config, of the values ``first``, and of
+    wildcards, which are called as its other arguments or as ``wildcard_of`` says."""
+    names = list(inspect.signature(function).parameters)[1 + len(first) :]
 
+    def of_wildcards(wildcards):
+        words = [wildcards[wildcard_of.get(name, name)] for name in names]
+        return one_line(function)(CONFIG, *first, *words)
 
-@one_line
-def outputs_of_paper(paper):
-    return targets.of_paper(CONFIG, paper, "paper")
+    return of_wildcards
 
 
 @one_line
@@ -55,51 +58,6 @@ def data_of_run(wildcards):
     return targets.data_files(
         CONFIG, wildcards.paper, wildcards.scale, wildcards.problem
     )
-
-
-@one_line
-def digest_of_run(wildcards):
-    return targets.run_digest(
-        CONFIG, wildcards.paper, wildcards.scale, wildcards.problem, wildcards.algorithm
-    )
-
-
-@one_line
-def blocks_of_pair(wildcards):
-    return targets.block_files(
-        CONFIG, wildcards.paper, wildcards.scale, wildcards.problem, wildcards.algorithm
-    )
-
-
-@one_line
-def runs_of_output(kind, paper, name, scale):
-    return targets.output_files(CONFIG, kind, paper, name, scale)
-
-
-@one_line
-def runs_of_verdicts(scale, paper):
-    return targets.verdict_files(CONFIG, paper, scale)
-
-
-@one_line
-def runs_of_claim(wildcards):
-    words = wildcards.paper, wildcards.scale, wildcards.claim, wildcards.reading
-    return targets.claim_files(CONFIG, *words)
-
-
-@one_line
-def verdicts_of_papers(scale):
-    return targets.judged_files(CONFIG, scale)
-
-
-@one_line
-def digest_of_verdicts(paper):
-    return targets.verdicts_digest(CONFIG, paper)
-
-
-@one_line
-def digest_of_output(kind, paper, name):
-    return targets.output_digest(CONFIG, kind, paper, name)
 
 
 @one_line
@@ -152,8 +110,3 @@ def published_outputs(paper):
         shown = map_for_report(png, paper, scale, f"../../{caption}")
         found += [pdf, shown, caption, paths.judged(scale, paper)]
     return found
-
-
-@one_line
-def digest_of_published(paper):
-    return targets.published_digest(CONFIG, paper)

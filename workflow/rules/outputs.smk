@@ -7,9 +7,7 @@ localrules:
 
 rule figure:
     input:
-        lambda wildcards: runs_of_output(
-            "figures", wildcards.paper, wildcards.figure, wildcards.scale
-        ),
+        of(targets.output_files, "figures", name="figure"),
     output:
         pdf=f"{paths.FIGURE}.pdf",
         png=figure_for_report(
@@ -27,9 +25,7 @@ rule figure:
     conda:
         "../../envs/environment.yaml"
     params:
-        digest=lambda wildcards: digest_of_output(
-            "figures", wildcards.paper, wildcards.figure
-        ),
+        digest=of(targets.output_digest, "figures", name="figure"),
     shell:
         "replibo figure {wildcards.paper} {wildcards.figure} --scale {wildcards.scale} "
         "--output {output.pdf} {output.png} {output.caption} > {log} 2>&1"
@@ -37,9 +33,7 @@ rule figure:
 
 rule table:
     input:
-        lambda wildcards: runs_of_output(
-            "tables", wildcards.paper, wildcards.table, wildcards.scale
-        ),
+        of(targets.output_files, "tables", name="table"),
     output:
         html=table_for_report(f"{paths.TABLE}.html", "{scale}", "{paper}", "{table}"),
         csv=f"{paths.TABLE}.csv",
@@ -52,9 +46,7 @@ rule table:
     conda:
         "../../envs/environment.yaml"
     params:
-        digest=lambda wildcards: digest_of_output(
-            "tables", wildcards.paper, wildcards.table
-        ),
+        digest=of(targets.output_digest, "tables", name="table"),
     shell:
         "replibo table {wildcards.paper} {wildcards.table} --scale {wildcards.scale} "
         "--output {output} > {log} 2>&1"
@@ -94,6 +86,6 @@ for paper in (
             "../../envs/environment.yaml"
         params:
             paper=paper,
-            digest=lambda wildcards, paper=paper: digest_of_published(paper),
+            digest=of(targets.published_digest, paper),
         shell:
             "replibo outputs {params.paper} --scale published > {log} 2>&1"

@@ -23,7 +23,7 @@ rule run:
         runtime=lambda wildcards, attempt: attempt
         * costs.resources(CONFIG, **dict(wildcards.items())).runtime_minutes,
     params:
-        digest=digest_of_run,
+        digest=of(targets.run_digest),
     shell:
         "replibo run {wildcards.paper} {wildcards.problem} {wildcards.algorithm} "
         "--seeds {wildcards.block} --scale {wildcards.scale} --output {output} > {log} 2>&1"
@@ -36,7 +36,7 @@ localrules:
 # Only where a problem and algorithm have several blocks: a single one is read as it is.
 rule collect:
     input:
-        blocks_of_pair,
+        of(targets.block_files),
     output:
         paths.COLLECTED,
     log:

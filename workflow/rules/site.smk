@@ -8,7 +8,7 @@ localrules:
 # A target of its own, not part of `all`: snakemake --cores 2 results/published/site/index.html
 rule site:
     input:
-        lambda wildcards: site.inputs(CONFIG, wildcards.scale),
+        of(site.inputs),
     output:
         paths.SITE,
     log:

@@ -7,7 +7,7 @@ localrules:
 # Put together from those of each paper.
 rule verdicts:
     input:
-        lambda wildcards: verdicts_of_papers(wildcards.scale),
+        of(targets.judged_files),
     output:
         html=report(
             f"{paths.VERDICTS}.html",
@@ -36,7 +36,7 @@ rule verdicts:
 # The claims of one paper, from its own runs, and their map.
 rule judged:
     input:
-        lambda wildcards: runs_of_verdicts(wildcards.scale, wildcards.paper),
+        of(targets.verdict_files),
     output:
         pdf=f"{paths.PAPER_MAP}.pdf",
         png=map_for_report(
@@ -51,7 +51,7 @@ rule judged:
     conda:
         "../../envs/environment.yaml"
     params:
-        digest=lambda wildcards: digest_of_verdicts(wildcards.paper),
+        digest=of(targets.verdicts_digest),
     shell:
         "replibo claims {wildcards.paper} --scale {wildcards.scale} --output {output} > {log} 2>&1"
 
@@ -60,7 +60,7 @@ rule judged:
 # results/paper/go_ucb/claims/go_ucb_1_f1/printed.json
 rule claim:
     input:
-        runs_of_claim,
+        of(targets.claim_files),
     output:
         paths.CLAIM,
     log:
@@ -70,7 +70,7 @@ rule claim:
     conda:
         "../../envs/environment.yaml"
     params:
-        digest=lambda wildcards: digest_of_verdicts(wildcards.paper),
+        digest=of(targets.verdicts_digest),
     shell:
         "replibo claims {wildcards.claim} --reading {wildcards.reading} --scale {wildcards.scale} "
         "--output {output} > {log} 2>&1"

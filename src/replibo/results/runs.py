@@ -269,6 +269,11 @@ class Runs:
         """The noise-free values, ``seeds x queries``; initial points included."""
         return self._column(problem, algorithm, "f")
 
+    def by_seed(self, problem: str, algorithm: str) -> dict[int, Array]:
+        """For each seed the noise-free values of its queries, in full (`of`)."""
+        runs, pair = self.of([(problem, algorithm)]), (problem, algorithm)
+        return dict(zip(runs.seeds(*pair).tolist(), runs.f(*pair), strict=True))
+
     def diagnostic(self, problem: str, algorithm: str, name: str) -> Array:
         """A diagnostic, ``seeds x queries``; NaN at the initial points."""
         return self._column(problem, algorithm, name)

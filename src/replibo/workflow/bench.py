@@ -22,14 +22,13 @@ import yaml
 
 from replibo import files, paths
 from replibo.config import registry
-from replibo.config.models import Config, block_name, parse_seeds, seed_list
+from replibo.config.models import Config, block_name
 from replibo.errors import RepliboError, meant
 from replibo.run import pairs
 from replibo.run.published import of_paper
 from replibo.workflow import snakemake, targets, terminal
 
 if TYPE_CHECKING:
-    from replibo.problems.base import Array
     from replibo.results.runs import Runs
     from replibo.results.standings import Duel
 
@@ -127,7 +126,7 @@ def prepare(
         RepliboError: the class breaks the contract (`replibo.workflow.contract`), or a name is wrong.
     """
     settings = _settings(parameters)
-    asked = _asked_seeds(seeds)
+    asked = None if seeds is None else targets.seeds_in(seeds, "--seeds")
     published_problems = {
         paper: dict.fromkeys(problem for problem, _ in pairs.at(config, paper, paths.PUBLISHED))
         for paper in papers or targets.papers_at(config, paths.PUBLISHED)
@@ -215,13 +214,6 @@ def _settings(parameters: Sequence[str]) -> dict[str, Any]:
         except yaml.YAMLError:
             raise RepliboError(f"--set: {name} must be a value of YAML, got {value!r}") from None
     return found
-
-
-def _asked_seeds(seeds: str | None) -> set[int] | None:
-    try:
-        return None if seeds is None else set(seed_list(parse_seeds(seeds)))
-    except ValueError as error:
-        raise RepliboError(f"--seeds: {error}") from None
 
 
 def _start(timing: Mapping[str, Any]) -> float:
@@ -343,8 +335,8 @@ def compare(config: Config, bench: Bench, paper: str) -> tuple[Results, Runs, Ru
     results = Results(paper)
     for task in tasks:
         problem = task.problem
-        new = _values(mine, problem, bench.name)
-        others = {name: _values(published, problem, name) for name in task.others}
+        new = mine.by_seed(problem, bench.name)
+        others = {name: published.by_seed(problem, name) for name in task.others}
         results.duels += standings.against(paper, problem, new, others)
         results.ranks[problem] = standings.ranks({bench.name: new, **others})
         start = mine.initial_points(problem)
@@ -355,13 +347,6 @@ def compare(config: Config, bench: Bench, paper: str) -> tuple[Results, Runs, Ru
             if seed in old
         )
     return results, mine, published
-
-
-def _values(runs: Runs, problem: str, algorithm: str) -> dict[int, Array]:
-    """The noise-free values of each seed's queries, each run in full."""
-    alone = runs.of([(problem, algorithm)])
-    seeds = alone.seeds(problem, algorithm).tolist()
-    return dict(zip(seeds, alone.f(problem, algorithm), strict=True))
 
 
 COLUMNS = (

@@ -14,10 +14,10 @@ import numpy as np
 from replibo import paths
 from replibo.config import claims
 from replibo.config.claims import PRINTED, Claim
-from replibo.config.models import Config, block_name, parse_seeds, seed_list
+from replibo.config.models import Config, block_name
 from replibo.errors import RepliboError, allowed
 from replibo.run import pairs
-from replibo.workflow import snakemake, terminal
+from replibo.workflow import snakemake, targets, terminal
 
 if TYPE_CHECKING:
     from replibo.results.runs import Runs
@@ -133,17 +133,7 @@ def prepare(
 def _asked(seeds: str | None, known: list[int]) -> list[int]:
     if seeds is None:
         return known[:SEEDS]
-    if seeds == "all":
-        return known
-    try:
-        asked = seed_list(parse_seeds(seeds))
-    except ValueError as error:
-        raise RepliboError(f"--seeds: {error}") from None
-    if not set(asked) <= set(known):
-        raise RepliboError(
-            f"--seeds: must be seeds of the config ({block_name(known)}), got {seeds}"
-        )
-    return asked
+    return known if seeds == "all" else targets.seeds_in(seeds, "--seeds", known)
 
 
 def cost(check: Check) -> str:
@@ -276,14 +266,11 @@ def _equal(published: Runs | None, mine: Runs) -> str:
     for problem in mine.problems():
         for name in mine.algorithms(problem):
             if published.has(problem, name):
-                pair = [(problem, name)]
-                new, old = mine.of(pair), published.of(pair)
-                f = dict(zip(old.seeds(*pair[0]).tolist(), old.f(*pair[0]), strict=True))
-                for seed, values in zip(new.seeds(*pair[0]).tolist(), new.f(*pair[0]), strict=True):
-                    if seed in f:
-                        length = min(len(values), len(f[seed]))
-                        same = np.array_equal(values[:length], f[seed][:length])
-                        counts.setdefault(name, []).append(bool(same))
+                new, old = mine.by_seed(problem, name), published.by_seed(problem, name)
+                for seed in new.keys() & old.keys():
+                    length = min(len(new[seed]), len(old[seed]))
+                    same = np.array_equal(new[seed][:length], old[seed][:length])
+                    counts.setdefault(name, []).append(same)
     total, equal = sum(map(len, counts.values())), sum(map(sum, counts.values()))
     each = ", ".join(f"{name} {sum(own)}/{len(own)}" for name, own in counts.items())
     text = f"{equal} of {total} runs are equal to the published ones to the last bit ({each})."

@@ -46,7 +46,9 @@ def table(base: Config, variant: Config, papers: Sequence[str], scale: str) -> T
             variant.paper(paper)  # its name may be wrong
         first, second = _runs(base, paper, scale), _runs(variant, paper, scale)
         for pair in dict.fromkeys([*first, *second]):
-            own = _cut([_values(runs.get(pair), pair) for runs in (first, second)])
+            own = _cut(
+                [runs[pair].by_seed(*pair) if pair in runs else None for runs in (first, second)]
+            )
             entry = (variant if pair in second else base).paper(paper)
             labels = entry.problems[pair[0]].label, entry.algorithms[pair[1]].label
             values = [paper, *labels, *map(_mean, own), _difference(*own)]
@@ -79,13 +81,6 @@ def _runs(config: Config, paper: str, scale: str) -> dict[Pair, Runs]:
         for pair in entry.pairs(scale)
         if Path(pairs.file(entry, paper, scale, *pair)).exists()
     }
-
-
-def _values(runs: Runs | None, pair: Pair) -> dict[int, Any] | None:
-    """For each seed the noise-free values of its queries."""
-    if runs is None:
-        return None
-    return dict(zip(runs.seeds(*pair).tolist(), runs.f(*pair), strict=True))
 
 
 def _cut(own: list[dict[int, Any] | None]) -> list[dict[int, Any] | None]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from replibo import messages, paths
 from replibo.config.claims import load as load_claims
+from replibo.config.claims import names as names_of_claims
 from replibo.config.models import Config, FigureEntry, Pair, PaperEntry
 from replibo.errors import RepliboError, allowed, meant
 from replibo.papers import lookup
@@ -160,7 +161,7 @@ def claims(
     from replibo import verdict_map, verdict_tables, verdicts
     from replibo.results import plotting, tables
 
-    paper_of = {claim: paper for paper in config.papers for claim in load_claims(config, paper)}
+    paper_of = names_of_claims(config)
     for name in names:
         if name not in config.papers and name not in paper_of:
             raise RepliboError(

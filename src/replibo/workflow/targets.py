@@ -258,16 +258,16 @@ def verdict_files(config: Config, paper: str, scale: str) -> list[str]:
     return pairs.files(config, paper, scale, pairs.among(config, paper, scale, wanted))
 
 
-def claim_files(config: Config, paper: str, scale: str, name: str, reading: str) -> list[str]:
+def claim_files(config: Config, paper: str, scale: str, claim: str, reading: str) -> list[str]:
     """The files that the verdict on one claim in one reading or control (or `paths.ALL`) reads.
 
     Raises:
         RepliboError: the paper has no such claim, or the claim no such reading.
     """
     known = claims.load(config, paper)
-    if name not in known:
-        raise RepliboError(f"{paper} has no claim called {name!r}{meant(name, known)}")
-    wanted = known[name].only(reading).all_pairs(config.paper(paper))
+    if claim not in known:
+        raise RepliboError(f"{paper} has no claim called {claim!r}{meant(claim, known)}")
+    wanted = known[claim].only(reading).all_pairs(config.paper(paper))
     return pairs.files(config, paper, scale, pairs.among(config, paper, scale, wanted))
 
 
@@ -289,15 +289,24 @@ def check_block(
     """Raise a `RepliboError` where ``block`` (``0-9``) is not made of seeds of the config."""
     load.run_settings(config, paper, scale, problem, algorithm)
     where = paths.block(scale, paper, problem, algorithm, block)
-    known = config.paper(paper).seeds(scale, problem, algorithm)
+    seeds_in(block, where, config.paper(paper).seeds(scale, problem, algorithm))
+
+
+def seeds_in(text: str, where: str, known: list[int] | None = None) -> list[int]:
+    """The seeds of a text like ``0-9``.
+
+    Raises:
+        RepliboError: it is no such text, or not of ``known`` seeds; the message begins with ``where``.
+    """
     try:
-        seeds = models.seed_list(block)
+        seeds = models.seed_list(text)
     except ValueError as error:
         raise RepliboError(f"{where}: {error}") from None
-    if not set(seeds) <= set(known):
+    if known is not None and not set(seeds) <= set(known):
         raise RepliboError(
-            f"{where}: must be seeds of the config ({models.block_name(known)}), got {block}"
+            f"{where}: must be seeds of the config ({models.block_name(known)}), got {text}"
         )
+    return seeds
 
 
 def data_files(config: Config, paper: str, scale: str, problem: str) -> list[str]:
