@@ -201,7 +201,7 @@ def test_every_wrong_function_is_said_before_a_workflow(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the target: a run of days must not end at the figure."""
-    figure = "figures: {figure_1: {function: os.system}}"
+    figure = "figures: {figure_1: {function: os.system}, figure_1_all: {options: {regret: best}}}"
     table = "tables: {final_regret: {options: {nope: 1}}}"
     read = claims.read_yaml
     wrong = {
@@ -217,6 +217,7 @@ def test_every_wrong_function_is_said_before_a_workflow(
         lookup.check_all(parsed(f"go_ucb: {{{figure}, {table}}}"))
     places = [
         "config: go_ucb.figures.figure_1.function: must be a function of replibo.papers.go_ucb, got 'os",
+        "config: go_ucb.figures.figure_1_all.options.regret: must be 'average', 'cumulative' or",
         "config: go_ucb.tables.final_regret.options: must be ",
         "config/claims/go_ucb.yaml: go_ucb_1_f1.measure: must be ",
         "config/claims/go_ucb.yaml: go_ucb_1_f2.readings.cumulative.options: must be ",
