@@ -11,7 +11,7 @@ from replibo.config.models import COLORS, FigureEntry
 from replibo.papers.neuralbo import coco as paper
 from replibo.papers.neuralbo.coco import TARGETS, coverage, shares_reached
 from replibo.problems.coco import member
-from replibo.results.comparisons import MissingRunsError, judge
+from replibo.results.comparisons import MissingRunsError
 
 from .conftest import caption_of, drawn, made_paper, pair, runs_of, tuples
 
@@ -231,7 +231,6 @@ def test_the_three_outcomes():
         other = {("bbob_2d", "gp_ucb"): steps(spread + shift)}
         (found,) = compare({own: steps(spread), **other})
         assert found.outcome == outcome
-        assert judge([found]) in ("holds", "fails", "undecided")
     (found,) = compare({own: steps(spread), ("bbob_2d", "gp_ucb"): steps(spread[::-1])})
     assert found.outcome == "open"
 

@@ -8,7 +8,7 @@ from replibo.config import load
 from replibo.config.models import COLORS, FigureEntry
 from replibo.errors import RepliboError
 from replibo.papers.neuralbo import memory as paper
-from replibo.results.comparisons import MissingRunsError, judge
+from replibo.results.comparisons import MissingRunsError
 from replibo.results.runs import Runs, read
 from replibo.run import pairs
 
@@ -195,7 +195,6 @@ def test_the_claim_where_it_holds():
     assert [c.outcome for c in found] == ["supported"] * 3
     assert found[0].ours == ("GP_UCB: 0.00172 MiB at 15 observations, 0.752 MiB at 314")
     assert found[2].ours == "NEURAL_BO_PRINTED: 488 MiB at 15 observations, 488 MiB at 114"
-    assert judge(found) == "holds"
 
 
 def test_the_claim_where_it_does_not_hold():

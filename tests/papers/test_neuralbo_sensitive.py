@@ -15,7 +15,7 @@ from replibo.papers.neuralbo import sensitive as paper
 from replibo.papers.neuralbo.tampering import query_rates, rates_of, subset_rates
 from replibo.problems.networks.digit_classifier import PARAMETERS, DigitClassifier
 from replibo.problems.sensitive_samples import detections, upscaling_operator
-from replibo.results.comparisons import MissingRunsError, judge
+from replibo.results.comparisons import MissingRunsError
 from replibo.results.intervals import jackknife_interval
 from replibo.streams import generator
 
@@ -335,7 +335,6 @@ def test_the_outcomes_of_the_claim(monkeypatch, reading):
     shares = {"neural_bo": 0.25, "gp_ucb": 0.2, "random_search": 0.25}
     found = compare(monkeypatch, shares, reading=reading)
     assert [c.outcome for c in found] == ["supported", "supported", "open"]
-    assert judge(found) == "holds with exceptions"
     assert found[0].ours.startswith("Log-probabilities: NEURAL_BO detects 0.")
     level = float(re.search(r"detects (\S+) \[", found[0].ours)[1])
     assert level == pytest.approx(1 - 0.75**8, abs=0.015)
