@@ -20,6 +20,7 @@ from replibo.papers.common import (
     labelled_rows,
     mean_and_deviation,
     problem_panels,
+    shown_by,
 )
 from replibo.papers.neuralbo.synthetic import DIVERGED
 from replibo.papers.neuralbo.traces import mean_cells, smallest_value
@@ -94,18 +95,16 @@ def centre_final(runs: Runs, entry: FigureEntry) -> Table:
     """The values that each method reached on a function and on its shifted copy after as many
     rounds, and where it asked."""
     distance = "distance to the centre, last 10 queries"
-    wanted = entry.problems or []
-    problems: dict[str, int] = {}  # with T: the smaller one of a function and its sister
+    shown = shown_by(runs, entry)
+    wanted = entry.problems or list(shown)
+    last: dict[str, int] = {}  # T: the smaller one of a function and its sister
     for i in range(0, len(wanted), 2):
-        ran = [p for p in wanted[i : i + 2] if runs.algorithms(p, entry.algorithms)]
-        problems |= dict.fromkeys(ran, min(map(runs.horizon, ran), default=0))
-    if not problems:
-        raise RepliboError(f"no runs on {', '.join(wanted)}")
-    shown = {problem: runs.algorithms(problem, entry.algorithms) for problem in problems}
+        ran = [problem for problem in wanted[i : i + 2] if problem in shown]
+        last |= dict.fromkeys(ran, min(map(runs.horizon, ran), default=0))
     rows = [
         {
             **row,
-            **_finals(runs, problem, name, rounds := problems[problem]),
+            **_finals(runs, problem, name, rounds := last[problem]),
             distance: float(distances(runs, problem, name)[:, :rounds][:, -WINDOW:].mean()),
         }
         for problem, name, row in labelled_rows(runs, entry, shown)
@@ -113,7 +112,7 @@ def centre_final(runs: Runs, entry: FigureEntry) -> Table:
     caption = (
         f"{entry.caption} Smallest noise-free value after T iterations, as the paper minimises. "
         "Distance: root mean square of a query's coordinates in [−1, 1]ᴰ, 0 at the centre, about 0.58 "
-        f"at uniform points. {runs.note(list(problems), entry.algorithms)}"
+        f"at uniform points. {runs.note(list(shown), entry.algorithms)}"
     )
     formats: dict[str, Format] = dict.fromkeys(
         ("smallest value, mean", "standard deviation", distance), ".4g"
