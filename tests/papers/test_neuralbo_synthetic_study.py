@@ -470,6 +470,9 @@ def test_a_grid_with_holes() -> None:
     assert not rows(table, chosen="yes") and len(rows(table, problem="Levy, 10-D")) == 2
     with pytest.raises(RepliboError, match=r"algorithms\.gp_ts\.parameters\.nu: must be a number"):
         searched(runs, algorithm="gp_ts")
+    # as at the scale quick
+    table = searched(made_runs({"levy_10": {"neural_bo": around(1.0, 1)}}))
+    assert len(rows(table)) == 3 and "The grid was not run. Not run." in table.caption
 
 
 # What the printed recipe does

@@ -7,11 +7,11 @@ Everything here is in the paper's sense: the smaller, the better.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from replibo.config.models import FigureEntry
+from replibo.config.models import FigureEntry, Pair
 from replibo.errors import RepliboError
 from replibo.papers.common import (
     cpu_seconds,
@@ -98,15 +98,21 @@ def grid_search(
     """
     import pandas as pd
 
-    shown = shown_by(runs, entry.model_copy(update={"algorithms": [*grid]}))
+    columns = (
+        *("problem", symbol, "seeds", "T", "smallest value, mean", "standard deviation"),
+        *("rank", "chosen", "CPU s"),
+    )
+    problems = [p for p in runs.problems(entry.problems) if runs.algorithms(p, grid)]
     constants = {name: constant_of(runs, name, parameter) for name in (*grid, algorithm)}
     finals = {
         (problem, name): final_values_of(runs, problem, name)
-        for problem, names in shown.items()
-        for name in names
+        for problem in problems
+        for name in runs.algorithms(problem, grid)
     }
-    means = pd.Series({pair: values.mean() for pair, values in finals.items()})
-    ranks = means.unstack().reindex(index=[*shown], columns=[*grid]).rank(axis=1)
+    means = [
+        [finals[p, a].mean() if (p, a) in finals else math.nan for a in grid] for p in problems
+    ]
+    ranks = pd.DataFrame(means, problems, [*grid], dtype=float).rank(axis=1)
     whole = ranks.dropna()
     mean_ranks = whole.mean()
     choice = None if whole.empty else str(mean_ranks.idxmin())
@@ -147,24 +153,26 @@ def grid_search(
             f"Chosen for all problems: {symbol} = {constants[choice]:g}, by the smallest mean rank of "
             f"the mean value over the problems. {used}, which is {same}the choice of these runs"
         )
-    caption = f"{entry.caption} {words}. {_seeds_of_the_grid(runs, shown, algorithm)}"
+    caption = f"{entry.caption} {words}. {_seeds_of_the_grid(runs, [*finals], algorithm)}"
     total = math.fsum(costs.values())
-    if not math.isnan(total):
+    if finals and not math.isnan(total):
         caption += f" The grid cost {total:.3g} CPU s."
-    caption = f"{caption} {runs.note(list(shown), grid)}"
+    caption = f"{caption} {runs.note(problems, grid)}"
     formats = {symbol: "g", "rank": ".3g", "CPU s": ".3g"}
-    formats |= dict.fromkeys(("smallest value, mean", "standard deviation"), ".4g")
-    return Table.of(rows, caption, formats)
+    formats |= dict.fromkeys(columns[4:6], ".4g")
+    return Table.of(rows, caption, formats, columns)
 
 
-def _seeds_of_the_grid(runs: Runs, shown: Mapping[str, Sequence[str]], algorithm: str) -> str:
+def _seeds_of_the_grid(runs: Runs, pairs: Sequence[Pair], algorithm: str) -> str:
     """Which seeds the grid was run on, and whether reported runs use them too."""
+    if not pairs:
+        return "The grid was not run."
     seeds, shared = set(), set()
-    for problem, names in shown.items():
-        of_grid = {int(seed) for name in names for seed in runs.seeds(problem, name)}
-        seeds |= of_grid
+    for problem, name in pairs:
+        own = set(runs.seeds(problem, name).tolist())
+        seeds |= own
         if runs.has(problem, algorithm):
-            shared |= of_grid & set(runs.seeds(problem, algorithm).tolist())
+            shared |= own & set(runs.seeds(problem, algorithm).tolist())
     listed = str(*seeds) if len(seeds) == 1 else f"{min(seeds)} to {max(seeds)}"
     if shared:
         return f"Seeds {listed}; {len(shared)} of them are those of reported runs, too."
