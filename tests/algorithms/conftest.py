@@ -1,8 +1,9 @@
-"""Histories that several algorithms' tests ask about."""
+"""Histories that several tests ask about."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,20 +12,35 @@ from replibo.algorithms.base import Algorithm, History, Proposal
 from replibo.streams import RunStreams
 
 
+def observed(X: np.ndarray, y: Iterable[float], rows: Any = None, n_initial: int = 4) -> History:
+    """The values ``y`` at the points ``X``, which are these rows of a pool if there is one."""
+    made = History(X.shape[1], n_initial, capacity=2)
+    for i, (x, value) in enumerate(zip(X, y, strict=True)):
+        made.append(x, float(value), -1 if rows is None else int(rows[i]))
+    return made
+
+
+def first(history: History, n: int) -> History:
+    """The history as it was at ``n`` observations."""
+    return observed(history.X[:n], history.y[:n], history.candidate[:n], history.n_initial)
+
+
 def history(n: int) -> History:
     """``n`` observations of waves about 3 at uniform points of the cube; the first four are initial."""
-    made = History(3, 4)
-    for x in np.random.default_rng(0).uniform(size=(n, 3)):
-        made.append(x, 3.0 + 2.0 * float(np.sin(5 * x).sum()))
-    return made
+    X = np.random.default_rng(0).uniform(size=(n, 3))
+    return observed(X, 3.0 + 2.0 * np.sin(5 * X).sum(axis=1))
 
 
 def on_pool(pool: np.ndarray, f: np.ndarray, rows: Iterable[int], n_initial: int = 8) -> History:
     """The observations of rows of a pool."""
-    made = History(pool.shape[1], n_initial, capacity=4)
-    for row in rows:
-        made.append(pool[row], f[row], int(row))
-    return made
+    rows = np.array(rows)
+    return observed(pool[rows], f[rows], rows, n_initial)
+
+
+def small_pool(m: int = 60, d: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Points of the cube, and a wavy function at them."""
+    pool = np.random.default_rng(seed).random((m, d))
+    return pool, 50.0 + 10.0 * np.sin(5 * pool[:, 0]) * np.cos(9 * pool[:, -1]) + pool[:, 0]
 
 
 def run_on_pool(
@@ -56,18 +72,8 @@ class Hill:
 
     def initial(self, dim: int, n: int, streams: RunStreams) -> History:
         """``n`` initial points."""
-        history = History(dim, n)
-        for x in streams.initial().random((n, dim)):
-            history.append(x, self.objective(x))
-        return history
-
-    @staticmethod
-    def past(history: History, n: int) -> History:
-        """The history as it was at ``n`` observations."""
-        shorter = History(history.X.shape[1], history.n_initial)
-        for x, y, candidate in zip(history.X[:n], history.y, history.candidate, strict=False):
-            shorter.append(x, float(y), int(candidate))
-        return shorter
+        X = streams.initial().random((n, dim))
+        return observed(X, map(self.objective, X), n_initial=n)
 
 
 @pytest.fixture

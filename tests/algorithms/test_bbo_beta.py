@@ -14,16 +14,16 @@ from replibo.algorithms.bbo_gp import GpUcbFixed
 from replibo.streams import RunStreams
 from replibo.surrogates.gp_given import GpFixed
 
+from .conftest import observed
+
 STREAMS = RunStreams("bbo", "softmax_20", "gp_ucb", 3)
 LINE = Space(1)
 KERNEL: dict[str, Any] = {"length_scale": 0.2, "noise_variance": 0.01, "refit_growth": 0.0}
 
 
 def history() -> History:
-    past = History(1, 3)
-    for x in (0.1, 0.5, 0.9):
-        past.append(np.array([x]), -((x - 0.3) ** 2))
-    return past
+    x = np.array([0.1, 0.5, 0.9])
+    return observed(x[:, None], -((x - 0.3) ** 2), n_initial=3)
 
 
 def test_theorem_4_divides_by_the_noise_variance() -> None:

@@ -16,6 +16,8 @@ from replibo.algorithms.gp_ucb import GpUcb
 from replibo.errors import RepliboError
 from replibo.streams import RunStreams
 
+from .conftest import observed
+
 STREAMS = RunStreams("bbo", "n_1000", "gp_ucb_paper_beta", 3)
 LINE = Space(1)
 
@@ -25,10 +27,8 @@ def f(x: np.ndarray) -> float:
 
 
 def history_of(n: int) -> History:
-    history = History(1, 4)
-    for x in np.random.default_rng(5).random((n, 1)):
-        history.append(x, f(x))
-    return history
+    X = np.random.default_rng(5).random((n, 1))
+    return observed(X, map(f, X))
 
 
 def run(algorithm: Algorithm, queries: int) -> tuple[History, list[Proposal]]:

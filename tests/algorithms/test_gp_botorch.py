@@ -25,6 +25,8 @@ from replibo.algorithms.parts.gp_sampled import GpSampled
 from replibo.errors import RepliboError
 from replibo.streams import RunStreams
 
+from .conftest import observed
+
 STREAMS = RunStreams("neuralbo", "toy", "gp_botorch", 0)
 PAIRS: list[Any] = [
     pytest.param(GpUcbBotorch, GpUcb, {}, id="ucb"),
@@ -35,11 +37,10 @@ PAIRS: list[Any] = [
 
 def history(d: int, n: int, n_initial: int, seed: int = 0) -> History:
     """Noisy observations of a smooth function in units that are not standardised."""
-    rng, made = np.random.default_rng(seed), History(d, n_initial)
-    for x in rng.random((n, d)):
-        y = 7 * np.sin(4 * x).sum() - 20 * (x[0] - 0.3) ** 2 + 0.2 * rng.standard_normal()
-        made.append(x, float(y))
-    return made
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, d))
+    f = 7 * np.sin(4 * X).sum(axis=1) - 20 * (X[:, 0] - 0.3) ** 2
+    return observed(X, f + 0.2 * rng.standard_normal(n), n_initial=n_initial)
 
 
 def ours(algorithm: type[GpSampled], d: int, **settings: Any) -> GpSampled:

@@ -17,19 +17,12 @@ from gpytorch.mlls import ExactMarginalLogLikelihood
 
 from replibo.algorithms.base import History, Space
 from replibo.algorithms.gp_ucb_mle import GpUcbMle
-from replibo.problems.materials import AgNP, CrossedBarrel
 from replibo.streams import RunStreams
 from replibo.surrogates.kernels import KernelName
 
-from .conftest import on_pool, run_on_pool
+from .conftest import observed, on_pool, small_pool
 
 STREAMS = RunStreams("lb_gp_ucb", "pool", "mle", 0)
-
-
-def small_pool(m: int = 60, d: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    pool = rng.random((m, d))
-    return pool, 50.0 + 10.0 * np.sin(5 * pool[:, 0]) * np.cos(3 * pool[:, 1]) + pool[:, 2]
 
 
 def botorch_ucb(
@@ -73,26 +66,6 @@ def test_proposal_is_botorchs(seed: int, kernel: KernelName) -> None:
     assert proposal.candidate == values.argmax()
 
 
-@pytest.mark.parametrize("task", [CrossedBarrel, AgNP])
-def test_proposal_is_botorchs_on_the_stand_ins(task: type) -> None:
-    problem = task()
-    pool, f = problem.to_unit(problem.candidates), problem.evaluate_true(problem.candidates)
-    algorithm = GpUcbMle(Space(problem.dim, candidates=pool), STREAMS)
-    history, _ = run_on_pool(algorithm, pool, f, 30)
-    proposal = algorithm.ask(history, 31)
-    values, _ = botorch_ucb(history, pool, 1.0)
-    assert proposal.candidate == values.argmax()
-
-
-def test_a_point_may_be_asked_again() -> None:
-    """With as many rounds as the pool has points twice over, and nothing left to be learnt."""
-    pool, f = small_pool(m=12)
-    history, proposals = run_on_pool(GpUcbMle(Space(3, candidates=pool), STREAMS), pool, f, 27)
-    assert len(history) == 35
-    assert history.candidate[-1] == f.argmax()
-    assert all(p.diagnostics["fit_converged"] == 1.0 for p in proposals)
-
-
 def test_without_noise_repeated_points_take_a_jitter() -> None:
     pool, f = small_pool()
     algorithm = GpUcbMle(Space(3, candidates=pool), STREAMS, noise_variance=0.0)
@@ -115,9 +88,11 @@ def test_multi_start_reports_what_the_single_start_finds() -> None:
 
 def test_on_the_square_it_is_as_high_as_botorchs_fit_and_optimiser_get() -> None:
     rng = np.random.default_rng(0)
-    algorithm, history = GpUcbMle(Space(2), STREAMS), History(2, 5, capacity=4)
-    for x in rng.random((5, 2)):
-        history.append(x, float(np.sin(5 * x).sum()))
+    X = rng.random((5, 2))
+    algorithm, history = (
+        GpUcbMle(Space(2), STREAMS),
+        observed(X, np.sin(5 * X).sum(axis=1), n_initial=5),
+    )
     for t in range(1, 26):
         proposal = algorithm.ask(history, t)
         if t % 8 == 1:

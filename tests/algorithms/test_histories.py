@@ -5,7 +5,6 @@ here are longer and stranger histories, of the square and of pools, with fast se
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,8 @@ from replibo.config import load, registry
 from replibo.errors import RepliboError
 from replibo.settings import parameters
 from replibo.streams import RunStreams
+
+from .conftest import first, observed
 
 CONFIG = load.load(Path(__file__).parents[2] / "config")
 TYPES = sorted({e.type for paper in CONFIG.papers for e in CONFIG.paper(paper).algorithms.values()})
@@ -87,17 +88,6 @@ def f(x: np.ndarray) -> float:
     return float(np.sin(5 * x).sum() - 3 * x[0])
 
 
-def history_of(X: np.ndarray, y: Sequence[float], rows: Any = None, n_initial: int = 4) -> History:
-    history = History(X.shape[1], n_initial, capacity=2)
-    for i, (x, value) in enumerate(zip(X, y, strict=True)):
-        history.append(x, float(value), -1 if rows is None else int(rows[i]))
-    return history
-
-
-def first(history: History, n: int) -> History:
-    return history_of(history.X[:n], history.y[:n], history.candidate[:n], history.n_initial)
-
-
 def assert_same(one: Proposal, other: Proposal) -> None:
     """Bit for bit."""
     assert one.x.tobytes() == other.x.tobytes() and one.candidate == other.candidate
@@ -120,9 +110,9 @@ def check_rebuilt(case: Case, space: Space, rounds: int) -> None:
     """At several lengths a new object proposes what the run's own object proposed."""
     rng = np.random.default_rng(4)
     if space.candidates is None:
-        history = history_of(rng.random((4, space.dim)), rng.standard_normal(4))
+        history = observed(rng.random((4, space.dim)), rng.standard_normal(4))
     else:
-        history = history_of(space.candidates[:4], [f(x) for x in space.candidates[:4]], range(4))
+        history = observed(space.candidates[:4], [f(x) for x in space.candidates[:4]], range(4))
     live, proposals = make(case, space), []
     for t in range(1, rounds + 1):
         torch.manual_seed(t)
@@ -182,7 +172,7 @@ def test_another_history_leaves_no_trace(case: Case) -> None:
     for own in told:
         n, order, values, n_initial = histories[own]
         rows = order[:n]
-        history = history_of(X[rows], values[:n], None if pool is None else rows, n_initial)
+        history = observed(X[rows], values[:n], None if pool is None else rows, n_initial)
         if own not in fresh:
             fresh[own] = make(case, Space(d, candidates=pool)).ask(history, 5)
         assert_same(shared.ask(history, 5), fresh[own])
@@ -196,7 +186,7 @@ DETERMINISTIC = (
 @pytest.mark.parametrize("name", [name for name in TYPES if not name.startswith(DETERMINISTIC)])
 def test_another_seed_is_another_query(name: str) -> None:
     X = np.random.default_rng(0).random((6, 2))
-    history = history_of(X, [f(x) for x in X])
+    history = observed(X, [f(x) for x in X])
     asked = {make((name, {}), Space(2), seed).ask(history, 3).x.tobytes() for seed in range(3)}
     assert len(asked) > 1
 
@@ -227,7 +217,7 @@ def test_it_goes_on_whatever_the_data(case: Case, strange: str) -> None:
     if "y_scaling" in parameters(registry.load("algorithms", case[0])):
         case = case[0], {**case[1], "y_scaling": "divide"}
     algorithm = make(case, Space(X.shape[1]))
-    proposal = algorithm.ask(history_of(X, y, n_initial=min(4, len(y))), len(y) + 1)
+    proposal = algorithm.ask(observed(X, y, n_initial=min(4, len(y))), len(y) + 1)
     assert_sound(algorithm, proposal)
 
 
@@ -271,7 +261,7 @@ def test_the_unit_of_y_changes_nothing(name: str, y: list[int], exponent: int, s
     case = name, {"y_scaling": "standardise"} if scaled else {}
     X, plain = np.random.default_rng(0).random((8, 2)), np.array(y, dtype=float)
     asked, other = (
-        make(case, Space(2)).ask(history_of(X, values), 5)
+        make(case, Space(2)).ask(observed(X, values), 5)
         for values in (plain, np.ldexp(plain + shift, exponent))
     )
     np.testing.assert_array_equal(asked.x, other.x)

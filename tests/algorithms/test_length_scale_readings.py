@@ -23,6 +23,8 @@ from replibo.algorithms.length_scale_readings import (
 from replibo.algorithms.oracle import Oracle
 from replibo.streams import RunStreams
 
+from .conftest import observed, on_pool
+
 STREAMS = RunStreams("lb_gp_ucb", "agnp", "lb_gp_ucb", 0)
 PAIRS = [
     (AGpUcbBotorchSearch, AGpUcb),
@@ -32,11 +34,8 @@ PAIRS = [
 
 
 def history_on_cube(dim: int, n: int) -> History:
-    rng = np.random.default_rng(3)
-    history = History(dim, n)
-    for x in rng.random((n, dim)):
-        history.append(x, math.sin(5.0 * x[0]) + x[-1] ** 2)
-    return history
+    X = np.random.default_rng(3).random((n, dim))
+    return observed(X, np.sin(5.0 * X[:, 0]) + X[:, -1] ** 2, n_initial=n)
 
 
 @pytest.mark.parametrize(("searched", "usual"), PAIRS)
@@ -62,9 +61,7 @@ def test_botorchs_search_is_another_one(searched: type, usual: type) -> None:
 @pytest.mark.parametrize(("searched", "usual"), PAIRS)
 def test_a_pool_needs_no_search(searched: type, usual: type) -> None:
     pool = np.random.default_rng(1).random((40, 3))
-    history = History(3, 5)
-    for row in range(5):
-        history.append(pool[row], float(pool[row].sum()), row)
+    history = on_pool(pool, pool.sum(axis=1), range(5), n_initial=5)
     space = Space(3, candidates=pool)
     assert (
         searched(space, STREAMS).ask(history, 1).candidate

@@ -26,17 +26,6 @@ def test_perturbations_are_normal_of_the_deviation_set():
     assert NeuralGreedy(Space(3), STREAMS).perturbation_sd == pytest.approx(math.sqrt(0.01))
 
 
-def test_the_query_maximises_the_network():
-    past = history(12)
-    algorithm = NeuralGreedy(Space(3), STREAMS, **SMALL)
-    proposal = algorithm.ask(past, 13)
-    X, _ = algorithm.candidates.draw(past)
-    fit = algorithm.fit(past)
-    h = algorithm.prediction(X, fit)
-    np.testing.assert_array_equal(proposal.x, X[np.argmax(h)])
-    assert proposal.diagnostics["mean"] == pytest.approx(fit.centre + fit.scale * h.max())
-
-
 def test_without_perturbation_it_is_neural_bo_without_exploration():
     past = history(12)
     unperturbed = NeuralGreedy(Space(3), STREAMS, **SMALL)

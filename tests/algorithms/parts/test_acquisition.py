@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import warnings
 from collections.abc import Callable
@@ -30,18 +31,15 @@ from replibo.algorithms.parts.acquisition import (
 from replibo.problems.berkenkamp import Berkenkamp
 from replibo.problems.michalewicz import Michalewicz5
 from replibo.surrogates.exact_gp import ExactGP, GrowingGP, PosteriorGradient, standardise
-from replibo.surrogates.kernels import KERNELS, Kernel, PointDistances, pairwise_distances
+from replibo.surrogates.kernels import PointDistances, pairwise_distances
+
+from ..conftest import first, observed
 
 NOISE = 1e-4
 MICHALEWICZ = Michalewicz5()
 
 
-def history_of(X: np.ndarray, y: np.ndarray, rows: object = None) -> History:
-    history = History(X.shape[1], 5, capacity=4)
-    rows = np.full(len(X), -1) if rows is None else rows
-    for x, value, row in zip(X, y, rows, strict=True):  # type: ignore[call-overload]
-        history.append(x, float(value), int(row))
-    return history
+history_of = functools.partial(observed, n_initial=5)
 
 
 def random_history(d: int, n: int, seed: int) -> History:
@@ -188,10 +186,6 @@ def same(one: Maximum, other: Maximum) -> bool:
     )
 
 
-def past(history: History, n: int) -> History:
-    return history_of(history.X[:n], history.y[:n], history.candidate[:n])
-
-
 SPACES = [Space(2), Space(3, candidates=np.random.default_rng(8).random((60, 3)))]
 
 
@@ -202,7 +196,7 @@ def test_rebuilt_from_the_history_bit_for_bit(space: Space) -> None:
         length_scale, maximum = asked[t - 1]
         resumed = UcbMaximiser(space, NOISE)
         again = resumed.maximise(
-            past(history, 4 + t), length_scale, 1.5, rng_of(t), fixed=t % 3 < 2
+            first(history, 4 + t), length_scale, 1.5, rng_of(t), fixed=t % 3 < 2
         )
         assert same(again, maximum)
 
@@ -219,10 +213,10 @@ def test_posterior_sd_is_that_of_the_time(space: Space) -> None:
         if t % 3 < 2:
             assert sd == maximum.sd
         assert sd == pytest.approx(maximum.sd, abs=1e-7)
-        expected = dense_posterior(past(history, n), length_scale, maximum.x[None])[1][0]
+        expected = dense_posterior(first(history, n), length_scale, maximum.x[None])[1][0]
         assert sd == pytest.approx(expected, abs=1e-6)
         fresh = UcbMaximiser(space, NOISE)
-        assert fresh.posterior_sd(past(history, n), n, length_scale, where) == sd
+        assert fresh.posterior_sd(first(history, n), n, length_scale, where) == sd
 
 
 def test_information_gain_of_the_first_n() -> None:
@@ -234,7 +228,7 @@ def test_information_gain_of_the_first_n() -> None:
         expected = 0.5 * np.linalg.slogdet(np.eye(n) + K / NOISE)[1]
         gain = maximiser.information_gain(history, 0.3, n)
         assert gain == pytest.approx(expected, rel=1e-9, abs=1e-12)
-        assert gain == UcbMaximiser(space, NOISE).information_gain(past(history, n), 0.3)
+        assert gain == UcbMaximiser(space, NOISE).information_gain(first(history, n), 0.3)
     assert maximiser.information_gain(history, 0.3) == gain
 
 
@@ -247,7 +241,7 @@ def test_without_noise_repeated_points_take_a_jitter(space: Space) -> None:
     for fixed in (True, False):
         assert maximiser.maximise(history, 0.3, 1.0, rng_of(), fixed=fixed).jitter > 0.0
     where = np.full(2, 0.31) if space.candidates is None else 50
-    live = UcbMaximiser(space, 0.0).posterior_sd(past(history, 12), 12, 0.3, where)
+    live = UcbMaximiser(space, 0.0).posterior_sd(first(history, 12), 12, 0.3, where)
     assert maximiser.posterior_sd(history, 12, 0.3, where) == live
 
 
@@ -292,21 +286,6 @@ def test_gradient_is_gpytorchs(d: int, n: int, length_scale: float, grown: bool)
         their = their.detach().numpy()
         assert_allclose(value, their, rtol=1e-5, atol=1e-6 * max(1.0, np.abs(their).max()))
     assert_array_equal(posterior.value(points), results[:2])
-
-
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
-def test_gradient_by_finite_differences(kernel: Kernel) -> None:
-    history = random_history(5, 60, 1)
-    gp = ExactGP(pairwise_distances(history.X, history.X), 0.4, NOISE, kernel)
-    posterior = PosteriorGradient(gp, history.X, standardise(history.y))
-    points = np.concatenate([np.random.default_rng(5).random((5, 5)), history.X[:3]])
-    _, _, d_mean, d_variance = posterior(points)
-    h = 1e-5
-    for i in range(5):
-        step = h * np.eye(5)[i]
-        (m1, v1), (m0, v0) = posterior.value(points + step), posterior.value(points - step)
-        assert_allclose(d_mean[:, i], (m1 - m0) / (2 * h), rtol=1e-5, atol=1e-5)
-        assert_allclose(d_variance[:, i], (v1 - v0) / (2 * h), rtol=1e-5, atol=1e-6)
 
 
 def test_no_data() -> None:

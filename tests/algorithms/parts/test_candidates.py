@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from replibo.algorithms.base import History, Space
+from replibo.algorithms.base import Space
 from replibo.algorithms.parts.candidates import HIGHEST_LOCAL_SD, LOWEST_LOCAL_SD, Candidates
 from replibo.errors import RepliboError
 from replibo.streams import RunStreams
+
+from ..conftest import observed
 
 
 def streams(algorithm="a", seed=0):
@@ -18,10 +20,7 @@ def streams(algorithm="a", seed=0):
 
 def history(n=5, dim=3, seed=0):
     rng = np.random.default_rng(seed)
-    made = History(dim, n)
-    for x in rng.uniform(size=(n, dim)):
-        made.append(x, float(rng.standard_normal()))
-    return made
+    return observed(rng.uniform(size=(n, dim)), rng.standard_normal(n), n_initial=n)
 
 
 def test_two_algorithms_get_the_same_candidates_for_the_same_history():
@@ -45,9 +44,7 @@ def test_uniform_part_does_not_depend_on_the_history_but_on_seed_and_query():
 
 def test_uniform_candidates_are_uniform_and_local_ones_are_near_the_incumbent():
     dim, count = 2, 20_000
-    past = History(dim, 2)
-    past.append(np.array([0.1, 0.9]), 0.0)
-    past.append(np.array([0.5, 0.5]), 1.0)
+    past = observed(np.array([[0.1, 0.9], [0.5, 0.5]]), [0.0, 1.0])
     X, rows = Candidates(Space(dim), streams(), count=count, local_fraction=0.5).draw(past)
     assert X.shape == (count, dim) and np.all((X >= 0) & (X <= 1)) and np.all(rows == -1)
     local, uniform = X[: count // 2], X[count // 2 :]
@@ -62,9 +59,7 @@ def test_uniform_candidates_are_uniform_and_local_ones_are_near_the_incumbent():
 
 
 def test_incumbent_is_the_first_of_the_largest_observations():
-    past = History(1, 3)
-    for x, y in ((0.2, 1.0), (0.8, 1.0), (0.5, 0.0)):
-        past.append(np.array([x]), y)
+    past = observed(np.array([[0.2], [0.8], [0.5]]), [1.0, 1.0, 0.0])
     X, _ = Candidates(Space(1), streams(), count=500, local_fraction=1.0).draw(past)
     assert np.median(X) == pytest.approx(0.2, abs=0.02)
 

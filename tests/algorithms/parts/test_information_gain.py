@@ -55,22 +55,6 @@ def test_the_first_play_costs_nothing(rate: str) -> None:
     assert log_suspected_regret(log_gamma, 1.0, 1) == -math.inf
 
 
-@given(st.sampled_from(RATES), length_scales, dims, plays, st.floats(1.01, 3.0))
-def test_monotone_in_plays_and_length_scale(
-    rate: str, theta: float, d: int, n: int, factor: float
-) -> None:
-    def both(theta: float, n: int, norm: float) -> np.ndarray:
-        log_gamma = log_information_gain_bound(rate, theta, d, n)
-        return np.array([log_gamma, log_suspected_regret(log_gamma, norm, n)])
-
-    norm, longer = scaled_norm(1.0, 20.0, theta, d), scaled_norm(1.0, 20.0, factor * theta, d)
-    assert longer < norm
-    assert np.all(both(theta, n + 1, norm) > both(theta, n, norm))
-    assert np.all(both(theta, n, norm) > both(factor * theta, n, longer))
-    assert np.all(both(theta, n, norm) > both(factor * theta, n, norm))
-    assert both(theta, n, factor * norm)[1] > both(theta, n, norm)[1]
-
-
 def test_range_of_floating_point_numbers_is_no_limit() -> None:
     values = [
         log_suspected_regret(log_information_gain_bound("matern", theta, 50, n), 1.0, n)
