@@ -14,7 +14,6 @@ from numpy.testing import assert_array_equal
 from replibo.errors import RepliboError
 from replibo.problems import materials
 from replibo.problems.materials import AgNP, CrossedBarrel
-from replibo.streams import RunStreams
 
 BOTH = pytest.mark.parametrize("task", [CrossedBarrel, AgNP])
 HEADER = "n,theta,r,t,toughness\n"
@@ -34,37 +33,21 @@ def barrel(path: Path) -> CrossedBarrel:
     return CrossedBarrel(data={"crossed_barrel": path})
 
 
-# Any pool
-
-
-def check_contract(problem: CrossedBarrel | AgNP) -> None:
+def check_pool(problem: CrossedBarrel | AgNP) -> None:
+    """What `test_contract` asks of a finite problem, and the order of the rows."""
     pool = problem.candidates
     f = problem.evaluate_true(pool)
-    assert pool.shape == (len(pool), problem.dim)
     assert f.shape == problem.replicates.shape == (len(pool),)
-    assert np.isfinite(f).all()
     assert problem.optimal_value == f.max()
-    assert problem.noise_std == 0.0
     assert_array_equal(problem.bounds, [pool.min(axis=0), pool.max(axis=0)])
     assert pool.tolist() == sorted(pool.tolist())
-    assert len(np.unique(pool, axis=0)) == len(pool)
-    unit = problem.to_unit(pool)
-    assert unit.min() == 0.0
-    assert unit.max() == 1.0
-    assert len(np.unique(unit, axis=0)) == len(pool)
-    best = pool[f.argmax()]
-    observation = problem.observe(best, RunStreams("p", "q", "a", 0), 3)
-    assert observation.y == observation.f == problem.optimal_value
-
-
-@BOTH
-def test_stand_in_contract(task: type) -> None:
-    check_contract(task())
+    assert len(np.unique(problem.to_unit(pool), axis=0)) == len(pool)
 
 
 @BOTH
 def test_stand_in_is_always_the_same(task: type) -> None:
     one, two = task(), task()
+    check_pool(one)
     assert_array_equal(one.candidates, two.candidates)
     assert_array_equal(one.evaluate_true(one.candidates), two.evaluate_true(two.candidates))
     assert "stand in for the measured data" in one.stand_in
@@ -156,7 +139,7 @@ def test_loss_is_minimised(tmp_path: Path) -> None:
     problem = AgNP(data={"agnp": path})
     assert_array_equal(problem.evaluate_true(problem.candidates), [-0.5, -0.5, -0.2])
     assert problem.optimal_value == -0.2
-    check_contract(problem)
+    check_pool(problem)
 
 
 @given(st.permutations(range(30)))
@@ -179,22 +162,13 @@ ROW = "6,0,1.5,0.7,1.0\n"
             r"column 't' is missing; allowed: one each of n, theta",
         ),
         ("n,n,theta,r,t,toughness\n", r"column 'n' is there more than once"),
-        (
-            HEADER + ROW + "6,0,1.5,0.7,strong\n",
-            r"line 3, column 'toughness': must be a finite number, got 'strong'",
-        ),
+        (HEADER + ROW + "6,0,1.5,0.7,strong\n", r"line 3, column 'toughness': .* got 'strong'"),
         (
             HEADER + ROW + "6,0,nan,0.7,1\n",
             r"line 3, column 'r': must be a finite number, got 'nan'",
         ),
-        (
-            HEADER + ROW + "6,0,1.5,0.7,-inf\n",
-            r"line 3, column 'toughness': must be a finite number, got '-inf'",
-        ),
-        (
-            HEADER + "6,,1.5,0.7,1\n",
-            r"line 2, column 'theta': must be a finite number, got ''",
-        ),
+        (HEADER + ROW + "6,0,1.5,0.7,-inf\n", r"line 3, column 'toughness': .*, got '-inf'"),
+        (HEADER + "6,,1.5,0.7,1\n", r"line 2, column 'theta': must be a finite number, got ''"),
         (HEADER + ROW + "6,0,1.5\n", r"line 3 has 3 cells; allowed: 5"),
         (HEADER + "6,0,1.5,0.7,1,9\n", r"line 2 has 6 cells; allowed: 5"),
         (HEADER + ROW + "6,25,1.6,0.7,1.0\n", r"column 'n' is 6 in every row; allowed: 2 or more"),
@@ -229,7 +203,7 @@ def real(name: str) -> Path:
 @pytest.mark.real_data
 def test_real_crossed_barrel() -> None:
     problem = barrel(real("Crossed barrel_dataset.csv"))
-    check_contract(problem)
+    check_pool(problem)
     assert problem.stand_in == ""
     assert problem.candidates.shape == (600, 4)
     assert (problem.replicates == 3).all()
@@ -243,7 +217,7 @@ def test_real_crossed_barrel() -> None:
 @pytest.mark.real_data
 def test_real_agnp() -> None:
     problem = AgNP(data={"agnp": real("AgNP_dataset.csv")})
-    check_contract(problem)
+    check_pool(problem)
     assert problem.stand_in == ""
     assert problem.candidates.shape == (164, 5)
     assert problem.replicates.sum() == 3295

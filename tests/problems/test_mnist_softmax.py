@@ -54,10 +54,8 @@ def test_the_conditions_of_theorem_1(problem: MnistSoftmax) -> None:
     assert curvature <= 0.5 and 2 / (0.5 * (NORM**2 + 1)) >= 20**-0.5
 
 
-def test_a_training_is_a_function_of_seed_query_and_learning_rate(problem: MnistSoftmax) -> None:
-    first, second = (problem.observe(np.array([-2.0]), STREAMS, q).y for q in (0, 1))
-    assert first == problem.observe(np.array([-2.0]), STREAMS, 0).y != second
-    assert -math.log(10) < first < 0  # it has learned something
+def test_a_training_learns_something(problem: MnistSoftmax) -> None:
+    assert -math.log(10) < problem.observe(np.array([-2.0]), STREAMS, 0).y < 0
 
 
 def test_the_larger_network_learns_and_diverges() -> None:

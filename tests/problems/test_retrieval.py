@@ -84,17 +84,6 @@ def test_the_score_by_hand(found: Any, target: Any, score: float) -> None:
     assert hierarchical_f1(found, target) == pytest.approx(score, abs=1e-15)
 
 
-@given(CATEGORIES, CATEGORIES)
-def test_properties_of_the_score(a: Any, b: Any) -> None:
-    score = hierarchical_f1(a, b)
-    assert score == hierarchical_f1(b, a)
-    assert min(abs(score - k / 3) for k in range(4)) < 1e-15
-    assert (score == 1.0) == (a == b)
-    assert (score == 0.0) == (a[0] != b[0])
-    renamed = [tuple({"a": "x", "b": "y", "c": "z"}[name] for name in path) for path in (a, b)]
-    assert hierarchical_f1(*renamed) == score
-
-
 @given(st.lists(CATEGORIES, min_size=2, max_size=2, unique=True))
 def test_the_score_is_the_f1_of_the_sets_of_labels(pair: Any) -> None:
     labels = [{"/".join(path[:level]) for level in (1, 2, 3)} for path in pair]

@@ -3,18 +3,14 @@ tampering against its definition."""
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
-import struct
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from replibo.data.mnist import FILES
 from replibo.errors import RepliboError
@@ -39,12 +35,22 @@ from replibo.problems.sensitive_samples import (
 )
 from replibo.streams import RunStreams, generator
 
+from .conftest import idx
+
 OUTPUTS = ("log_softmax", "softmax", "logits")
 
 
 @pytest.fixture(scope="module")
 def problem() -> SensitiveSamples:
     return SensitiveSamples()
+
+
+@pytest.fixture(scope="module")
+def accuracies(problem: SensitiveSamples) -> TamperedAccuracies:
+    digits = small_digits()
+    return TamperedAccuracies(
+        problem.classifier, digits.test_images, digits.test_labels, tampering_noise(60)
+    )
 
 
 def random_network(seed: int = 0, scale: float = 0.1) -> DigitClassifier:
@@ -90,47 +96,6 @@ def test_the_released_norm_is_that_of_the_largest_log_probability() -> None:
     np.testing.assert_allclose(released.evaluate_true(X), norms, rtol=1e-9)
     assert released.recorded()["outputs"] == "largest log_softmax"
     assert released.recorded()["parameters"] == SensitiveSamples(epochs=1).recorded()["parameters"]
-
-
-@pytest.mark.parametrize("outputs", OUTPUTS)
-def test_the_norm_against_finite_differences(outputs: Any) -> None:
-    classifier, x, step = random_network(), images(1), 1e-6
-    # all parameters of the output layer, and some of the hidden layer
-    rng = generator("some")
-    some = np.concatenate([rng.choice(7840, 60, replace=False), np.arange(7840, PARAMETERS)])
-
-    def f(parameters: np.ndarray) -> np.ndarray:
-        return torch_outputs(torch.from_numpy(parameters), torch.from_numpy(x[0]), outputs).numpy()
-
-    squares = np.zeros(PARAMETERS)
-    for i in some:
-        moved = np.zeros(PARAMETERS)
-        moved[i] = step
-        slope = f(classifier.parameters + moved) - f(classifier.parameters - moved)
-        squares[i] = np.sum((slope / (2 * step)) ** 2)
-    # a weight's column of the Jacobian is its unit's bias's, times the pixel
-    W1, b1, *_ = layers(squares)
-    sampled = np.flatnonzero(W1.ravel())
-    np.testing.assert_allclose(
-        W1.ravel()[sampled], (b1[:, None] * x**2).ravel()[sampled], rtol=1e-5, atol=1e-12
-    )
-    whole = squares[7840:].sum() + np.sum(b1[:, None] * x**2)
-    assert classifier.jacobian_norms(x, outputs)[0] == pytest.approx(math.sqrt(whole), rel=1e-6)
-
-
-@settings(max_examples=25)
-@given(st.integers(0, 10**6), st.sampled_from(OUTPUTS), st.permutations(range(10)))
-def test_the_order_of_hidden_units_and_classes_leaves_the_norm_alone(
-    seed: int, outputs: Any, order: list[int]
-) -> None:
-    classifier, X = random_network(seed), images(3, seed)
-    W1, b1, W2, b2 = layers(classifier.parameters)
-    hidden = np.concatenate([W1[order].ravel(), b1[order], W2[:, order].ravel(), b2])
-    classes = np.concatenate([W1.ravel(), b1, W2[order].ravel(), b2[order]])
-    expected = classifier.jacobian_norms(X, outputs)
-    for parameters in (hidden, classes):
-        found = DigitClassifier(parameters).jacobian_norms(X, outputs)
-        np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
 def test_the_norm_by_hand() -> None:
@@ -258,11 +223,10 @@ def test_detections(problem: SensitiveSamples) -> None:
     assert detections(problem.classifier, 10.0, X).mean() > 0.7
 
 
-def test_the_accuracies_of_tampered_models(problem: SensitiveSamples) -> None:
+def test_the_accuracies_of_tampered_models(
+    problem: SensitiveSamples, accuracies: TamperedAccuracies
+) -> None:
     digits = small_digits()
-    accuracies = TamperedAccuracies(
-        problem.classifier, digits.test_images, digits.test_labels, tampering_noise(60)
-    )
     assert accuracies(0.0) == pytest.approx([problem.accuracy] * 60)
     for sd in (0.02, 0.1):
         X = normalised(digits.test_images)
@@ -275,11 +239,7 @@ def test_the_accuracies_of_tampered_models(problem: SensitiveSamples) -> None:
     assert np.all(np.diff(means) < 0)
 
 
-def test_calibration_reaches_its_target(problem: SensitiveSamples) -> None:
-    digits = small_digits()
-    accuracies = TamperedAccuracies(
-        problem.classifier, digits.test_images, digits.test_labels, tampering_noise(60)
-    )
+def test_calibration_reaches_its_target(accuracies: TamperedAccuracies) -> None:
     found = [calibrated_sd(accuracies, target) for target in (0.9, 0.7, 0.4)]
     assert found == sorted(found)
     for sd, target in zip(found, (0.9, 0.7, 0.4), strict=True):
@@ -315,11 +275,6 @@ def test_what_is_recorded_gives_the_same_detection(problem: SensitiveSamples) ->
 
 
 # Settings and files
-
-
-def idx(values: np.ndarray) -> bytes:
-    head = struct.pack(f">HBB{values.ndim}I", 0, 8, values.ndim, *values.shape)
-    return gzip.compress(head + values.tobytes(), 1)
 
 
 @pytest.fixture

@@ -48,21 +48,6 @@ def test_values_box_and_noise(function, dim):
     assert problem.noise_std == pytest.approx(0.1 * np.std(f), rel=0.05)
 
 
-@pytest.mark.parametrize(
-    ("function", "dim", "best"),
-    [("Ackley", 10, (18.27, 0.63)), ("Levy", 20, (73.7, 7.4)), ("Michalewicz", 50, (-11.7, 0.40))],
-)
-def test_best_of_2000_random_points_is_what_was_measured_elsewhere(function, dim, best):
-    problem = Synthetic(function=function, dim=dim)
-    rng = np.random.default_rng(3)
-    found = [
-        -problem.evaluate_true(problem.to_native(rng.uniform(size=(2000, dim)))).max()
-        for _ in range(8)
-    ]
-    mean, sd = best
-    assert np.mean(found) == pytest.approx(mean, abs=4 * sd / np.sqrt(8))
-
-
 def test_noise_share():
     half = Synthetic(function="Levy", dim=3, noise_share=0.05)
     assert half.noise_std == pytest.approx(Synthetic(function="Levy", dim=3).noise_std / 2)

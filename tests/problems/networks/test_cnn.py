@@ -200,16 +200,6 @@ def test_training_stops_where_the_loss_is_not_finite() -> None:
     assert evaluate(network, images, labels)[1] == 100.0
 
 
-def test_training_learns() -> None:
-    images, labels = pictures(64, 28)
-    network = made(28, (8, 16), 32)
-    batches = generator("batches").integers(64, size=(400, 32))
-    train(network, images, labels, batches, learning_rate=0.1)
-    cross_entropy, error = evaluate(network, images, labels)
-    assert cross_entropy < 0.1  # learned by heart
-    assert error == 0.0
-
-
 def test_sizes_are_those_of_torchs_convolutions() -> None:
     for size in range(2, 40):
         image = torch.zeros(1, 1, size, size)
