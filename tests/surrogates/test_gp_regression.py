@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from functools import cache
+from functools import cache, partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,10 @@ from scipy.optimize import check_grad
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
+from replibo.algorithms.parts.acquisition_functions import (
+    log_expected_improvement,
+    upper_confidence_bound,
+)
 from replibo.errors import RepliboError
 from replibo.surrogates import gp_regression
 from replibo.surrogates.gp_regression import (
@@ -167,19 +172,6 @@ def test_the_bound_that_comes_with_the_prior_is_botorchs() -> None:
 # The fit
 
 
-def test_the_prior_keeps_noise_from_being_read_as_a_rough_function() -> None:
-    """White noise on few points: some likelihoods have their maximum at ℓ → 0."""
-    X = np.random.default_rng(0).random((11, 10))
-    shortest = {"none": math.inf, "dimension_scaled": math.inf}
-    for seed in range(10):
-        tensors = as_tensors(X, np.random.default_rng(seed).standard_normal(11))
-        for prior in shortest:
-            found = fit(*tensors, length_scale_prior=prior).hyperparameters
-            shortest[prior] = min(shortest[prior], found.length_scale)
-    assert shortest["none"] < 0.05
-    assert shortest["dimension_scaled"] > 0.2
-
-
 DATA_SETS = [
     ("smooth", 1, 10),
     ("linear", 1, 10),
@@ -225,34 +217,6 @@ def test_in_100_dimensions_botorchs_start_is_stuck_and_the_second_is_not() -> No
     assert multi.log_posterior > value + 5
     # and it is a maximum of BoTorch's own objective
     assert log_posterior(at(X, y, multi.hyperparameters)) == pytest.approx(multi.log_posterior)
-
-
-@pytest.mark.parametrize(("kind", "d"), [("ackley", 10), ("smooth", 4), ("local", 20)])
-def test_a_near_fit_loses_little_and_ends_earlier(
-    kind: str, d: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    X, y = data(kind, d, 210)
-    start = fit(*as_tensors(X[:200], y[:200])).hyperparameters
-    near = fit(*as_tensors(X, y), near=start)
-    monkeypatch.setattr(gp_regression, "NEAR_TOLERANCES", {"ftol": 1e-13, "gtol": 1e-9})
-    exact = fit(*as_tensors(X, y), near=start)
-    assert near.converged
-    assert near.evaluations < exact.evaluations
-    assert exact.log_posterior - 0.02 < near.log_posterior <= exact.log_posterior + 1e-6
-    for name in ("length_scale", "noise_variance"):
-        ours, theirs = getattr(near.hyperparameters, name), getattr(exact.hyperparameters, name)
-        assert ours == pytest.approx(theirs, rel=0.03), name
-
-
-def test_units_of_the_observations_do_not_matter() -> None:
-    X, y = data("smooth", 2, 30)
-    first, second = (
-        GpRegression(X, values, device=CPU, capacity=30) for values in (y, 1e6 * y - 3e7)
-    )
-    for one, other in zip(first.posterior(X[:5] + 0.01), second.posterior(X[:5] + 0.01), strict=True):  # fmt: skip
-        assert_allclose(one, other, rtol=1e-3, atol=1e-5)
-    assert second.scale == pytest.approx(1e6 * first.scale)
-    assert second.centre == pytest.approx(1e6 * first.centre - 3e7)
 
 
 # The posterior
@@ -303,18 +267,24 @@ def bounded(n: int, fitted_at: int, d: int = 4) -> tuple[GpRegression, np.ndarra
 
 
 @pytest.mark.parametrize("appended", [0, 1, 40])
-@pytest.mark.parametrize("beta", [0.0, 1.0, 100.0])
+@pytest.mark.parametrize(
+    "score",
+    [
+        *(partial(upper_confidence_bound, beta=beta) for beta in (0.0, 1.0, 100.0)),
+        partial(log_expected_improvement, best=1.0, xi=0.01),
+    ],
+)
 def test_where_the_best_may_be_the_deviation_is_exact_and_elsewhere_no_less(
-    appended: int, beta: float, monkeypatch: pytest.MonkeyPatch
+    appended: int, score: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gp_regression, "BOUNDED_FROM", 60)
     gp, points = bounded(60 + appended, 60)
     expected, exact = gp.posterior(points)
-    mean, sd = gp.posterior_where_best(points, lambda mu, sigma: mu + math.sqrt(beta) * sigma)
+    mean, sd = gp.posterior_where_best(points, score)
     assert_allclose(mean, expected, rtol=1e-9, atol=1e-12)
     assert np.all(sd >= exact - 1e-9)
-    chosen = int(np.argmax(expected + math.sqrt(beta) * exact))
-    assert int(np.argmax(mean + math.sqrt(beta) * sd)) == chosen
+    chosen = int(np.argmax(score(expected, exact)))
+    assert int(np.argmax(score(mean, sd))) == chosen
     assert sd[chosen] == pytest.approx(exact[chosen], rel=1e-9)
     assert np.max(sd - exact) > 1e-3  # some are bounds
 
@@ -400,20 +370,6 @@ def test_constant_observations_keep_the_starting_hyperparameters() -> None:
     mean, sd = gp.posterior(X)
     assert_array_equal(gp.centre + gp.scale * mean, -4.0)
     assert np.all(sd > 0)
-
-
-def test_the_same_point_again_and_again() -> None:
-    rng = np.random.default_rng(0)
-    X, y = np.full((30, 2), 0.5), rng.standard_normal(30)
-    gp = GpRegression(X[:10], y[:10], device=CPU, capacity=30)
-    for i in range(10, 30):
-        gp.append(X[i], y[i])
-    mean, sd = gp.posterior(np.array([[0.5, 0.5], [0.0, 1.0]]))
-    assert np.all(np.isfinite(mean)) and np.all(sd >= 0)
-    standard = gp.observed()
-    h = gp.fitted.hyperparameters
-    weight = h.outputscale / (h.outputscale + h.noise_variance / 30)
-    assert mean[0] == pytest.approx(h.mean + weight * (standard.mean() - h.mean), abs=1e-8)
 
 
 def test_a_fit_without_a_factor_keeps_the_starting_hyperparameters(

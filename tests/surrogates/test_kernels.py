@@ -64,17 +64,6 @@ def test_kernel_slope(name: KernelName, length_scale: float, share: float) -> No
 
 
 @every_kernel
-@given(length_scale=length_scales, distances=st.lists(st.floats(0, 10), min_size=2, max_size=20))
-def test_kernel_decreases_from_one(
-    name: KernelName, length_scale: float, distances: list[float]
-) -> None:
-    k = KERNELS[name].value(np.sort([0.0, *distances]), length_scale)
-    assert k[0] == 1.0
-    assert (k >= 0).all()
-    assert (np.diff(k) <= 1e-15).all()
-
-
-@every_kernel
 def test_kernel_at_the_smallest_length_scale(name: KernelName) -> None:
     r = np.array([0.0, 1e-9, 3.0])
     with np.errstate(over="raise", invalid="raise"):

@@ -89,18 +89,6 @@ def test_loss_hessian_is_autograds(w: np.ndarray, x: np.ndarray, y: np.ndarray) 
     np.testing.assert_array_equal(got, got.transpose(1, 0, 2))
 
 
-def test_loss_hessian_is_full_and_not_gauss_newtons() -> None:
-    # at data that the network fits exactly the two agree, elsewhere they do not
-    w, x, y = _data(8, 1)
-    g = parametric.gradient(w, x)[:, :, 0]
-    gauss_newton = 2 * g @ g.T / 8
-    exact = parametric.predict(w, x)
-    np.testing.assert_allclose(
-        parametric.loss_hessian(w, x, exact)[:, :, 0], gauss_newton, rtol=1e-13, atol=1e-15
-    )
-    assert np.max(np.abs(parametric.loss_hessian(w, x, y)[:, :, 0] - gauss_newton)) > 0.01
-
-
 # Gradient descent
 
 
@@ -119,13 +107,6 @@ def test_gradient_descent_is_torchs_sgd(n: int, learning_rate: float) -> None:
             torch.nn.functional.mse_loss(_torch_model(parameter, inputs), targets).backward()
             optimizer.step()
         np.testing.assert_allclose(got[:, j], parameter.detach().numpy(), rtol=1e-8, atol=1e-10)
-
-
-def test_no_step_leaves_the_weights() -> None:
-    for r in (1, 4):
-        w, x, y = _data(6, r)
-        got = parametric.gradient_descent(w, x, y, steps=0, learning_rate=0.1)
-        np.testing.assert_array_equal(got, w)
 
 
 @pytest.mark.parametrize("r", [1, 4])

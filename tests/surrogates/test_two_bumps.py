@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
-from replibo.algorithms.base import History, Space
+from replibo.algorithms.base import Space
 from replibo.algorithms.go_ucb_hessian import GoUcbHessian
 from replibo.problems.go_ucb import TwoBumps
 from replibo.streams import RunStreams
 from replibo.surrogates import two_bumps
+
+from ..algorithms.conftest import observed
 
 RNG = np.random.default_rng(0)
 W = RNG.uniform(-1, 1, size=(4, 3))
@@ -60,11 +62,8 @@ def test_the_descent_is_that_of_the_written_formula_and_of_each_column_alone() -
 
 
 def test_go_ucb_finds_the_maximum_from_points_on_both_bumps() -> None:
-    problem, history = TwoBumps(), History(1, 8)
-    for x in (-0.6, -0.5, -0.35, 0.1, 0.3, 0.45, 0.6, 0.9):
-        history.append(
-            problem.to_unit(np.array([x])), float(problem.evaluate_true(np.array([[x]]))[0])
-        )
+    problem, x = TwoBumps(), np.array([[-0.6, -0.5, -0.35, 0.1, 0.3, 0.45, 0.6, 0.9]]).T
+    history = observed(problem.to_unit(x), problem.evaluate_true(x), n_initial=8)
     algorithm = GoUcbHessian(
         Space(1, 0.0),
         RunStreams("go_ucb", "two_bumps", "a", 1),
