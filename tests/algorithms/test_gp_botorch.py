@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from botorch.sampling.pathwise import draw_matheron_paths
 from numpy.testing import assert_allclose
 
 from replibo.algorithms.base import History, Space
-from replibo.algorithms.gp_botorch import GpBotorch, GpEiBotorch, GpTsBotorch, GpUcbBotorch
+from replibo.algorithms.gp_botorch import GpBotorch, GpEiBotorch, GpUcbBotorch
 from replibo.algorithms.gp_ei import GpEi
-from replibo.algorithms.gp_ts import GpTs
 from replibo.algorithms.gp_ucb import GpUcb, srinivas_beta
 from replibo.algorithms.parts.acquisition_functions import (
     log_expected_improvement,
@@ -81,19 +79,6 @@ def test_the_acquisition_is_ours_and_better_maximised(
     assert proposal.diagnostics["acquisition"] >= at_candidates.max() - 1e-9
     mean, sd = gp.posterior(proposal.x[None])
     assert proposal.diagnostics["acquisition"] == pytest.approx(float(score(mean, sd)[0]), abs=0.02)
-
-
-def test_samples_have_the_posteriors_moments() -> None:
-    past = history(2, 24, 24)
-    model, _ = GpTsBotorch(Space(2), STREAMS).model(past)
-    X = np.random.default_rng(1).random((6, 2))
-    torch.manual_seed(0)
-    paths = draw_matheron_paths(model, torch.Size([4000]))
-    with torch.no_grad():
-        samples = paths(torch.tensor(X)).numpy()
-    mean, sd = ours(GpTs, 2).surrogate(past).posterior(X)
-    assert_allclose(samples.mean(axis=0), mean, atol=0.02 + 4 * sd.max() / np.sqrt(4000))
-    assert_allclose(samples.std(axis=0), sd, rtol=0.15)
 
 
 def test_finite_problems_are_refused() -> None:

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from scipy import stats
 
 from replibo.algorithms.base import Space
 from replibo.algorithms.neural_bo import NeuralBO
@@ -99,27 +98,6 @@ def test_the_query_is_the_maximum_of_a_thompson_sample(nu, n, trained_on, varian
         },
         rel=1e-6,
     )
-
-
-def test_samples_have_the_moments_of_line_4():
-    """Over many queries of one posterior: independent normals of mean h and standard deviation νσ."""
-    draws, past = [], history(10)
-    algorithm = NeuralBO(Space(3), STREAMS, nu=2.0, **SMALL)
-    seen = []
-    algorithm.candidates.best = lambda X, rows, acquisition, d: seen.append(acquisition)
-    fixed = algorithm.candidates.draw(past)
-    algorithm.candidates.draw = lambda history: fixed
-    fit = algorithm.fit(past)
-    h = algorithm.prediction(fixed[0], fit)
-    sigma = algorithm._variance.after(past).variance(algorithm.inputs(fixed[0])) ** 0.5
-    for seed in range(200):
-        algorithm.streams = RunStreams("neuralbo", "ackley_3", "neural_bo", seed)
-        algorithm.ask(past, 11)
-        draws.append((seen.pop() - h) / (2.0 * sigma))
-    z = np.array(draws)
-    assert stats.kstest(z.ravel(), "norm").pvalue > 1e-3
-    correlations = np.corrcoef(z.T)[np.triu_indices(z.shape[1], 1)]
-    assert np.std(correlations) == pytest.approx(1 / math.sqrt(len(z)), rel=0.15)
 
 
 @pytest.mark.parametrize("variance", ["dual", "printed"])

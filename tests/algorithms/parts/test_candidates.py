@@ -66,14 +66,11 @@ def test_incumbent_is_the_first_of_the_largest_observations():
 
 def test_pool_gives_different_rows_of_its_own_and_all_of_a_small_one():
     pool = np.random.default_rng(0).uniform(size=(50, 2))
-    X, rows = Candidates(Space(2, candidates=pool), streams(), count=20, local_fraction=0.5).draw(
-        history(dim=2)
-    )
-    assert len(set(rows.tolist())) == 20
-    np.testing.assert_array_equal(X, pool[rows])
-    X, rows = Candidates(Space(2, candidates=pool), streams(), count=60, local_fraction=0.5).draw(
-        history(dim=2)
-    )
+    for count, drawn in ((20, 20), (60, 50)):
+        rule = Candidates(Space(2, candidates=pool), streams(), count=count, local_fraction=0.5)
+        X, rows = rule.draw(history(dim=2))
+        assert len(rows) == len(set(rows.tolist())) == drawn
+        np.testing.assert_array_equal(X, pool[rows])
     np.testing.assert_array_equal(rows, np.arange(50))
 
 
