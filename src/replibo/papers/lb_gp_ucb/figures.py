@@ -55,14 +55,13 @@ def figure_1(
     runs: Runs,
     entry: FigureEntry,
     *,
-    points: Sequence[float] = (0.0, 0.4, 0.6, 0.8, 1.0),
-    optimal_length_scale: float | None = None,
+    points: Sequence[float],
+    optimal_length_scale: float,
 ) -> Figure:
     """Figure 1: the Berkenkamp function, and GPs fitted to the same points at two length scales; where
     GP-UCB asks in the rounds that follow.
 
-    Left at ``optimal_length_scale``, where it is None at the oracle's of the config, or that of
-    maximum likelihood on a dense grid; right at that of maximum likelihood on the points, fitted anew
+    Left at ``optimal_length_scale``; right at that of maximum likelihood on the points, fitted anew
     in each round. Computed here, not from traces. y is standardised for the fit, as in the runs, and
     shown in its own unit.
 
@@ -96,13 +95,11 @@ def figure_1(
         mean, variance = gp.posterior(standardise(f(u)), to_grid)
         return mean, np.sqrt(variance)
 
-    known = oracle_length_scale(runs, "berkenkamp", optimal_length_scale)
-    optimal = by_likelihood(grid[::10]) if known is None else known
     best = problem.to_unit(problem.optimizers)
 
     figure, axes = plotting.panels(1, 2)
     panels: dict[str, Callable[[Array], float]] = {
-        "a length scale that suits": lambda _: optimal,
+        "a length scale that suits": lambda _: optimal_length_scale,
         "length scale by MLE": by_likelihood,
     }
     largest = []
@@ -208,7 +205,7 @@ def figure_3(runs: Runs, entry: FigureEntry, *, log_best: bool = False) -> Figur
             return t, intervals.Interval.around(mean, error, len(values)).cut(0.0)
 
         for ax, problem in zip(row, shown, strict=True):
-            labels = ("round $t$", REGRET_LABELS[metric])  # type: ignore[index]
+            labels = ("round $t$", REGRET_LABELS[metric])
             draw_problem(ax, runs, problem, shown, summary, labels=labels)
             if metric == "best" and log_best:
                 plotting.logarithmic(ax)
@@ -245,8 +242,9 @@ def figure_4(runs: Runs, entry: FigureEntry, *, problem: str) -> Figure:
         # The boxes of the methods stand side by side, not on top of each other.
         shift = 0.3 * (i - (len(ran) - 1) / 2)
         at = {name: place[growth_exponent(runs, name)] for name in names}
-        for ax, metric in zip(axes[0], ("best", "cumulative"), strict=False):
-            values = [final_regret_of(runs, problem, name, metric) for name in names]  # type: ignore[arg-type]
+        metrics: tuple[Metric, Metric] = ("best", "cumulative")
+        for ax, metric in zip(axes[0, :2], metrics, strict=True):
+            values = [final_regret_of(runs, problem, name, metric) for name in names]
             errors = [float(np.nan_to_num(statistics.standard_error(v))) for v in values]
             means = [float(v.mean()) for v in values]
             ax.errorbar(list(at.values()), means, yerr=errors, capsize=3, **style)

@@ -3,6 +3,7 @@ regrets, θ0 and what it decides, the starts of the maximum-likelihood fit."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -11,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replibo.config.models import FigureEntry, Rounds
-from replibo.papers.common import named
+from replibo.errors import RepliboError
+from replibo.papers.common import labelled_rows, named
 from replibo.papers.lb_gp_ucb.traces import (
     GROWTH_EXPONENT,
     METRICS,
     TESTS,
+    Metric,
     best_regret,
     cpu_time,
     diagnostic,
@@ -105,36 +108,34 @@ PAPER_SECONDS = {
 
 def table_2(runs: Runs, entry: FigureEntry) -> Table:
     """Table 2: running time per method and problem, ours beside the paper's."""
-    columns = (
-        *("problem", "method", "runs", "T", "ours, CPU s a run", "standard error"),
-        *("ours, CPU ms a query", "paper, wall s a run", "paper, standard error"),
-    )
-    rows: list[tuple[Any, ...]] = []
+    rows: list[Row] = []
     for problem in runs.problems(entry.problems):
         paper = PAPER_SECONDS.get(problem, {})
         for name in entry.algorithms or list(runs.entry.algorithms):
             time = cpu_time(runs, problem, name) if runs.has(problem, name) else None
             if time is None and name not in paper:
                 continue
+            seconds, error = paper.get(name, (None, None))
             rows.append(
-                (
-                    runs.problem_label(problem),
-                    runs.label(name),
-                    time.runs if time else 0,
-                    runs.horizon(problem),
-                    time and time.mean,
-                    time and time.standard_error,
-                    1e3 * time.mean * time.runs / time.queries if time else None,
-                    *paper.get(name, (None, None)),
-                )
+                {
+                    "problem": runs.problem_label(problem),
+                    "method": runs.label(name),
+                    "runs": time.runs if time else 0,
+                    "T": runs.horizon(problem),
+                    "ours, CPU s a run": time and time.mean,
+                    "standard error": time and time.standard_error,
+                    "ours, CPU ms a query": time and 1e3 * time.mean * time.runs / time.queries,
+                    "paper, wall s a run": seconds,
+                    "paper, standard error": error,
+                }
             )
     caption = (
         f"{entry.caption} Ours: CPU seconds of one thread, imports not counted, mean and standard "
         "error over the runs. The paper's: wall seconds with four cores of a Ryzen Threadripper "
         f"3990X a run (Table 2). {runs.note(runs.problems(entry.problems))}"
     )
-    formats = dict.fromkeys(columns[4:7], ".3g") | dict.fromkeys(columns[7:], "g")
-    return Table.of(rows, caption, formats, columns)
+    formats = dict.fromkeys(list(rows[0])[4:7], ".3g") | dict.fromkeys(list(rows[0])[7:], "g")
+    return Table.of(rows, caption, formats)
 
 
 # Final regrets
@@ -162,7 +163,7 @@ def final_regret(runs: Runs, entry: FigureEntry, *, rounds: Rounds | None = None
         for name in names:
             row = named(runs, problem, name) | {"T": runs.horizon(problem)}
             for metric in METRICS:
-                values = final_regret_of(runs, problem, name, metric)  # type: ignore[arg-type]
+                values = final_regret_of(runs, problem, name, metric)
                 p, adjusted = tests[metric].get(name, (None, None))
                 row |= {
                     f"{metric} regret": float(values.mean()),
@@ -186,21 +187,19 @@ def final_regret(runs: Runs, entry: FigureEntry, *, rounds: Rounds | None = None
 
 
 def _tests(
-    runs: Runs, problem: str, names: Sequence[str], metric: str
+    runs: Runs, problem: str, names: Sequence[str], metric: Metric
 ) -> dict[str, tuple[float, float]]:
-    """For each other algorithm p and adjusted p of LB-GP-UCB's being lower, where there are two common
-    seeds at least."""
+    """For each other algorithm p and adjusted p of LB-GP-UCB's being lower, if there are at least two
+    common seeds."""
     if not runs.has(problem, OWN):
         return {}
+    seeds = runs.seeds(problem, OWN)
     others = [
         name
         for name in names
-        if name != OWN
-        and len(np.intersect1d(runs.seeds(problem, name), runs.seeds(problem, OWN))) > 1
+        if name != OWN and len(np.intersect1d(runs.seeds(problem, name), seeds)) > 1
     ]
-    if not others:
-        return {}
-    p = [TESTS["t"](*paired_losses(runs, problem, OWN, name, metric))[0] for name in others]  # type: ignore[arg-type]
+    p = [TESTS["t"](*paired_losses(runs, problem, OWN, name, metric))[0] for name in others]
     adjusted = statistics.benjamini_hochberg(p)
     return {name: (float(a), float(b)) for name, a, b in zip(others, p, adjusted, strict=True)}
 
@@ -208,87 +207,85 @@ def _tests(
 # θ0
 
 
+def _holding(runs: Runs, entry: FigureEntry, name: str) -> dict[str, list[str]]:
+    """For each problem the algorithms whose runs hold a diagnostic.
+
+    Raises:
+        RepliboError: no runs hold it.
+    """
+    found = {p: having(runs, p, entry.algorithms, name) for p in runs.problems(entry.problems)}
+    if not any(found.values()):
+        raise RepliboError(f"no run holds {name}")
+    return found
+
+
 def theta0(runs: Runs, entry: FigureEntry) -> Table:
     """θ0 of every seed, and the regrets of the methods that start from it."""
-    problems = runs.problems(entry.problems)
-    with_theta0 = {p: having(runs, p, entry.algorithms, "theta0") for p in problems}
-    names = [
-        name
-        for name in entry.algorithms or list(runs.entry.algorithms)
-        if any(name in used for used in with_theta0.values())
-    ]
-    columns = (
-        *("problem", "seed", "θ0"),
-        *(f"{runs.label(name)}, {metric}" for name in names for metric in METRICS),
-    )
+    with_theta0 = _holding(runs, entry, "theta0")
     rows: list[Row] = []
     for problem, used in with_theta0.items():
-        # The methods' θ0 are equal but where they are fitted in another way: then a row for each.
+        # The methods' θ0 are equal unless they are fitted in another way: then a row for each.
         by_theta: dict[tuple[int, float], Row] = {}
         for name in used:
             seeds = runs.seeds(problem, name).tolist()
             keys = list(zip(seeds, theta0_of(runs, problem, name).tolist(), strict=True))
             for metric in METRICS:
-                values = final_regret_of(runs, problem, name, metric)  # type: ignore[arg-type]
+                values = final_regret_of(runs, problem, name, metric)
                 for key, value in zip(keys, values.tolist(), strict=True):
                     by_theta.setdefault(key, {})[f"{runs.label(name)}, {metric}"] = value
         for (seed, theta), regrets in sorted(by_theta.items()):
             first = {"problem": runs.problem_label(problem), "seed": seed, "θ0": theta}
             rows.append(first | regrets)
+    regrets_of = [
+        f"{runs.label(name)}, {metric}"
+        for name in dict.fromkeys(itertools.chain(*with_theta0.values()))
+        for metric in METRICS
+    ]
     caption = (
         f"{entry.caption} θ0: length scale of maximum likelihood on the initial points, in units of "
-        f"the cube. Cumulative and best regret at t = T. {runs.note(problems)}"
+        f"the cube. Cumulative and best regret at t = T. {runs.note(list(with_theta0))}"
     )
+    columns = ["problem", "seed", "θ0", *regrets_of]
     return Table.of(rows, caption, dict.fromkeys(columns[2:], ".4g"), columns)
 
 
 def theta0_correlation(runs: Runs, entry: FigureEntry) -> Table:
     """Spearman's and Pearson's correlation over the seeds of θ0 with the regret at t = T."""
-    columns = (
-        *("problem", "algorithm", "seeds", "smallest θ0", "median θ0", "largest θ0"),
-        *("read as white noise (share of seeds)", "metric"),
-        *("Spearman", "p (Spearman)", "Pearson (log θ0)", "p (Pearson)"),
-    )
-    rows: list[tuple[Any, ...]] = []
-    problems = runs.problems(entry.problems)
-    for problem in problems:
-        for name in having(runs, problem, entry.algorithms, "theta0"):
-            thetas = theta0_of(runs, problem, name)
-            collapsed = recorded(runs, problem, name, "theta0_collapsed")
-            for metric in METRICS:
-                values = final_regret_of(runs, problem, name, metric)  # type: ignore[arg-type]
-                rows.append(
-                    (
-                        runs.problem_label(problem),
-                        runs.label(name),
-                        len(thetas),
-                        float(thetas.min()),
-                        float(np.median(thetas)),
-                        float(thetas.max()),
-                        None if collapsed is None else float(collapsed[:, 0].mean()),
-                        metric,
-                        *_correlations(thetas, values),
-                    )
-                )
+    rows: list[Row] = []
+    shown = _holding(runs, entry, "theta0")
+    for problem, name, first in labelled_rows(runs, entry, shown):
+        thetas = theta0_of(runs, problem, name)
+        collapsed = diagnostic(runs, problem, name, "theta0_collapsed")[:, 0]
+        first |= {
+            "smallest θ0": float(thetas.min()),
+            "median θ0": float(np.median(thetas)),
+            "largest θ0": float(thetas.max()),
+            "read as white noise (share of seeds)": float(collapsed.mean()),
+        }
+        for metric in METRICS:
+            correlations = _correlations(thetas, final_regret_of(runs, problem, name, metric))
+            rows.append(first | {"metric": metric} | correlations)
     caption = (
         f"{entry.caption} Correlation over the seeds of θ0 with the regret at t = T; Pearson's of "
-        f"log θ0; p: two-sided. {runs.note(problems)}"
+        f"log θ0; p: two-sided. {runs.note(list(shown))}"
     )
-    formats: dict[str, Format] = dict.fromkeys(columns[3:7], ".3g")
+    formats: dict[str, Format] = dict.fromkeys(list(rows[0])[3:7], ".3g")
     formats |= {"Spearman": ".2f", "Pearson (log θ0)": ".2f"}
     formats |= {"p (Spearman)": p_value, "p (Pearson)": p_value}
-    return Table.of(rows, caption, formats, columns)
+    return Table.of(rows, caption, formats)
 
 
-def _correlations(thetas: Array, values: Array) -> tuple[float | None, ...]:
-    """Spearman's correlation and p, Pearson's of log θ0 and p; None where one side does not vary or
-    there are too few seeds for a p-value."""
+def _correlations(thetas: Array, values: Array) -> Row:
+    """Spearman's correlation and p, Pearson's of log θ0 and p; None if one side does not vary or there
+    are too few seeds for a p-value."""
+    names = ("Spearman", "p (Spearman)", "Pearson (log θ0)", "p (Pearson)")
     if len(values) < 3 or np.ptp(thetas) == 0 or np.ptp(values) == 0:
-        return None, None, None, None
+        return dict.fromkeys(names)
     from scipy.stats import pearsonr, spearmanr
 
-    rank, line = spearmanr(thetas, values), pearsonr(np.log(thetas), values)
-    return float(rank.statistic), float(rank.pvalue), float(line.statistic), float(line.pvalue)
+    return dict(
+        zip(names, (*spearmanr(thetas, values), *pearsonr(np.log(thetas), values)), strict=True)
+    )
 
 
 # Starts of the maximum-likelihood fit
@@ -304,50 +301,32 @@ def mle_starts(runs: Runs, entry: FigureEntry) -> Table:
     starts (``length_scale_start: multi``). They differ if another start found a higher maximum,
     more than 1 % of the length scale away.
     """
-    flags = {
-        "read as white noise": "fit_collapsed",
-        "not converged": "fit_converged",
-        "at the lower bound": "fit_at_bound",
-    }
-    columns = (
-        "problem",
-        "algorithm",
-        "seeds",
-        "rounds",
-        *flags,
-        "single start ends elsewhere",
-        "seeds where it does",
-    )
-    rows: list[tuple[Any, ...]] = []
-    problems = runs.problems(entry.problems)
-    for problem in problems:
-        for name in having(runs, problem, entry.algorithms, "fit_collapsed"):
-            shares: list[float | None] = []
-            for column in flags.values():
-                values = recorded(runs, problem, name, column)
-                share = None if values is None else float(values.mean())
-                shares.append(
-                    1 - share if share is not None and column == "fit_converged" else share
-                )
-            elsewhere = _single_start_elsewhere(runs, problem, name)
-            rounds = diagnostic(runs, problem, name, "fit_collapsed")
-            rows.append(
-                (
-                    runs.problem_label(problem),
-                    runs.label(name),
-                    len(rounds),
-                    rounds.size,
-                    *shares,
-                    None if elsewhere is None else float(elsewhere.mean()),
-                    None if elsewhere is None else float(elsewhere.any(axis=1).mean()),
-                )
-            )
+    rows: list[Row] = []
+    shown = _holding(runs, entry, "fit_collapsed")
+    for problem, name, row in labelled_rows(runs, entry, shown):
+        collapsed, converged, at_bound = (
+            diagnostic(runs, problem, name, f"fit_{flag}")
+            for flag in ("collapsed", "converged", "at_bound")
+        )
+        elsewhere = _single_start_elsewhere(runs, problem, name)
+        row |= {
+            "rounds": collapsed.size,
+            "read as white noise": float(collapsed.mean()),
+            "not converged": 1 - float(converged.mean()),
+            "at the lower bound": float(at_bound.mean()),
+            "single start ends elsewhere": None,
+            "seeds where it does": None,
+        }
+        if elsewhere is not None:
+            row["single start ends elsewhere"] = float(elsewhere.mean())
+            row["seeds where it does"] = float(elsewhere.any(axis=1).mean())
+        rows.append(row)
     caption = (
         f"{entry.caption} Shares of the rounds, in the last column of the seeds. Read as white "
         "noise: no two points correlate by more than 1 %. Single start ends elsewhere: by more "
-        f"than {DIFFERENT:.0%} of the length scale, on the same data. {runs.note(problems)}"
+        f"than {DIFFERENT:.0%} of the length scale, on the same data. {runs.note(list(shown))}"
     )
-    return Table.of(rows, caption, dict.fromkeys(columns[4:], ".1%"), columns)
+    return Table.of(rows, caption, dict.fromkeys(list(rows[0])[4:], ".1%"))
 
 
 def _single_start_elsewhere(runs: Runs, problem: str, name: str) -> NDArray[np.bool_] | None:

@@ -42,7 +42,10 @@ def best_regret(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Array]
     return runs.rounds(problem, algorithm)[n:], values[:, n:]
 
 
-METRICS = {"cumulative": cumulative_regret, "best": best_regret}
+METRICS: dict[Metric, Callable[[Runs, str, str], tuple[Array, Array]]] = {
+    "cumulative": cumulative_regret,
+    "best": best_regret,
+}
 
 
 TESTS: dict[str, Callable[[Array, Array], tuple[float, float]]] = {
