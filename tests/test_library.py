@@ -170,14 +170,10 @@ class Outside(Algorithm):
         ({"function": lambda x: None}, "function: must return a number, got None"),
         ({"n_initial": 0}, "n_initial: must be a whole number of at least 1, got 0"),
         ({"step": 1}, "RandomSearch: step is unknown; must be nothing"),
-        ({"bounds": [("0", "1")]}, "bounds: must be one pair"),
         ({"bounds": [(-1e308, 1e308)]}, "bounds: must be finite"),
-        ({"bounds": [(0, 10**400)]}, "bounds: must be one pair"),
         ({"noise_std": -1}, "noise_std: must be finite and at least 0, got -1.0"),
         ({"noise_std": "x"}, "noise_std: must be a number, got 'x'"),
-        ({"function": lambda x: "1"}, "function: must return a number, got '1'"),
         ({"function": lambda x: float("nan")}, "function: must return a number, got NaN 56 times"),
-        ({"n_iter": -1}, "n_iter: must be a whole number of at least 0, got -1"),
         *(
             (
                 {"algorithm": cls},

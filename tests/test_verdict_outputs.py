@@ -200,7 +200,8 @@ def test_the_whole_of_a_claim_names_its_readings_and_what_decides(found: list[Ve
             assert f"{unit}: {meaning}" in joined
 
 
-def test_every_word_has_a_letter_and_a_colour_of_its_own() -> None:
+def test_every_word_has_a_short_form_and_a_letter_and_a_colour_of_its_own() -> None:
+    assert set(verdict_tables.SHORT) == set(get_args(Overall))
     looks = verdict_map.LOOKS
     assert set(looks) == {*WORDS, *get_args(Overall)}
     for column in (0, 1):
@@ -215,10 +216,6 @@ def test_the_colour_blind_tell_the_verdicts_apart(matrix: Any) -> None:
         one, other = (lab(matrix @ linear(verdict_map.LOOKS[word][1])) for word in (a, b))
         least = 20 if {a, b} <= set(outcomes) else 12
         assert np.linalg.norm(one - other) >= least, (a, b)
-
-
-def test_every_label_has_a_short_one() -> None:
-    assert set(verdict_tables.SHORT) == set(get_args(Overall))
 
 
 def cells(ax: Any) -> dict[tuple[float, float], tuple[str, str]]:

@@ -11,7 +11,7 @@ import pytest
 from replibo import cli
 from replibo.run import traces
 
-from .conftest import ROOT, Project
+from .conftest import Project
 from .test_readme import blocks
 
 
@@ -117,7 +117,3 @@ def test_what_bench_says_to_bad_input(
     assert cli.main(["bench", *(word.format(**files) for word in arguments)]) == 2
     out, error = capsys.readouterr()
     assert said in error and error.count("\n") == 1 and not out
-
-
-def test_the_readme_names_the_command() -> None:
-    assert "replibo bench mine.py:EpsilonGreedy" in (ROOT / "README.md").read_text(encoding="utf-8")

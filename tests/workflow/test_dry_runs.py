@@ -224,12 +224,6 @@ def test_the_workflow_runs_as_a_module_in_another_folder(project: Project) -> No
     assert before == sorted(path for path in project.path.glob("*") if path != other.path)
 
 
-def test_the_workflow_runs_in_another_directory(project: Project, tmp_path: Path) -> None:
-    planned = project.planned("--directory", str(tmp_path), "figures/smoke/go_ucb/figure_1.pdf")
-    assert "figures/smoke/go_ucb/figure_1.pdf" in planned
-    assert (tmp_path / "config").is_symlink()
-
-
 def test_a_read_only_tree_is_enough(project: Project, tmp_path: Path) -> None:
     """The workflow in another folder and a run by hand: nothing is written to the tree."""
     # Root may write everywhere, unless it gives up this right.

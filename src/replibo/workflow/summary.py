@@ -19,21 +19,14 @@ def text(scale: str) -> str:
         paper: verdicts.read_written(Path(paths.judged(scale, paper)))
         for paper in targets.judged_papers(load.load(), scale)
     }
-    counts = {
-        label: [
-            (
-                sum(v.headline == label for v in verdicts_of_paper),
-                sum(v.overall == label for v in verdicts_of_paper),
-            )
-            for verdicts_of_paper in judged.values()
+    table = []
+    for label in get_args(verdicts.Overall):
+        counts = [
+            (sum(v.headline == label for v in found), sum(v.overall == label for v in found))
+            for found in judged.values()
         ]
-        for label in get_args(verdicts.Overall)
-    }
-    table = [
-        (label, *(f"{printed} / {overall}" for printed, overall in numbers))
-        for label, numbers in counts.items()
-        if any(map(any, numbers))
-    ]
+        if any(map(any, counts)):
+            table.append((label, *(f"{printed} / {overall}" for printed, overall in counts)))
     lines = [
         f"Claims at scale {scale}, as printed / over all readings:",
         terminal.table(("label", *judged), table, tuple(judged)),
