@@ -199,7 +199,7 @@ def prepare(
     where = f"{file[0].resolve()}:{file[1]}" if file else named
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
     change = _change(config, tasks, f"new_{name}", where, cls.__name__, settings)
-    variant = snakemake.variant(config, overlays, f"bench_{name}", change)
+    variant = snakemake.Variant(config, overlays, f"bench_{name}", change)
     return Bench(*(cls.__name__, f"new_{name}", tasks, left_out, total, queries), variant, cores)
 
 

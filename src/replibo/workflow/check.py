@@ -125,7 +125,7 @@ def prepare(
         }
     problems = sorted({problem for problem, _ in wanted})
     change = {paper: {"scales": {"paper": {"only": problems, "algorithms": settings}}}}
-    variant = snakemake.variant(config, overlays, "check", change)
+    variant = snakemake.Variant(config, overlays, "check", change)
     shown = ", ".join(sorted({own["seeds"] for own in settings.values()}))
     return Check(name, paper, claim, reading, variant, cores, shown, narrow)
 

@@ -52,27 +52,24 @@ def overlay(change: dict[str, Any]) -> Path:
     return path
 
 
-def variant(config: Config, overlays: Sequence[Path], name: str, change: dict[str, Any]) -> Variant:
-    """The config with a change whose results lie in folders of their own.
+class Variant:
+    """A changed config, whose results lie in folders of their own, and its files.
 
     Args:
-        overlays: the files that are laid over the config already.
-        name: of the change; a variant's own name goes before it.
-    """
-    full = f"{config.variant}_{name}" if config.variant else name
-    return Variant([*overlays, overlay({"variant": full, **change})])
-
-
-class Variant:
-    """A changed config, and its files.
+        config: the config without the change.
+        overlays: the files that are laid over it already.
+        name: of the change; the config's own variant goes before it.
 
     Attributes:
-        overlays: the files laid over the config.
+        overlays: these files and the one of the change.
         config: the config with all of them.
     """
 
-    def __init__(self, overlays: Sequence[Path]) -> None:
-        self.overlays = list(overlays)
+    def __init__(
+        self, config: Config, overlays: Sequence[Path], name: str, change: dict[str, Any]
+    ) -> None:
+        full = f"{config.variant}_{name}" if config.variant else name
+        self.overlays = [*overlays, overlay({"variant": full, **change})]
         self.config = load.load(overlays=self.overlays)
 
     def make(self, targets: Sequence[str], cores: int, *, verbose: bool = False) -> None:

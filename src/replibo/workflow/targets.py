@@ -9,15 +9,14 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-
-from replibo import files, paths
+from replibo import paths
 from replibo.config import claims, load, models
 from replibo.config.models import Config, FigureEntry, Pair
 from replibo.data.manifest import load_manifest
 from replibo.errors import RepliboError, allowed, meant
 from replibo.papers import lookup
 from replibo.run import code, identity, pairs
+from replibo.workflow import snakemake
 
 OutputKind = Literal["figures", "tables"]
 
@@ -51,13 +50,8 @@ def export(config: Config, raw: Mapping[str, Any]) -> None:
     # What the shell says must not differ from the DAG's config.
     os.environ.pop(load.OVERLAY_VARIABLE, None)
     if config != load.load():
-        overlay = Path(
-            ".snakemake", "replibo", f"{identity.identity_digest(dict(raw))}.yaml"
-        ).absolute()
         plain = json.loads(json.dumps(raw))  # Snakemake's mappings are ordered ones
-        with files.written_whole(overlay) as temporary:
-            temporary.write_text(yaml.safe_dump(plain, sort_keys=False), encoding="utf-8")
-        os.environ[load.OVERLAY_VARIABLE] = str(overlay)
+        os.environ[load.OVERLAY_VARIABLE] = str(snakemake.overlay(plain).absolute())
 
 
 def scale_of(config: Config, name: str) -> str:
