@@ -25,7 +25,7 @@ from replibo.papers import lookup
 from replibo.problems.base import Array
 from replibo.results.comparisons import Comparison, MissingRunsError
 from replibo.results.runs import Runs, read
-from replibo.run import arrow, pairs
+from replibo.run import pairs
 
 Change = Callable[[Runs, str], Runs]
 """Of the runs, and the name of the algorithm that is changed."""
@@ -47,7 +47,7 @@ def with_columns(
             for name in names or rows.column_names:
                 if name not in rows.column_names or not pa.types.is_floating(rows[name].type):
                     continue
-                values = arrow.values(rows[name]).astype(float)
+                values = rows[name].to_numpy().astype(float)
                 new = changed(problem, algorithm, name, values.reshape(seeds, -1))
                 column = pa.array(new.ravel(), rows[name].type)
                 rows = rows.set_column(rows.column_names.index(name), name, column)

@@ -19,7 +19,7 @@ import numpy as np
 from replibo import files, paths
 from replibo.config.models import Pair
 from replibo.errors import RepliboError
-from replibo.run import arrow, collect, published, traces
+from replibo.run import collect, published, traces
 from replibo.run.published import PublishedRuns
 
 if TYPE_CHECKING:
@@ -83,13 +83,14 @@ def files_of(runs: PublishedRuns, table: pa.Table) -> list[bytes]:
     Raises:
         RepliboError: a single run is too large for a file.
     """
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     content = thin(table).replace_schema_metadata({traces.METADATA_KEY: runs.text})
-    seeds = np.unique(arrow.values(content["seed"]))
+    seeds = np.unique(content["seed"])
     for count in range(1, len(seeds) + 1):
         contents = [
-            _compressed(content.filter(pc.is_in(content["seed"], arrow.numbers(part))))
+            _compressed(content.filter(pc.is_in(content["seed"], pa.array(part))))
             for part in np.array_split(seeds, count)
         ]
         if all(len(part) <= MAXIMAL_BYTES for part in contents):

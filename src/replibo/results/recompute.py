@@ -18,7 +18,7 @@ from replibo.config.models import Config
 from replibo.errors import RepliboError, allowed
 from replibo.problems.base import Array
 from replibo.results import publish
-from replibo.run import arrow, block, build, commit, loop
+from replibo.run import block, build, commit, loop
 from replibo.run.identity import identity_digest, run_identity
 from replibo.run.published import PublishedRuns, of_paper
 
@@ -130,7 +130,7 @@ def _repeat(
     os.chdir(folder)  # a worker that is used again has the folder of its first call
     pair = runs.problem, runs.algorithm
     table = publish.rows(runs.paper, *pair)
-    seeds, f = (arrow.values(table[name]) for name in ("seed", "f"))
+    seeds, f = (table[name].to_numpy() for name in ("seed", "f"))
     number = min(runs.seeds) if seed is None else seed
     started = time.process_time()
     job = build.experiment(config, runs.paper, runs.scale, *pair)

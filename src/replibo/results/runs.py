@@ -19,7 +19,7 @@ from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.results import publish
 from replibo.results.comparisons import MissingRunsError
-from replibo.run import arrow, collect, pairs, published, traces
+from replibo.run import collect, pairs, published, traces
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -113,7 +113,7 @@ class Runs:
         import pyarrow as pa
 
         (problems, problem), (algorithms, algorithm) = (
-            arrow.words(self.table[name]) for name in ("problem", "algorithm")
+            _words(self.table[name]) for name in ("problem", "algorithm")
         )
         changes = np.flatnonzero((np.diff(problem) != 0) | (np.diff(algorithm) != 0)) + 1
         parts: dict[Pair, list[pa.Table]] = {}
@@ -171,7 +171,7 @@ class Runs:
             rows = self._groups[given]
             for name, word in zip(("problem", "algorithm"), own, strict=True):
                 column = rows.column_names.index(name)
-                rows = rows.set_column(column, name, arrow.repeated(word, len(rows)))
+                rows = rows.set_column(column, name, collect.repeated(word, len(rows)))
             parts.append(rows)
             facts[own[0]] = metadata["problems"][given[0]]
             if "/".join(given) in metadata.get("timings", {}):
@@ -222,7 +222,7 @@ class Runs:
             problem: {**facts, "horizon": min(facts["horizon"], t)}
             for problem, facts in self.metadata["problems"].items()
         }
-        table = self.table.filter(pc.less_equal(self.table["t"], arrow.scalar(t)))
+        table = self.table.filter(pc.less_equal(self.table["t"], t))
         return Runs(self.entry, {**self.metadata, "problems": problems}, table, self.left_out)
 
     def of_the_seeds_in(self, other: Runs) -> Runs:
@@ -233,7 +233,7 @@ class Runs:
         parts = [self.table.slice(0, 0)]
         for pair, rows in self._groups.items():
             if other.has(*pair):
-                seeds = arrow.numbers(other.seeds(*pair))
+                seeds = pa.array(other.seeds(*pair))
                 parts.append(rows.filter(pc.is_in(rows["seed"], value_set=seeds)))
         read = self.read_alone
         alone = (lambda pairs: read(pairs).of_the_seeds_in(other)) if read else None
@@ -254,8 +254,8 @@ class Runs:
 
     def _column(self, problem: str, algorithm: str, name: str) -> Array:
         rows = self._groups[problem, algorithm]
-        seeds = 1 + np.count_nonzero(np.diff(arrow.values(rows["seed"])))
-        return arrow.values(rows[name]).reshape(seeds, -1)
+        seeds = 1 + np.count_nonzero(np.diff(rows["seed"].to_numpy()))
+        return rows[name].to_numpy().reshape(seeds, -1)
 
     def rounds(self, problem: str, algorithm: str) -> Array:
         """The rounds t, shape ``queries``; initial points included."""
@@ -263,7 +263,7 @@ class Runs:
 
     def seeds(self, problem: str, algorithm: str) -> Array:
         """The seeds, in the order of the rows of `f`."""
-        return np.unique(arrow.values(self._groups[problem, algorithm]["seed"]))
+        return np.unique(self._groups[problem, algorithm]["seed"])
 
     def f(self, problem: str, algorithm: str) -> Array:
         """The noise-free values, ``seeds x queries``; initial points included."""
@@ -301,7 +301,7 @@ class Runs:
             raise RepliboError(
                 f"{problem}, {algorithm}: the traces hold no x of their best queries"
             )
-        seeds, t, y = (arrow.values(rows[name]) for name in ("seed", "t", "y"))
+        seeds, t, y = (rows[name].to_numpy() for name in ("seed", "t", "y"))
         x = np.array(rows["x"].to_pylist())
         return x[np.lexsort((t, -y, seeds))].reshape(len(np.unique(seeds)), -1, x.shape[1])
 
@@ -411,3 +411,9 @@ class Runs:
             if len(found) > 1
         ]
         return f"Not all runs used the same software: {', '.join(kinds)}." if kinds else ""
+
+
+def _words(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray]:
+    """The different texts of a column, and for each row the place of its text among them."""
+    encoded = column.dictionary_encode().combine_chunks()
+    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy()

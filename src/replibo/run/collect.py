@@ -15,7 +15,7 @@ from replibo.config.load import run_settings
 from replibo.config.models import Config, PaperEntry, seed_list
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
-from replibo.run import arrow, metadata, pairs, traces
+from replibo.run import metadata, pairs, traces
 from replibo.run.identity import run_identity
 
 if TYPE_CHECKING:
@@ -129,8 +129,15 @@ def of_block(
     }
     content = best_queries(content, facts.get("kept_queries", 1), horizons)
     for position, (column, name) in enumerate((("problem", problem), ("algorithm", algorithm))):
-        content = content.add_column(position, column, arrow.repeated(name, len(content)))
+        content = content.add_column(position, column, repeated(name, len(content)))
     return content.replace_schema_metadata({traces.METADATA_KEY: json.dumps(common)})
+
+
+def repeated(text: str, n: int) -> pa.Array:
+    """A column of ``n`` times the same text."""
+    import pyarrow as pa
+
+    return pa.DictionaryArray.from_arrays(np.zeros(n, dtype=np.int32), [text])
 
 
 def until(content: pa.Table, horizon: int, kept: int) -> pa.Table:
@@ -142,7 +149,7 @@ def until(content: pa.Table, horizon: int, kept: int) -> pa.Table:
     for facts in metadata["problems"].values():
         facts["horizon"] = horizon
     content = content.replace_schema_metadata({traces.METADATA_KEY: json.dumps(metadata)})
-    content = content.filter(pc.less_equal(content["t"], arrow.scalar(horizon)))
+    content = content.filter(pc.less_equal(content["t"], horizon))
     return best_queries(content, kept) if "x" in content.column_names else content
 
 
@@ -212,7 +219,7 @@ def best_queries(content: pa.Table, kept: int, horizons: Collection[int] = ()) -
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    seeds, t, y = (arrow.values(content.column(name)) for name in ("seed", "t", "y"))
+    seeds, t, y = (content[name].to_numpy() for name in ("seed", "t", "y"))
     best = np.zeros(len(seeds), dtype=bool)
     for last in {int(t.max(initial=0)), *horizons}:
         rows = np.flatnonzero(t <= last)
@@ -223,7 +230,7 @@ def best_queries(content: pa.Table, kept: int, horizons: Collection[int] = ()) -
     x = content.column("x")
     nothing = pa.nulls(1, x.type)[0]
     position = content.column_names.index("x")
-    return content.set_column(position, "x", pc.if_else(arrow.numbers(best), x, nothing))
+    return content.set_column(position, "x", pc.if_else(pa.array(best), x, nothing))
 
 
 # What must be the same in a run's own metadata and in the config of today. (That its code is today's is
@@ -276,16 +283,16 @@ def timings(content: pa.Table, of: dict[str, Any]) -> dict[str, Any]:
     the number of the first query (1, 2, …) of a bin, and the CPU seconds of all runs in it. The first bin
     holds the initial points; the others begin at 2^k and 3·2^k, a step of about 1.4.
     """
-    timed = [arrow.values(content.column(name)).astype(float) for name in traces.TIMINGS]
+    timed = [content[name].to_numpy().astype(float) for name in traces.TIMINGS]
     queries = np.sum(timed, axis=0)
-    _, run = np.unique(arrow.values(content.column("seed")), return_inverse=True)
+    _, run = np.unique(content["seed"], return_inverse=True)
     seconds = np.bincount(run, weights=queries)
     return {
         "runs": len(of["digests"]),
         "queries": len(content),
         "cpu_seconds": float(seconds.sum()),
         "cpu_seconds_squared": float(seconds @ seconds),
-        "evaluate_seconds": float(np.sum(arrow.values(content.column("evaluate_seconds")))),
+        "evaluate_seconds": float(np.sum(content["evaluate_seconds"].to_numpy())),
         "import_seconds": of["overhead_seconds"],
         "jobs": 1,
         "peak_mb": of["peak_mb"],
@@ -305,7 +312,7 @@ def added(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
 def _profile(content: pa.Table, seconds: Array) -> dict[str, float]:
     """CPU seconds by the number of the query, summed over the runs: see `timings`. A key is a
     text, as JSON will have it."""
-    t = arrow.values(content.column("t"))
+    t = content["t"].to_numpy()
     number = t - t.min() + 1
     phase = np.array(content.column("phase").to_pylist())
     n_initial = int(np.max(number[phase == "initial"], initial=0))

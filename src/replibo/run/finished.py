@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from replibo import paths
 from replibo.config import load
 from replibo.config.models import PaperEntry
 from replibo.errors import RepliboError
-from replibo.run import arrow, collect, commit, metadata, traces
+from replibo.run import collect, commit, metadata, traces
 from replibo.run.identity import identity_digest, run_identity
 
 if TYPE_CHECKING:
@@ -67,6 +65,7 @@ class Finished:
         Raises:
             RepliboError: a file is damaged.
         """
+        import pyarrow as pa
         import pyarrow.compute as pc
 
         wanted: dict[Path, tuple[dict[str, Any], list[int]]] = {}
@@ -77,9 +76,7 @@ class Finished:
         for path, (of, own) in wanted.items():
             content = traces.read(path)
             traces.check_block(path, content, [int(seed) for seed in of["digests"]], self.queries)
-            content = content.filter(
-                pc.is_in(content["seed"], arrow.numbers(np.array(own, np.int32)))
-            )
+            content = content.filter(pc.is_in(content["seed"], pa.array(own, pa.int32())))
             of = {**of, "digests": {str(seed): of["digests"][str(seed)] for seed in own}}
             parts.append(collect.of_block(content, of, path, horizons))
         return collect.together(parts)

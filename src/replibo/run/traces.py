@@ -34,7 +34,7 @@ import numpy as np
 
 from replibo import files
 from replibo.errors import RepliboError, allowed
-from replibo.run import arrow, metadata
+from replibo.run import metadata
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -98,11 +98,12 @@ def table(traces: Sequence[Trace], metadata: dict[str, Any]) -> pa.Table:
     import pyarrow as pa
 
     names = sorted({name for trace in traces for row in trace.diagnostics for name in row})
+    words = pa.dictionary(pa.int32(), pa.string())
     columns: dict[str, Any] = {
         "seed": np.concatenate([np.full(len(tr), tr.seed, dtype=np.int32) for tr in traces]),
         "t": np.concatenate([np.asarray(trace.t, dtype=np.int32) for trace in traces]),
-        "phase": arrow.strings(p for trace in traces for p in trace.phase).dictionary_encode(),
-        "x": arrow.lists([x for trace in traces for x in trace.x]),
+        "phase": pa.array([p for trace in traces for p in trace.phase], words),
+        "x": pa.array([x for trace in traces for x in trace.x], pa.list_(pa.float64())),
         "y": np.concatenate([trace.y for trace in traces]),
         "f": np.concatenate([trace.f for trace in traces]),
     }
@@ -115,19 +116,16 @@ def table(traces: Sequence[Trace], metadata: dict[str, Any]) -> pa.Table:
     for name in names:
         # A query without this diagnostic (an initial point, say) has a null, not a NaN.
         values = [row.get(name) for trace in traces for row in trace.diagnostics]
-        present = np.array([value is not None for value in values])
-        columns[name] = arrow.numbers(np.array(values, dtype=float), present)
-    made = [arrow.numbers(own) if isinstance(own, np.ndarray) else own for own in columns.values()]
-    return pa.table(made, list(columns)).replace_schema_metadata(
-        {METADATA_KEY: json.dumps(metadata)}
-    )
+        missing = np.array([value is None for value in values])
+        columns[name] = pa.array(np.array(values, dtype=float), mask=missing)
+    return pa.table(columns).replace_schema_metadata({METADATA_KEY: json.dumps(metadata)})
 
 
 def nothing(metadata: dict[str, Any]) -> pa.Table:
     """A table of no runs: what an output reads that is computed without any."""
     import pyarrow as pa
 
-    empty = pa.table({name: arrow.strings([]) for name in ("problem", "algorithm")})
+    empty = pa.table({name: pa.array([], pa.string()) for name in ("problem", "algorithm")})
     return empty.replace_schema_metadata({METADATA_KEY: json.dumps(metadata)})
 
 
@@ -217,21 +215,21 @@ def read_metadata(content: pa.Table) -> dict[str, Any]:
 def digests(content: pa.Table) -> list[tuple[int, int, str]]:
     """Seed, number of queries and `Trace.digest` of each run in a run's own file, in its order."""
     columns = {name: content.column(name).combine_chunks() for name in content.column_names}
-    seeds, t = arrow.values(columns["seed"]), columns["t"].to_pylist()
+    seeds, t = columns["seed"].to_numpy(), columns["t"].to_pylist()
     phase, x = columns["phase"].to_pylist(), columns["x"]
-    y, f = (arrow.values(columns[name]) for name in ("y", "f"))
+    y, f = (columns[name].to_numpy() for name in ("y", "f"))
     names = sorted(set(columns) - set(RUN_COLUMNS))
     values = np.zeros((len(seeds), len(names)))
     present = np.zeros((len(seeds), len(names)), dtype=bool)
     for i, name in enumerate(names):
-        values[:, i] = arrow.values(columns[name])
-        present[:, i] = arrow.values(columns[name].is_valid().cast("uint8"))
+        values[:, i] = columns[name].to_numpy(zero_copy_only=False)
+        present[:, i] = columns[name].is_valid().to_numpy(zero_copy_only=False)
     ends = [*(np.flatnonzero(np.diff(seeds)) + 1).tolist(), len(seeds)] if len(seeds) else []
     found = []
     for start, end in zip([0, *ends], ends, strict=False):
         seed = int(seeds[start])
         sha = hashlib.sha256(f"{seed} {t[start:end]} {phase[start:end]}".encode())
-        xs = arrow.values(x[start:end].flatten())
+        xs = x[start:end].flatten().to_numpy(zero_copy_only=False)
         for column in (xs, y[start:end], f[start:end]):
             sha.update(column.astype("<f8").tobytes())
         for own, there in zip(values[start:end], present[start:end], strict=True):
