@@ -45,7 +45,7 @@ localrules:
 # Unless the user asks for another, Snakemake's limit is 100 jobs a second, which no run comes near. For
 # its sake the scheduler looks at the ready jobs again a second after each look, and each job that ends
 # adds a look of its own: after 300 jobs 300 a second, half a core's time, as long as a job waits
-# (benchmarks/scheduler.py).
+# (measured with benchmarks/scheduler.py of commit 5f9de6dc).
 onstart:
     limit = workflow.scheduling_settings.max_jobs_per_timespan
     if limit and (limit.max_jobs, limit.timespan) == (100, 1):

@@ -170,8 +170,6 @@ PARAMETERS = {
     "{problems: {f1: {type: go_ucb.F9}}}": "problems.f1.type: must be berkenkamp.Berkenkamp",
     "{problems: {f1: {parameters: {noise_std: -1}}}}": "problems.f1.parameters."
     "noise_std: must be greater than or equal to 0, got -1",
-    "{problems: {f1: {parameters: {noise_std: .nan}}}}": "problems.f1.parameters."
-    "noise_std: must be a finite number, got nan",
 }
 
 
@@ -232,16 +230,9 @@ def test_what_is_no_algorithm_is_refused(name: str) -> None:
         registry.load("algorithms", name)
 
 
-def test_a_file_that_is_no_yaml_is_named_with_its_line(tmp_path: Path) -> None:
-    (tmp_path / "a.yaml").write_text("a: 1\nb: [\n")
-    with pytest.raises(RepliboError, match=r"a\.yaml, line 3: not YAML"):
-        load.read_yaml(tmp_path / "a.yaml")
-    (tmp_path / "b.yaml").write_text("- 1\n")
-    with pytest.raises(RepliboError, match=r"b\.yaml: must hold a mapping"):
-        load.read_yaml(tmp_path / "b.yaml")
-
-
 TRAPS = {
+    "a: 1\nb: [\n": "a.yaml, line 3: not YAML",
+    "- 1\n": "must hold a mapping",
     "a: 1\nb: 2\na: 3": "line 3: not YAML (the key 'a' must stand there once)",
     "seeds: 010": "line 1: not YAML (must be a plain number, true or false, or a text in quotes, got 010)",
     "seeds: 1:30": "text in quotes, got 1:30)",
