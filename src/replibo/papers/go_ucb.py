@@ -43,17 +43,13 @@ CONFIDENCE = 0.98
 LEVEL = 0.01
 """Level of the one-sided tests behind the claims."""
 
-REGRETS = {
+Regret = Literal["average", "cumulative", "instantaneous"]
+REGRETS: dict[Regret, tuple[Callable[[Array, float], Array], str]] = {
     "average": (regret.average_regret, "average regret $R_t/(t-n)$"),
     "cumulative": (regret.cumulative_regret, "cumulative regret $R_t$"),
     "instantaneous": (regret.instantaneous_regret, "regret $r_t$"),
 }
-Regret = Literal["average", "cumulative", "instantaneous"]
-
-
-def _regret(kind: Regret) -> tuple[Callable[[Array, float], Array], str]:
-    """The function and the label of a regret."""
-    return REGRETS[kind]
+"""The function and the label of each regret."""
 
 
 def phase_two_regret(
@@ -66,7 +62,7 @@ def phase_two_regret(
     runs.require(problem, algorithm)
     n = runs.initial_points(problem)
     f = runs.f(problem, algorithm)[:, n:]
-    function, _ = _regret(kind)
+    function, _ = REGRETS[kind]
     return runs.rounds(problem, algorithm)[n:], function(f, runs.optimal_value(problem))
 
 
@@ -90,7 +86,7 @@ def paired_final_regret(
     f_of_each = runs.f_of_common_seeds(problem, algorithms)
     if len(f_of_each[0]) < 2:
         raise MissingRunsError(f"{problem} has fewer than two seeds of {' and '.join(algorithms)}")
-    return [_regret(kind)[0](f[:, n:], best)[:, -1] for f in f_of_each]
+    return [REGRETS[kind][0](f[:, n:], best)[:, -1] for f in f_of_each]
 
 
 def regret_panels(
@@ -108,7 +104,7 @@ def regret_panels(
         t, values = phase_two_regret(runs, problem, name, regret)
         return t, intervals.wald_interval(values, CONFIDENCE).cut(0.0)
 
-    figure, panels = problem_panels(runs, shown, summary, labels=("round $t$", _regret(regret)[1]))
+    figure, panels = problem_panels(runs, shown, summary, labels=("round $t$", REGRETS[regret][1]))
     for ax in panels.values():
         (plotting.from_zero if linear else plotting.logarithmic_from_zero)(ax)
     scale = f" The axis is linear below {plotting.LINEAR_BELOW:g}, logarithmic above."
@@ -246,16 +242,10 @@ def estimate_errors(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Ar
     rounds = runs.rounds(problem, algorithm)
     phase_two = slice(runs.initial_points(problem), None)
     settings = runs.entry.algorithms[algorithm].parameters
-    family, noise_std = (
-        settings.get("family", "network"),
-        runs.metadata["problems"][problem]["noise_std"],
-    )
-    w = np.stack(
-        [
-            runs.diagnostic(problem, algorithm, name)[:, phase_two]
-            for name in ("w1", "b1", "w2", "b2")
-        ]
-    )
+    family = settings.get("family", "network")
+    noise_std = runs.metadata["problems"][problem]["noise_std"]
+    parameters = ("w1", "b1", "w2", "b2")
+    w = np.stack([runs.diagnostic(problem, algorithm, name)[:, phase_two] for name in parameters])
     truths = np.array(TRUE_PARAMETERS[family])
     distance = np.min(np.linalg.norm(w - truths[:, :, None, None], axis=1), axis=0)
     lower, upper = settings["model_domain"]
