@@ -13,25 +13,11 @@ import pytest
 
 import replibo
 from replibo import cli, paths, verdicts
+from replibo.arguments import parser
 from replibo.config import load
 from replibo.run import pairs
 
-COMMANDS = (
-    "run",
-    "recompute",
-    "fetch",
-    "collect",
-    "figure",
-    "table",
-    "outputs",
-    "claims",
-    "compare",
-    "site",
-    "publish",
-    "estimate",
-    "status",
-    "list",
-)
+COMMANDS = re.findall(r"^    ([a-z]+)\b", parser().format_help(), re.M)
 
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
@@ -187,17 +173,9 @@ def test_an_output_of_runs_that_names_no_problem_is_refused(
     kind, name = output.split(".")
     overlay = tmp_path / "bad.yaml"
     overlay.write_text(f"go_ucb: {{{kind}: {{{name}: {{problems: []}}}}}}\n")
-    command = (
-        kind.removesuffix("s"),
-        "go_ucb",
-        name,
-        "--scale",
-        "published",
-        "--config",
-        str(overlay),
-    )
+    command = (kind.removesuffix("s"), "go_ucb", name, "--scale", "published")
     path = tmp_path / ("a.png" if kind == "figures" else "a.csv")
-    status, error = said(capsys, *command, "--output", str(path))
+    status, error = said(capsys, *command, "--config", str(overlay), "--output", str(path))
     assert status == 2
     assert error == f"replibo: config: go_ucb.{output}.problems: must name a problem, got []\n"
 

@@ -767,7 +767,6 @@ def test_wrong_options_are_said() -> None:
 @pytest.mark.parametrize(
     ("kind", "paper", "name", "option", "value", "line"),
     [
-        ("figures", "go_ucb", "regret_panels", "regret", "best", "'average', 'cumulative' or"),
         ("claims", "bbo", "claims.advised_horizon", "power", 3, "1 or 2, got 3"),
         ("claims", "bbo", "claims.advised_horizon", "constant", -1, "greater than 0, got -1"),
         ("claims", "bbo", "claims.advised_horizon", "algorithms", "gp_ei", 'a list, got "gp_ei"'),
