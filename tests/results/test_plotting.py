@@ -15,7 +15,6 @@ import pytest
 
 from replibo.config import load
 from replibo.config.models import COLORS, AlgorithmEntry
-from replibo.errors import RepliboError
 from replibo.results import plotting
 from replibo.results.tables import Table
 
@@ -260,8 +259,3 @@ def test_a_cell_of_a_markdown_table_stays_one_cell() -> None:
     rows = table.md().splitlines()[:3]
     assert [row.replace(r"\|", "").count("|") for row in rows] == [3, 3, 3]
     assert r"c \| d e" in rows[2]
-
-
-def test_a_table_without_rows_is_one_line() -> None:
-    with pytest.raises(RepliboError, match="no rows"):
-        Table.of([])

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from replibo import files
-from replibo.errors import RepliboError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,15 +63,10 @@ class Table:
 
         Args:
             columns: their names, where there may be no rows; else those of the first row.
-
-        Raises:
-            RepliboError: there are neither rows nor columns.
         """
         import pandas as pd
 
         cells: list[Any] = list(rows)
-        if not cells and columns is None:
-            raise RepliboError("this table has no rows: none of its runs is there")
         frame = pd.DataFrame(cells, columns=list(columns or rows[0]), dtype=object)
         for name in frame:
             # Integers stay integers beside a missing value.
