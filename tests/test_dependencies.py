@@ -7,12 +7,14 @@ import functools
 import re
 import sys
 import tomllib
+from importlib import metadata
 from importlib.metadata import packages_distributions
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import yaml
+from packaging.specifiers import SpecifierSet
 
 from replibo.cli import main
 from replibo.errors import EXTRAS
@@ -126,3 +128,12 @@ def test_a_missing_extra_is_one_line(
     assert capsys.readouterr().err == (
         f"replibo: {module} must be installed for this task: pip install 'replibo[{extra}]'\n"
     )
+
+
+@pytest.mark.parametrize("version", ["3.11.0", "3.12.0", "3.13.0"])
+def test_every_release_of_python_that_replibo_takes_can_install_the_pinned_set(
+    version: str,
+) -> None:
+    assert SpecifierSet(PROJECT["requires-python"]).contains(version)
+    asked = {d.name: d.metadata["Requires-Python"] or "" for d in metadata.distributions()}
+    assert [name for name in asked if not SpecifierSet(asked[name]).contains(version)] == []

@@ -129,6 +129,8 @@ def table_2(runs: Runs, entry: FigureEntry) -> Table:
                     "paper, standard error": error,
                 }
             )
+    if not rows:
+        raise RepliboError("no run holds its time")
     caption = (
         f"{entry.caption} Ours: CPU seconds of one thread, imports not counted, mean and standard "
         "error over the runs. The paper's: wall seconds with four cores of a Ryzen Threadripper "
