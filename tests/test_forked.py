@@ -185,12 +185,12 @@ def test_a_killed_child_ends_its_job_alike(served: Served, project: Path) -> Non
 def test_a_killed_snakemake_leaves_neither_server_nor_child(project: Path) -> None:
     own = Served()
     job, child = begun(own, project)
+    left = [own.server, psutil.Process(child)]
     own.process.kill()
     own.process.wait()
     _, error = job.communicate(timeout=HANGING)
     assert job.returncode == 1 and "the process of this job was killed" in error
-    psutil.wait_procs([own.server], HANGING)
-    assert not own.server.is_running() and not psutil.pid_exists(child)
+    assert psutil.wait_procs(left, HANGING)[1] == []
 
 
 def test_a_killed_server_leaves_no_child_and_later_jobs_are_plain(project: Path) -> None:
