@@ -360,7 +360,7 @@ def test_that_all_claims_are_judged_anew_is_said_at_once(
     root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(verdicts, "judge_all", lambda *given: [])
-    told = "judging all claims anew from the published traces: about half a minute\n"
+    told = "judging all claims anew from the published traces: about a minute\n"
     assert said(capsys, "claims") == (0, told)
 
 

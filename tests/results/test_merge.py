@@ -206,7 +206,9 @@ def test_a_config_laid_over_the_base_marks_only_what_it_changes(project: SmallPr
         assert of["changed_config"] is changed
 
 
-def test_another_scale_is_refused(project: SmallProject) -> None:
+def test_another_scale_is_refused_and_takes_the_place_of_all_when_asked(
+    project: SmallProject,
+) -> None:
     project.run("0")
     project.publish()
     arguments = ["publish", "go_ucb", "--scale", "quick", "--config", str(project.overlay)]
@@ -214,6 +216,14 @@ def test_another_scale_is_refused(project: SmallProject) -> None:
     assert project.capsys.readouterr().err == (
         "replibo: published/go_ucb: runs of scale smoke are published, got quick; allowed: --replace\n"
     )
+    block = paths.block("quick", "go_ucb", "f1", "exploration_first", "0")
+    run = ["run", "go_ucb", "f1", "exploration_first", "--scale", "quick", "--seeds", "0"]
+    assert cli.main([*run, "--output", block]) == 0
+    project.capsys.readouterr()
+    assert cli.main([*arguments, "--replace"]) == 0
+    said = project.capsys.readouterr().out.splitlines()
+    assert "f1/random_search: dropped, run at scale smoke" in said
+    assert list(of_paper("go_ucb")) == ["f1/exploration_first"]
 
 
 def test_another_problem_of_the_same_name_is_not_mixed(

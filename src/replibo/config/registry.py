@@ -87,7 +87,7 @@ def load(kind: Kind, name: str) -> type[Any]:
             lacking = getattr(own, "__abstractmethods__", ())
             lacks = f" that defines {allowed(lacking)}" if lacking else ""
             raise RepliboError(f"type: {name} must be a public subclass of {_ROOTS[kind]}{lacks}")
-        built_in = "" if name.endswith(".py") else f"{allowed(names(kind))}, or "
+        built_in = "" if ":" in name or name.endswith(".py") else f"{allowed(names(kind))}, or "
         raise RepliboError(f"type: must be {built_in}FILE.py:CLASS, got {name!r}")
     return found
 
@@ -113,7 +113,7 @@ def _of_file(kind: Kind, path: Path, name: str) -> type[Any]:
     sys.modules[module] = made  # where dataclasses and pydantic look names up
     try:
         spec.loader.exec_module(made)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script may end with sys.exit
         raise RepliboError(f"type: {path}: {type(error).__name__}: {error}") from None
     root = getattr(importlib.import_module(f"replibo.{kind}.base"), _ROOTS[kind])
     known: dict[str, type[Any]] = {

@@ -88,6 +88,12 @@ def publish(config: Config, paper: str, scale: str, *, replace: bool) -> list[st
         if taken:
             of_problem = {key: runs for key, runs in of_scale.items() if _is_of(key, problem)}
             lines += _merge(problem, taken, of_problem, contents, replace=replace)
+    replaced = {change.key for change in changes if change.taken}
+    lines += [
+        f"{key}: dropped, run at scale {other}"
+        for key in before
+        if before is not of_scale and key not in replaced
+    ]
     if contents:
         files.write(folder, contents)
     counted = [f"{others} as published: nothing of them is finished here"] if others else []

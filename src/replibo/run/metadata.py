@@ -91,7 +91,7 @@ def of_file(path: Path, cure: str = "") -> dict[str, Any]:
         if text is None:
             raise ValueError("no metadata")
     except (OSError, ValueError) as error:
-        raise _foreign(path, error) from None
+        raise _foreign(path, error, cure) from None
     if cure:
         head, _, digest = text.rpartition(b', "checksum": "')
         text = head + b"}"
@@ -102,9 +102,10 @@ def of_file(path: Path, cure: str = "") -> dict[str, Any]:
         if not isinstance(content, dict):
             raise ValueError("its metadata is not a mapping")
     except ValueError as error:
-        raise _foreign(path, error) from None
+        raise _foreign(path, error, cure) from None
     return content
 
 
-def _foreign(path: Path, error: Exception) -> RepliboError:
-    return RepliboError(f"{path}: holds no traces written by replibo ({reason(error)})")
+def _foreign(path: Path, error: Exception, cure: str) -> RepliboError:
+    said = f"{path}: holds no traces written by replibo ({reason(error)})"
+    return RepliboError(f"{said}; {cure}" if cure else said)

@@ -176,7 +176,7 @@ def claims(
         found = [own for path in judged for own in verdicts.read_written(path)]
     else:
         if not names and scale == paths.PUBLISHED:
-            messages.tell("judging all claims anew from the published traces: about half a minute")
+            messages.tell("judging all claims anew from the published traces: about a minute")
         alone = [] if set(names) & set(config.papers) else names
         found = verdicts.judge_all(config, papers, scale, alone, reading)
     if names:

@@ -90,7 +90,7 @@ class Publisher:
         """Publish what is finished of a paper, and say what changed."""
         try:
             for line in merge.publish(self.config, paper, self.scale, replace=False):
-                if ": as published" not in line:
+                if "as published: " not in line:
                     messages.show(f"{paper}: {line}")
         except RepliboError as error:
             messages.tell(f"replibo: {error}")

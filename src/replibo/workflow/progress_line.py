@@ -203,7 +203,8 @@ class LogHandler(LogHandlerBase):
         if not self.plans:
             return not text.startswith(("Assuming unrestricted shared filesystem", "Config file "))
         first = ("Nothing to be done", "Complete log(s)", "This was a dry-run", "Shutting down")
-        return text.startswith((*first, "Unlocked", "SLURM run ID"))
+        stops = ("Terminating processes", "Will exit after finishing")
+        return text.startswith((*first, *stops, "Unlocked", "SLURM run ID"))
 
     def _say(self, *lines: str) -> None:
         """Write lines above the line of progress, or below it once all has ended."""
