@@ -147,6 +147,7 @@ def test_damaged_published_files_are_said_in_one_line(folder: Path, fault: str) 
     with pytest.raises(RepliboError) as caught:
         read(load.load(ROOT / "config"), "go_ucb", "published", [("f1", "go_ucb")], "x")
     assert str(caught.value).startswith(str(path)) and "\n" not in str(caught.value)
+    assert fault not in ("flip", "cut") or str(caught.value).endswith("take it from the repository")
 
 
 def test_a_full_disk_leaves_what_was_published(

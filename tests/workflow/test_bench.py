@@ -93,6 +93,8 @@ def test_a_new_algorithm_is_laid_over_the_published_runs(project: Project, mine:
         (["{mine}:EpsilonGreedy", "--set", "eps=1"], "eps"),
         (["{mine}:EpsilonGreedy", "--set", "eps=["], "--set: eps must be a value of YAML, got '['"),
         (["{broken}:Broken"], "broken.py: ModuleNotFoundError: No module named 'no_such_module'"),
+        (["{script}:Mine"], "script.py: SystemExit: 0"),
+        (["mine.txt:Mine"], "replibo: must be FILE.py:CLASS, got 'mine.txt:Mine'"),
         (["{drawing}:EpsilonGreedy"], "calls numpy.random.default_rng() without a seed"),
     ],
 )
@@ -113,7 +115,9 @@ def test_what_bench_says_to_bad_input(
         "self.streams.algorithm_at(len(history))", "np.random.default_rng()"
     )
     drawing.write_text(text)
-    files = {"mine": mine, "broken": broken, "drawing": drawing}
+    script = mine.with_name("script.py")
+    script.write_text("import sys\nsys.exit(0)\n")
+    files = {"mine": mine, "broken": broken, "drawing": drawing, "script": script}
     assert cli.main(["bench", *(word.format(**files) for word in arguments)]) == 2
     out, error = capsys.readouterr()
     assert said in error and error.count("\n") == 1 and not out
