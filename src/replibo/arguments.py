@@ -223,13 +223,10 @@ def parser() -> argparse.ArgumentParser:
     sub = command(
         "bench",
         "Run an algorithm of yours, and lay it over the published runs: curves, tests, ranks.",
-        "replibo bench mine.py:EpsilonGreedy --against published --papers lb_gp_ucb neuralbo",
+        "replibo bench mine.py:EpsilonGreedy --papers lb_gp_ucb neuralbo",
     )
     sub.add_argument(
         "algorithm", metavar="FILE.py:CLASS", help="a subclass of Algorithm (CONTRIBUTING.md)"
-    )
-    sub.add_argument(
-        "--against", choices=["published"], default="published", help="the runs to compare with"
     )
     sub.add_argument("--papers", nargs="+", default=[], help="all if it is left out")
     sub.add_argument(
@@ -238,11 +235,6 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--seeds", help="one seed or a range; all published ones if it is left out")
     sub.add_argument(
         "--set", nargs="+", default=[], metavar="NAME=VALUE", help="settings of the class"
-    )
-    sub.add_argument(
-        "--variants",
-        action="store_true",
-        help="compare with the variants of the papers' methods, too",
     )
     cores(sub, "the work")
     sub.add_argument("-n", "--dry-run", action="store_true", help="check and say the cost alone")

@@ -233,7 +233,6 @@ def _bench(options: argparse.Namespace) -> str | None:
         problems=options.problems,
         seeds=options.seeds,
         parameters=options.set,
-        variants=options.variants,
         cores=options.cores,
     )
     messages.show(bench.cost(wanted))

@@ -63,11 +63,7 @@ def table(found: Sequence[Verdict], costs: Costs) -> Table:
         "are no readings, and are not counted. d: the difference in standard deviations, positive as "
         "claimed, with its 95 % interval."
     )
-    return Table.of(
-        [dict(zip(COLUMNS, row, strict=True)) for row in rows(found, costs)],
-        caption,
-        columns=COLUMNS,
-    )
+    return Table.of([*rows(found, costs)], caption, columns=COLUMNS)
 
 
 def lines(found: Sequence[Verdict]) -> Iterator[str]:

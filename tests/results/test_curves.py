@@ -23,8 +23,8 @@ F = np.array([[0.0, 0.5, 0.2], [0.4, 0.1, 0.7]])
     ],
 )
 def test_means_with_intervals(optimum: float | None, values: list[list[float]], scale: str) -> None:
-    shown = [curves.Curve(LOOK, T, F), curves.Curve(LOOK, T, F, bold=True)]
-    figure = curves.best_so_far({"f": shown}, {"f": optimum}, "Two curves.")
+    shown = [curves.Curve(LOOK, T, F, bold=bold, optimum=optimum) for bold in (False, True)]
+    figure = curves.best_so_far({"f": shown}, "Two curves.")
     (ax,) = figure.axes
     thin, thick = ax.lines
     np.testing.assert_allclose(thin.get_ydata(), np.mean(values, axis=0), atol=1e-12)
@@ -40,9 +40,9 @@ def test_means_with_intervals(optimum: float | None, values: list[list[float]], 
 
 
 def test_check_has_a_panel_of_the_cumulative_regret_where_the_optimum_is_known() -> None:
-    shown = {name: [curves.Curve(LOOK, T, F, start=1)] * 5 for name in ("known", "unknown")}
     optima = {"known": 1.0, "unknown": None}
-    figure = curves.best_so_far(shown, optima, "", cumulative=True)
+    shown = {name: [curves.Curve(LOOK, T, F, start=1, optimum=f)] * 5 for name, f in optima.items()}
+    figure = curves.best_so_far(shown, "", cumulative=True)
     assert [ax.get_title() for ax in figure.axes] == ["known", "known", "unknown"]
     labels = ["simple regret", "cumulative regret", "best value so far"]
     assert [ax.get_ylabel() for ax in figure.axes] == labels

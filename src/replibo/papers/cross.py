@@ -23,18 +23,18 @@ def curves_by_problem(runs: Runs, entry: FigureEntry) -> Figure:
     optimum is known."""
     from replibo.results import curves
 
-    panels, optima = {}, {}
     problems = runs.problems(entry.problems)
-    for problem in problems:
-        names = runs.algorithms(problem, entry.algorithms)
-        title = runs.problem_label(problem)
-        panels[title] = curves.of_runs(runs, problem, names)
-        optima[title] = runs.metadata["problems"][problem]["optimal_value"]
+    panels = {
+        runs.problem_label(problem): curves.of_runs(
+            runs, problem, runs.algorithms(problem, entry.algorithms)
+        )
+        for problem in problems
+    }
     caption = (
         f"{entry.caption} Means over the seeds; bars at the right: 95 % intervals of the mean at the "
         f"last round. {_note(runs, problems)}"
     )
-    return curves.best_so_far(panels, optima, caption)
+    return curves.best_so_far(panels, caption)
 
 
 def ranks(runs: Runs, entry: FigureEntry) -> Table:

@@ -31,6 +31,7 @@ class Curve:
         f: noise-free values, ``seeds x n``.
         bold: whether the line is thick.
         start: the number of initial points.
+        optimum: f* of the problem; None if it is not known.
     """
 
     look: AlgorithmEntry
@@ -38,6 +39,7 @@ class Curve:
     f: Array
     bold: bool = False
     start: int = 0
+    optimum: float | None = None
 
 
 def of_runs(
@@ -54,37 +56,33 @@ def of_runs(
         bold: see `Curve`.
         look: what differs from the config's entry of each algorithm; a label is put behind its own.
     """
-    found = []
+    optimum, curves = runs.metadata["problems"][problem]["optimal_value"], []
     for name in runs.algorithms(problem, list(algorithms)):
-        own = runs.of([(problem, name)])
+        whole = runs.of([(problem, name)])
         entry = runs.entry.algorithms[name]
         changed = {**look, "label": f"{entry.label}{look.get('label', '')}"}
-        rounds, f = own.rounds(problem, name), own.f(problem, name)
-        start = own.initial_points(problem)
-        found.append(Curve(entry.model_copy(update=changed), rounds, f, bold, start))
-    return found
+        rounds, f = whole.rounds(problem, name), whole.f(problem, name)
+        start = whole.initial_points(problem)
+        curves.append(Curve(entry.model_copy(update=changed), rounds, f, bold, start, optimum))
+    return curves
 
 
 def best_so_far(
-    panels: Mapping[str, Sequence[Curve]],
-    optima: Mapping[str, float | None],
-    caption: str,
-    *,
-    cumulative: bool = False,
+    panels: Mapping[str, Sequence[Curve]], caption: str, *, cumulative: bool = False
 ) -> Figure:
     """A panel for each problem: simple regret, or the best value so far if no optimum is known; means
     over the seeds, with Student's intervals.
 
     Args:
         panels: by the title of each problem.
-        optima: f* of each, by the same titles.
         cumulative: draw the cumulative regret after the initial points, too, in a second panel of each
             problem with a known optimum.
     """
+    optima = {title: curves[0].optimum for title, curves in panels.items()}
     shown = [
         (title, summed)
-        for title in panels
-        for summed in ((False, True) if cumulative and optima[title] is not None else (False,))
+        for title, optimum in optima.items()
+        for summed in ((False, True) if cumulative and optimum is not None else (False,))
     ]
     figure, axes = plotting.grid(len(shown), 2 if cumulative else COLUMNS)
     bands = plotting.has_bands(panels)

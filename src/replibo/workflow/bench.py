@@ -79,14 +79,9 @@ class Bench:
     cores: int
 
     @property
-    def scale(self) -> str:
-        """The scale of the runs, as files are named by it."""
-        return self.variant.config.scale("paper")
-
-    @property
     def page(self) -> Path:
         """The page with the results."""
-        return Path("results", self.scale, "bench.html")
+        return Path("results", self.variant.scale, "bench.html")
 
     def tasks_of(self, paper: str) -> list[Task]:
         """The problems of one paper."""
@@ -107,7 +102,6 @@ def prepare(
     problems: Sequence[str] = (),
     seeds: str | None = None,
     parameters: Sequence[str] = (),
-    variants: bool = False,
     cores: int = 1,
 ) -> Bench:
     """Check the algorithm, and find the problems.
@@ -119,8 +113,6 @@ def prepare(
         problems: all that need no training if it is empty.
         seeds: ``FIRST-LAST``; the published ones if it is None.
         parameters: ``name=value`` each.
-        variants: compare with every published algorithm, not only with those of a label without a
-            comma: what follows a comma names a variant.
 
     Raises:
         RepliboError: the class breaks the contract (`replibo.workflow.contract`), or a name is wrong.
@@ -158,10 +150,10 @@ def prepare(
             where = f"{paper} {problem}"
             if problems and problem not in problems:
                 continue
-            others = [
+            others = [  # what follows a comma in a label names a variant
                 name
-                for name, own in entry.algorithms.items()
-                if f"{problem}/{name}" in published and (variants or "," not in own.label)
+                for name, algorithm in entry.algorithms.items()
+                if f"{problem}/{name}" in published and "," not in algorithm.label
             ]
             baseline = f"{problem}/{BASELINE}"
             if baseline not in published or len(others) < 2:
@@ -204,16 +196,16 @@ def prepare(
 
 
 def _settings(parameters: Sequence[str]) -> dict[str, Any]:
-    found = {}
+    settings = {}
     for text in parameters:
         name, equals, value = text.partition("=")
         if not equals:
             raise RepliboError(f"--set: must be NAME=VALUE, got {text!r}")
         try:
-            found[name] = yaml.safe_load(value)
+            settings[name] = yaml.safe_load(value)
         except yaml.YAMLError:
             raise RepliboError(f"--set: {name} must be a value of YAML, got {value!r}") from None
-    return found
+    return settings
 
 
 def _start(timing: Mapping[str, Any]) -> float:
@@ -242,7 +234,6 @@ def _change(
     """The change of the config that adds the algorithm to the problems of the tasks."""
     change: dict[str, Any] = {"papers": list(dict.fromkeys(task.paper for task in tasks))}
     for paper in change["papers"]:
-        own = [task for task in tasks if task.paper == paper]
         entry = {"type": where, "label": label, "color": "black", "parameters": settings}
         problems = {
             task.problem: {
@@ -251,7 +242,8 @@ def _change(
                 "horizon": task.horizon,
                 "algorithms": [name],
             }
-            for task in own
+            for task in tasks
+            if task.paper == paper
         }
         change[paper] = {
             "algorithms": {name: entry},
@@ -296,12 +288,12 @@ def run(bench: Bench, *, verbose: bool = False) -> None:
     Raises:
         RepliboError: a job failed.
     """
-    config = bench.variant.config
-    made = [
-        pairs.file(config.paper(task.paper), task.paper, bench.scale, task.problem, bench.name)
+    config, scale = bench.variant.config, bench.variant.scale
+    files_of_runs = [
+        pairs.file(config.paper(task.paper), task.paper, scale, task.problem, bench.name)
         for task in bench.tasks
     ]
-    bench.variant.make(made, bench.cores, verbose=verbose)
+    bench.variant.make(files_of_runs, bench.cores, verbose=verbose)
 
 
 @dataclass
@@ -311,25 +303,27 @@ class Results:
     Attributes:
         duels: with each other algorithm on each problem.
         ranks: by problem, the mean rank of each algorithm.
-        same_start: whether the new runs start at the published points.
     """
 
     paper: str
     duels: list[Duel] = field(default_factory=list)
     ranks: dict[str, dict[str, float]] = field(default_factory=dict)
-    same_start: bool = True
 
 
 def compare(config: Config, bench: Bench, paper: str) -> tuple[Results, Runs, Runs]:
-    """The comparisons on one paper's problems, and the runs: new ones, and published ones."""
+    """The comparisons on one paper's problems, and the runs: new ones, and published ones.
+
+    Raises:
+        RepliboError: the new runs do not start at the published points.
+    """
     import numpy as np
 
     from replibo.results import standings
     from replibo.results.runs import read
 
     tasks = bench.tasks_of(paper)
-    own = [(task.problem, bench.name) for task in tasks]
-    mine = read(bench.variant.config, paper, bench.scale, own, "")
+    new_pairs = [(task.problem, bench.name) for task in tasks]
+    mine = read(bench.variant.config, paper, bench.variant.scale, new_pairs, "")
     wanted = [(task.problem, name) for task in tasks for name in task.others]
     published = read(config, paper, paths.PUBLISHED, wanted, "")
     results = Results(paper)
@@ -340,12 +334,13 @@ def compare(config: Config, bench: Bench, paper: str) -> tuple[Results, Runs, Ru
         results.duels += standings.against(paper, problem, new, others)
         results.ranks[problem] = standings.ranks({bench.name: new, **others})
         start = mine.initial_points(problem)
-        old = others[BASELINE] if BASELINE in others else next(iter(others.values()))
-        results.same_start &= all(
-            np.allclose(f[:start], old[seed][:start], rtol=1e-9, atol=1e-12)
-            for seed, f in new.items()
-            if seed in old
-        )
+        old = others[BASELINE]
+        for seed in new.keys() & old.keys():
+            if not np.allclose(new[seed][:start], old[seed][:start], rtol=1e-9, atol=1e-12):
+                raise RepliboError(
+                    f"{paper}: the new runs do not start at the published points; the config's "
+                    "problems were changed"
+                )
     return results, mine, published
 
 
@@ -357,13 +352,13 @@ COLUMNS = (
 
 def _rows(config: Config, duels: Sequence[Duel]) -> Iterator[tuple[object, ...]]:
     """A row for each duel, in the order of `COLUMNS`."""
-    for one in duels:
-        entry = config.paper(one.paper)
+    for duel in duels:
+        entry = config.paper(duel.paper)
         yield (
-            *(one.paper, entry.problems[one.problem].label),
-            *(entry.algorithms[one.other_name].label, one.n, one.queries, one.mine, one.other),
-            *map(float, (one.difference.mean, one.difference.low, one.difference.high)),
-            *(one.p, one.p_holm, one.result),
+            *(duel.paper, entry.problems[duel.problem].label),
+            *(entry.algorithms[duel.other_name].label, duel.n, duel.queries, duel.mine, duel.other),
+            *map(float, (duel.difference.mean, duel.difference.low, duel.difference.high)),
+            *(duel.p, duel.p_holm, duel.result),
         )
 
 
@@ -376,20 +371,17 @@ def report(config: Config, bench: Bench) -> str:
     relative: list[float] = []
     for paper in bench.papers:
         results, mine, published = compare(config, bench, paper)
-        if not results.same_start:
-            raise RepliboError(
-                f"{paper}: the new runs do not start at the published points; the config's problems "
-                "were changed"
-            )
         every += results.duels
         rows += [(paper, *row) for row in _counted(config, results)]
         relative += [
-            (own[bench.name] - 1) / (len(own) - 1) for own in results.ranks.values() if len(own) > 1
+            (ranks[bench.name] - 1) / (len(ranks) - 1)
+            for ranks in results.ranks.values()
+            if len(ranks) > 1
         ]
-        figure = _figure(config, bench, paper, mine, published)
+        figure = _figure(bench, paper, mine, published)
         parts.append(_section(config, bench, results, figure))
     table = Table.of(
-        [dict(zip(COLUMNS, row, strict=True)) for row in _rows(config, every)],
+        [*_rows(config, every)],
         f"{bench.label} against the published runs: best noise-free value at the end (maximised) over "
         "common seeds; difference with Student's 95 % interval; p two-sided by Wilcoxon's signed ranks, "
         "Holm over the algorithms of a problem.",
@@ -418,25 +410,23 @@ def _counted(config: Config, results: Results) -> list[tuple[object, ...]]:
     from replibo.results import standings
 
     by_label: dict[str, list[Duel]] = {}
-    for one in results.duels:
-        label = config.paper(results.paper).algorithms[one.other_name].label
-        by_label.setdefault(label, []).append(one)
+    for duel in results.duels:
+        label = config.paper(results.paper).algorithms[duel.other_name].label
+        by_label.setdefault(label, []).append(duel)
     return [(label, *standings.counts(duels)) for label, duels in by_label.items()]
 
 
-def _figure(config: Config, bench: Bench, paper: str, mine: Runs, published: Runs) -> Any:
+def _figure(bench: Bench, paper: str, mine: Runs, published: Runs) -> Any:
     from replibo.results import curves
 
-    panels, optima = {}, {}
-    entry = config.paper(paper)
-    for task in bench.tasks_of(paper):
-        title = entry.problems[task.problem].label
-        panels[title] = [
+    panels = {
+        published.problem_label(task.problem): [
             *curves.of_runs(published, task.problem, task.others),
             *curves.of_runs(mine, task.problem, [bench.name], bold=True),
         ]
-        optima[title] = published.metadata["problems"][task.problem]["optimal_value"]
-    return curves.best_so_far(panels, optima, f"{bench.label} over the published runs of {paper}")
+        for task in bench.tasks_of(paper)
+    }
+    return curves.best_so_far(panels, f"{bench.label} over the published runs of {paper}")
 
 
 def _section(config: Config, bench: Bench, results: Results, figure: Any) -> str:
@@ -454,8 +444,8 @@ def _section(config: Config, bench: Bench, results: Results, figure: Any) -> str
     ranked = pd.DataFrame(
         [
             {"problem": entry.problems[problem].label}
-            | {label(name): f"{rank:.1f}" for name, rank in own.items()}
-            for problem, own in results.ranks.items()
+            | {label(name): f"{rank:.1f}" for name, rank in ranks.items()}
+            for problem, ranks in results.ranks.items()
         ]
     ).fillna("–")
     won = pd.DataFrame(_counted(config, results), columns=["against", "win", "tie", "loss"])

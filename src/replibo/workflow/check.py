@@ -57,20 +57,15 @@ class Check:
     narrow: bool
 
     @property
-    def scale(self) -> str:
-        """The scale of the runs, as files are named by it."""
-        return self.variant.config.scale("paper")
-
-    @property
     def target(self) -> str:
         """The file of the verdict."""
-        return paths.claim(self.scale, self.paper, self.name, self.reading)
+        return paths.claim(self.variant.scale, self.paper, self.name, self.reading)
 
     @property
     def figure(self) -> Path:
         """The file of the curves."""
         name = f"{self.name}_{self.reading}.png"
-        return Path("figures", self.scale, self.paper, "claims", name)
+        return Path("figures", self.variant.scale, self.paper, "claims", name)
 
 
 def prepare(
@@ -107,33 +102,32 @@ def prepare(
     if narrow:
         needed = {problem for problem, _ in claim.needed_pairs()}
         wanted = [pair for pair in wanted if pair[0] in needed]
-    known = {pair: entry.seeds("paper", *pair) for pair in wanted}
-    asked = _asked(seeds, sorted({seed for own in known.values() for seed in own}))
+    configured = {pair: entry.seeds("paper", *pair) for pair in wanted}
+    asked = _asked(seeds, sorted({*itertools.chain(*configured.values())}))
     settings: dict[str, Any] = {}
     for algorithm in dict.fromkeys(algorithm for _, algorithm in wanted):
-        own = [of_pair for (_, other), of_pair in known.items() if other == algorithm]
-        common = [seed for seed in asked if all(seed in of_pair for of_pair in own)]
+        problems = [problem for problem, name in wanted if name == algorithm]
+        its_seeds = [configured[problem, algorithm] for problem in problems]
+        common = [seed for seed in asked if all(seed in row for row in its_seeds)]
         if not common:
-            raise RepliboError(f"--seeds: {algorithm} has the seeds {block_name(own[0])}")
+            raise RepliboError(f"--seeds: {algorithm} has the seeds {block_name(its_seeds[0])}")
         together = entry.algorithms[algorithm].seeds_per_job
-        at_once = [
-            entry.settings("paper", p).seeds_per_job or 1 for p, a in wanted if a == algorithm
-        ]
+        at_once = [entry.settings("paper", problem).seeds_per_job or 1 for problem in problems]
         settings[algorithm] = {
             "seeds": block_name(common),
             "seeds_per_job": together or min(*at_once, SEEDS_PER_JOB),
         }
-    problems = sorted({problem for problem, _ in wanted})
-    change = {paper: {"scales": {"paper": {"only": problems, "algorithms": settings}}}}
+    every_problem = sorted({problem for problem, _ in wanted})
+    change = {paper: {"scales": {"paper": {"only": every_problem, "algorithms": settings}}}}
     variant = snakemake.Variant(config, overlays, "check", change)
-    shown = ", ".join(sorted({own["seeds"] for own in settings.values()}))
+    shown = ", ".join(sorted({changed["seeds"] for changed in settings.values()}))
     return Check(name, paper, claim, reading, variant, cores, shown, narrow)
 
 
-def _asked(seeds: str | None, known: list[int]) -> list[int]:
+def _asked(seeds: str | None, configured: list[int]) -> list[int]:
     if seeds is None:
-        return known[:SEEDS]
-    return known if seeds == "all" else targets.seeds_in(seeds, "--seeds", known)
+        return configured[:SEEDS]
+    return configured if seeds == "all" else targets.seeds_in(seeds, "--seeds", configured)
 
 
 def cost(check: Check) -> str:
@@ -142,13 +136,13 @@ def cost(check: Check) -> str:
     from replibo.verdict_tables import wrapped
     from replibo.workflow.estimate import estimate
 
-    found = estimate(check.variant.config, [check.target], cores=check.cores)
-    slow = found.slowness or 1.0
+    needs = estimate(check.variant.config, [check.target], cores=check.cores)
+    slow = needs.slowness or 1.0
     lines = [
         f"{check.name} ({check.reading}): {check.claim.short}",
         f"{check.claim.where}: {check.claim.statement}",
-        f"Cost: {found.jobs} jobs, {found.cpu * slow / 3600:.2g} core hours, about "
-        f"{duration(found.wall_seconds * slow)} on {check.cores} free cores; seeds {check.seeds}. "
+        f"Cost: {needs.jobs} jobs, {needs.cpu * slow / 3600:.2g} core hours, about "
+        f"{duration(needs.wall_seconds * slow)} on {check.cores} free cores; seeds {check.seeds}. "
         "What was run before is not run again.",
     ]
     needed = {problem for problem, _ in check.claim.needed_pairs()}
@@ -168,7 +162,7 @@ def _missing_data(check: Check) -> list[str]:
     """A line on the data files that the runs need and that are not here; none if nothing is missing."""
     from replibo.run import build
 
-    config, paper, scale = check.variant.config, check.paper, check.scale
+    config, paper, scale = check.variant.config, check.paper, check.variant.scale
     entry = config.paper(paper)
     if entry.at(scale).data == "stand_in":
         return []
@@ -204,29 +198,27 @@ def result(config: Config, check: Check) -> str:
     entry = config.paper(check.paper)
     wanted = check.claim.all_pairs(entry)
     runs = {}
-    for scale, of in ((paths.PUBLISHED, config), (check.scale, check.variant.config)):
-        here = pairs.there(of, check.paper, scale, pairs.among(of, check.paper, scale, wanted))
-        if here:
-            runs[scale] = read(of, check.paper, scale, here, check.target)
-    published: dict[str, dict[str, Judgement]] = {"published": {}}
-    if every := runs.get(paths.PUBLISHED):
-        shown = {"published": every, SAME_SEEDS: every.of_the_seeds_in(runs[check.scale])}
-        if len(shown[SAME_SEEDS].table) == len(every.table):
+    for scale, of in ((paths.PUBLISHED, config), (check.variant.scale, check.variant.config)):
+        there = pairs.there(of, check.paper, scale, pairs.among(of, check.paper, scale, wanted))
+        if there:
+            runs[scale] = read(of, check.paper, scale, there, check.target)
+    published, here = runs.get(paths.PUBLISHED), runs[check.variant.scale]
+    columns: dict[str, dict[str, Judgement]] = {"published": {}}
+    if published:
+        shown = {"published": published, SAME_SEEDS: published.of_the_seeds_in(here)}
+        if len(shown[SAME_SEEDS].table) == len(published.table):
             del shown[SAME_SEEDS]
         for title, of_title in shown.items():
             judged = verdicts.judge_claim(check.name, check.paper, check.claim, entry, of_title)
-            published[title] = {own.name: own for own in (*judged.readings, *judged.controls)}
+            columns[title] = {row.name: row for row in (*judged.readings, *judged.controls)}
     parts = [
-        _side_by_side(
-            mine_in, {title: by_name.get(mine_in.name) for title, by_name in published.items()}
-        )
-        for mine_in in (*mine.readings, *mine.controls)
+        _side_by_side(row, {title: by_name.get(row.name) for title, by_name in columns.items()})
+        for row in (*mine.readings, *mine.controls)
     ]
-    equal = _equal(runs.get(paths.PUBLISHED), runs[check.scale])
-    parts.append(equal)
-    plotting.save(_figure(check, runs), [check.figure, check.figure.with_suffix(".txt")])
-    parts.append(f"figure: {check.figure}\nverdict: {check.target}")
-    return "\n\n".join(parts)
+    figure = _figure(check, published, here)
+    plotting.save(figure, [check.figure, check.figure.with_suffix(".txt")])
+    paths_of_both = f"figure: {check.figure}\nverdict: {check.target}"
+    return "\n\n".join([*parts, _equal(published, here), paths_of_both])
 
 
 def _side_by_side(mine: Judgement, published: Mapping[str, Judgement | None]) -> str:
@@ -237,14 +229,14 @@ def _side_by_side(mine: Judgement, published: Mapping[str, Judgement | None]) ->
     """
     sides = {**published, "yours": mine}
     rows: list[tuple[str, ...]] = [
-        ("verdict", *(own.verdict if own else "not published" for own in sides.values())),
-        ("seeds", *(str(own.seeds) if own else "" for own in sides.values())),
+        ("verdict", *(side.verdict if side else "not published" for side in sides.values())),
+        ("seeds", *(str(side.seeds) if side else "" for side in sides.values())),
     ]
-    compared = [own.comparisons if own else () for own in sides.values()]
+    compared = [side.comparisons if side else () for side in sides.values()]
     for number, row in enumerate(itertools.zip_longest(*compared), 1):
         told = (f"{one.outcome}: {one.said(mine.margin)}" if one else "–" for one in row)
         rows.append((str(number), *told))
-    reasons = [own.reason if own else "" for own in sides.values()]
+    reasons = [side.reason if side else "" for side in sides.values()]
     if any(reasons):
         rows.append(("", *reasons))
     said = terminal.wrapped((mine.name, *sides), rows)
@@ -272,41 +264,33 @@ def _equal(published: Runs | None, mine: Runs) -> str:
                     same = np.array_equal(new[seed][:length], old[seed][:length])
                     counts.setdefault(name, []).append(same)
     total, equal = sum(map(len, counts.values())), sum(map(sum, counts.values()))
-    each = ", ".join(f"{name} {sum(own)}/{len(own)}" for name, own in counts.items())
+    each = ", ".join(f"{name} {sum(same)}/{len(same)}" for name, same in counts.items())
     text = f"{equal} of {total} runs are equal to the published ones to the last bit ({each})."
     if equal < total:
         text += " Other processors and libraries round otherwise; runs then agree statistically."
     return "\n".join(textwrap.wrap(text, terminal.WIDTH))
 
 
-def _figure(check: Check, runs: dict[str, Runs]) -> Any:
+def _figure(check: Check, published: Runs | None, mine: Runs) -> Any:
     """The published curves, and over them those of the runs made here."""
     from replibo.results import curves, plotting
 
-    mine = runs[check.scale]
-    panels, optima = {}, {}
+    panels = {}
     for problem in mine.problems():
-        title = mine.entry.problems[problem].label
         names = mine.algorithms(problem)
-        panels[title] = [
-            *(
-                curves.of_runs(runs[paths.PUBLISHED], problem, names)
-                if paths.PUBLISHED in runs
-                else []
-            ),
+        panels[mine.problem_label(problem)] = [
+            *(curves.of_runs(published, problem, names) if published else ()),
             *curves.of_runs(mine, problem, names, label=", here", line="dotted"),
         ]
-        optima[title] = mine.metadata["problems"][problem]["optimal_value"]
+    intervals = (
+        "Bars right of the last round: 95 % intervals at it (Student), in the legend's order."
+    )
     if plotting.has_bands(panels):
         intervals = "Shaded: 95 % intervals (Student)."
-    else:
-        intervals = (
-            "Bars right of the last round: 95 % intervals at it (Student), in the legend's order."
-        )
     caption = (
         f"{check.name} ({check.reading}): published runs (as in the papers' figures) and those made here "
         "(dotted). Means over the seeds. Simple regret: f* minus the best value so far; the best value "
         "itself if f* is not known. Cumulative regret: the sum of f* − f over the queries after the "
         f"initial points. {intervals}"
     )
-    return curves.best_so_far(panels, optima, caption, cumulative=True)
+    return curves.best_so_far(panels, caption, cumulative=True)

@@ -32,30 +32,23 @@ def table(base: Config, variant: Config, papers: Sequence[str], scale: str) -> T
         raise RepliboError(
             "variant: must be a name in the config that --config lays over, got none"
         )
-    columns = [
-        "paper",
-        "problem",
-        "algorithm",
-        base.scale(scale),
-        variant.scale(scale),
-        "difference",
-    ]
+    scales = base.scale(scale), variant.scale(scale)
+    columns = ["paper", "problem", "algorithm", *scales, "difference"]
     rows = []
     for paper in dict.fromkeys(papers or variant.papers):
         if paper not in base.papers:
             variant.paper(paper)  # its name may be wrong
         first, second = _runs(base, paper, scale), _runs(variant, paper, scale)
         for pair in dict.fromkeys([*first, *second]):
-            own = _cut(
+            both = _cut(
                 [runs[pair].by_seed(*pair) if pair in runs else None for runs in (first, second)]
             )
             entry = (variant if pair in second else base).paper(paper)
             labels = entry.problems[pair[0]].label, entry.algorithms[pair[1]].label
-            values = [paper, *labels, *map(_mean, own), _difference(*own)]
-            rows.append(dict(zip(columns, values, strict=True)))
+            rows.append((paper, *labels, *map(_mean, both), _difference(*both)))
     if not rows:
         raise RepliboError(
-            f"no runs at {base.scale(scale)} nor {variant.scale(scale)}; 'snakemake --cores 2 "
+            f"no runs at {' nor '.join(scales)}; 'snakemake --cores 2 "
             f"{'all' if scale == 'paper' else scale}' makes them, with '--configfile' those of the "
             "variant"
         )
@@ -69,24 +62,19 @@ def table(base: Config, variant: Config, papers: Sequence[str], scale: str) -> T
 
 def _runs(config: Config, paper: str, scale: str) -> dict[Pair, Runs]:
     """The runs of each problem and algorithm of a paper, where there are any."""
-    from pathlib import Path
-
     from replibo.results.runs import read
 
     if paper not in config.papers:
         return {}
     entry, scale = config.paper(paper), config.scale(scale)
-    return {
-        pair: read(config, paper, scale, [pair], "")
-        for pair in entry.pairs(scale)
-        if Path(pairs.file(entry, paper, scale, *pair)).exists()
-    }
+    there = pairs.there(config, paper, scale, entry.pairs(scale))
+    return {pair: read(config, paper, scale, [pair], "") for pair in there}
 
 
-def _cut(own: list[dict[int, Any] | None]) -> list[dict[int, Any] | None]:
+def _cut(both: list[dict[int, Any] | None]) -> list[dict[int, Any] | None]:
     """All runs up to the length of the shortest."""
-    length = min(len(f) for runs in own if runs for f in runs.values())
-    return [runs and {seed: f[:length] for seed, f in runs.items()} for runs in own]
+    length = min(len(f) for runs in both if runs for f in runs.values())
+    return [runs and {seed: f[:length] for seed, f in runs.items()} for runs in both]
 
 
 def _mean(values: dict[int, Any] | None) -> str:

@@ -63,6 +63,7 @@ class Variant:
     Attributes:
         overlays: these files and the one of the change.
         config: the config with all of them.
+        scale: of the runs, as files are named by it.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Variant:
         full = f"{config.variant}_{name}" if config.variant else name
         self.overlays = [*overlays, overlay({"variant": full, **change})]
         self.config = load.load(overlays=self.overlays)
+        self.scale = self.config.scale("paper")
 
     def make(self, targets: Sequence[str], cores: int, *, verbose: bool = False) -> None:
         """Make files, with one line of progress on standard error.
