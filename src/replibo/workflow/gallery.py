@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -21,33 +22,17 @@ from replibo.workflow import prose, targets
 SUMMARY = Path("docs", "results", "summary.md.j2")
 """The template of README's paragraphs on the papers."""
 
-# Figures under figures/published that README and the pages of results show.
-SHOWN = (
-    "verdict_map.png",
-    "go_ucb/verdict_map.png",
-    "neuralbo/verdict_map.png",
-    "bbo/verdict_map.png",
-    "lb_gp_ucb/verdict_map.png",
-    "go_ucb/figure_1.png",
-    "go_ucb/figure_1_variants.png",
-    "go_ucb/two_bumps.png",
-    "neuralbo/figure_1.png",
-    "neuralbo/figure_1_regret.png",
-    "neuralbo/figure_1_centre.png",
-    "neuralbo/figure_2.png",
-    "neuralbo/figure_3.png",
-    "neuralbo/figure_5.png",
-    "neuralbo/figure_6.png",
-    "neuralbo/robot_strip.png",
-    "neuralbo/sensitive_images.png",
-    "bbo/performance.png",
-    "bbo/frontier.png",
-    "lb_gp_ucb/figure_1.png",
-    "lb_gp_ucb/figure_2.png",
-    "lb_gp_ucb/figure_3.png",
-    "lb_gp_ucb/figure_3_extra.png",
-    "lb_gp_ucb/figure_4.png",
-)
+
+def shown(config: Config) -> dict[Path, str]:
+    """The copies in ``figures/gallery`` to which README and the pages of results link, and for each the
+    figure in ``figures/SCALE`` that it is a copy of."""
+    pages = [*Path().glob("README.md"), *Path("docs", "results").glob("*.md")]
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
+    figures = {}
+    for name in sorted(set(re.findall(rf"{paths.GALLERY}/(\w+\.png)", text))):
+        paper = next((paper for paper in config.papers if name.startswith(f"{paper}_")), "")
+        figures[paths.GALLERY / name] = name.replace(f"{paper}_", f"{paper}/", 1) if paper else name
+    return figures
 
 
 def filled(page: str, mark: str, text: str, name: str = "README.md") -> str:
@@ -111,21 +96,22 @@ def pages(config: Config) -> dict[Path, str]:
 
 @one_thread()
 def main() -> None:
-    """Copy the figures, in 256 colours, to ``figures/gallery`` and write the verdicts into the pages."""
-    for name in SHOWN:
+    """Write the verdicts into the pages, and copy the figures that they show, in 256 colours, to
+    ``figures/gallery``."""
+    config = load.load()
+    for path, content in pages(config).items():
+        with files.written_whole(path) as temporary:
+            temporary.write_text(content, encoding="utf-8")
+    for target, name in shown(config).items():
         source = Path("figures", paths.PUBLISHED, name)
         if not source.exists():
             raise RepliboError(f"{source}: not found; 'snakemake --cores 2 published' makes it")
-        target = paths.GALLERY / name.replace("/", "_")
         target.parent.mkdir(parents=True, exist_ok=True)
         # A third of the bytes, for they are in the repository.
         with Image.open(source) as picture:
             octree, none = Image.Quantize.FASTOCTREE, Image.Dither.NONE
             colours = picture.convert("RGB").quantize(256, method=octree, dither=none)
             colours.save(target, optimize=True, dpi=picture.info["dpi"])
-    for path, content in pages(load.load()).items():
-        with files.written_whole(path) as temporary:
-            temporary.write_text(content, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -139,8 +139,7 @@ class _Site:
         self.pages |= {path: f"guide/{path.name}" for path in GUIDES.values()}
         self.pages |= {paths.results_page(paper): f"{paper}/index.md" for paper in self.papers}
         self.figures = {  # those of this scale, for the copies in fewer colours
-            paths.GALLERY / name.replace("/", "_"): Path("figures", scale, name)
-            for name in gallery.SHOWN
+            copy: Path("figures", scale, name) for copy, name in gallery.shown(config).items()
         }
         environment = jinja2.Environment(
             loader=jinja2.FileSystemLoader(TEMPLATE),
