@@ -65,6 +65,7 @@ REFUSED = [
         "--seeds: must be seeds in rising order, at most 2147483647, got '9-0'",
     ),
     ((*RUN, "--seeds=-3", *A), "--seeds: must be a number or FIRST-LAST, e.g. 0-9, got '-3'"),
+    ((*RUN, "--seeds", "010", *A), "--seeds: must be a number or FIRST-LAST, e.g. 0-9, got '010'"),
     ((*RUN, "--seeds", "3000000000", *A), "at most 2147483647"),
     ((*RUN, *ONE, "--output", "."), "got a folder"),
     ((*RUN, *ONE, "--output", "runs.csv"), "--output: must end with .parquet, got runs.csv"),

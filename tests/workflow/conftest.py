@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import functools
 import os
 import shutil
 import subprocess
@@ -17,7 +15,7 @@ from replibo import threads
 from replibo.config.models import Config
 from replibo.run import pairs
 
-from .warm import Warm
+from .warm import forked
 
 ROOT = Path(__file__).parents[2]
 NO_NETWORK = "none://127.0.0.1"
@@ -67,7 +65,7 @@ class Project:
         """Run Snakemake in the copy, in a process forked off a warm one; a dry run with all messages."""
         if "-n" in arguments:
             arguments = (*arguments, "--printshellcmds")
-        return _checked(warm().run(arguments, self.path, self.environment()), check)
+        return _checked(forked(arguments, self.path, self.environment()), check)
 
     def replibo(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run replibo in the copy."""
@@ -94,14 +92,6 @@ def _checked(
     if check and done.returncode:
         raise AssertionError(f"{done.args}\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}")
     return done
-
-
-@functools.cache
-def warm() -> Warm:
-    """One for all tests of a process."""
-    made = Warm()
-    atexit.register(made.close)
-    return made
 
 
 def make_project(path: Path) -> Project:

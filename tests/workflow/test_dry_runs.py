@@ -15,11 +15,11 @@ from replibo import paths
 from replibo.config import load
 from replibo.config.models import SCALES, Config
 from replibo.data.manifest import load_manifest
-from replibo.errors import RepliboError
 from replibo.workflow import targets
 from replibo.workflow.estimate import plan
 
-from .conftest import ROOT, Project, run_files, warm
+from .conftest import ROOT, Project, run_files
+from .warm import forked
 
 
 def test_the_default_target_is_all_at_paper_scale(project: Project) -> None:
@@ -171,22 +171,6 @@ def test_a_config_file_holds_its_own_paper_alone(project: Project) -> None:
         path.write_text(before)
 
 
-@pytest.mark.parametrize(
-    ("block", "line"),
-    [
-        ("9-0", "must be seeds in rising order, at most 2147483647, got '9-0'"),
-        ("0-2147483647", "must be at most 100000 seeds, got '0-2147483647'"),
-        ("010", "must be a number or FIRST-LAST, e.g. 0-9, got '010'"),
-        ("8-12", "must be seeds of the config (0-2), got 8-12"),
-    ],
-)
-def test_a_block_is_made_of_seeds_of_the_config(block: str, line: str, root: Path) -> None:
-    run = ("go_ucb", "quick", "f1", "go_ucb")
-    with pytest.raises(RepliboError) as caught:
-        targets.check_block(load.load(), *run, block)
-    assert str(caught.value) == f"results/quick/go_ucb/f1/go_ucb/seeds_{block}.parquet: {line}"
-
-
 def test_a_config_given_on_the_command_line_reaches_the_jobs(project: Project) -> None:
     overlay = project.path / "one_seed.yaml"
     overlay.write_text(
@@ -218,7 +202,7 @@ def test_the_workflow_runs_as_a_module_in_another_folder(project: Project) -> No
     before = sorted(path for path in project.path.glob("*") if path != other.path)
     run = "results/smoke/go_ucb/f1/random_search/seeds_0-2.parquet"
     environment = {**other.environment(), "PYTHONPATH": str(project.path / "src")}
-    done = warm().run(("--cores", "1", run), other.path, environment)
+    done = forked(("--cores", "1", run), other.path, environment)
     assert done.returncode == 0, done.stderr
     assert (other.path / run).stat().st_size > 1000
     assert before == sorted(path for path in project.path.glob("*") if path != other.path)

@@ -20,6 +20,7 @@ from replibo.config.models import seed_list
 from replibo.run import traces
 from replibo.workflow import outputs, targets
 
+from ..conftest import digests
 from ..results.conftest import misfits
 from .browser import CHROMIUM, browsed, faults, plain
 from .conftest import ROOT, Project, make_project, run_files
@@ -29,16 +30,13 @@ def config() -> load.Config:
     return load.load(ROOT / "config")
 
 
-def digests(project: Project, scale: str = "smoke") -> dict[str, str]:
-    """The digest of every trace, by problem, algorithm and seed."""
-    found = {}
-    for path in (project.path / "results" / scale).glob("*/*/*/seeds_*.parquet"):
-        metadata = traces.read_metadata(traces.read(path))
-        for seed, digest in metadata["digests"].items():
-            found[f"{metadata['paper']}/{metadata['problem']}/{metadata['algorithm']}/{seed}"] = (
-                digest
-            )
-    return found
+def digests_in(project: Project) -> dict[tuple[str, ...], str]:
+    """The digest of every trace, by paper, problem, algorithm and seed."""
+    return {
+        (*path.parts[-4:-1], seed): digest
+        for path in project.path.glob("results/smoke/*/*/*/seeds_*.parquet")
+        for seed, digest in digests(path).items()
+    }
 
 
 def test_every_output_is_there(smoke: Project) -> None:
@@ -194,7 +192,7 @@ def test_cores_order_and_blocks_do_not_change_a_trace(smoke: Project, tmp_path: 
     done = other.snakemake(
         "--cores", "1", *reversed(targets), "--configfile", "blocks.yaml", "--verbose"
     )
-    expected, found = digests(smoke), digests(other)
+    expected, found = digests_in(smoke), digests_in(other)
     assert len(found) == len(targets) > 4
     assert found == {name: expected[name] for name in found}
     # The scheduler looks at the ready jobs once for each that ends.
@@ -252,7 +250,7 @@ def test_a_killed_workflow_goes_on_and_ends_with_the_same_traces(
     process.wait()
     other.snakemake("--unlock")
     other.snakemake("--cores", "2", *made)
-    expected, found = digests(smoke), digests(other)
+    expected, found = digests_in(smoke), digests_in(other)
     assert found == {name: expected[name] for name in found} and len(found) == 6
 
 

@@ -25,97 +25,80 @@ from replibo.workflow import paper_runs, snakemake, status
 from replibo.workflow.costs import Resources
 from replibo.workflow.estimate import estimate
 
+from ..results.conftest import SmallProject
 from .conftest import Project, make_project
 
-OVERLAY = """
-go_ucb:
-  scales:
-    smoke:
-      only: [f1]
-      problems:
-        f1: {algorithms: [random_search, exploration_first], seeds: 0-2}
-      algorithms: {random_search: {seeds_per_job: 1}}
-"""
 PAIR = ("go_ucb", "f1", "random_search")
 
 
 @pytest.fixture
-def folder(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (elsewhere / "one.yaml").write_text(OVERLAY)
+def runs(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> SmallProject:
+    """Three seeds of two cheap algorithms, each seed a job."""
     monkeypatch.setattr(commit, "PACKAGE", elsewhere)  # where git tracks nothing
-    return elsewhere
+    small = SmallProject(elsewhere, capsys)
+    small.configure(horizon=8, seeds="0-2")
+    return small
 
 
-def do(*arguments: str) -> None:
-    assert cli.main([*arguments, "--scale", "smoke", "--config", "one.yaml"]) == 0
+def survey(runs: SmallProject) -> dict[str, status.Standing]:
+    return {one.algorithm: one for one in status.survey(runs.config(), "smoke", ["go_ucb"])}
 
 
-def run(seed: int) -> None:
-    output = paths.block("smoke", *PAIR, str(seed))
-    do("run", *PAIR, "--seeds", str(seed), "--output", output)
+def test_a_paper_that_is_named_twice_is_counted_once(runs: SmallProject) -> None:
+    assert len(status.survey(runs.config(), "smoke", ["go_ucb", "go_ucb"])) == 2
 
 
-def survey() -> dict[str, status.Standing]:
-    config = load.load(overlays=[Path("one.yaml")])
-    return {one.algorithm: one for one in status.survey(config, "smoke", ["go_ucb"])}
-
-
-def test_a_paper_that_is_named_twice_is_counted_once(folder: Path) -> None:
-    config = load.load(overlays=[Path("one.yaml")])
-    assert len(status.survey(config, "smoke", ["go_ucb", "go_ucb"])) == 2
-
-
-def test_finished_here_or_published_running_failed_and_left(folder: Path) -> None:
-    assert survey()["random_search"].state == "untouched"
-    assert survey()["random_search"].left is None  # never run
-    run(0)
-    one = survey()["random_search"]
+def test_finished_here_or_published_running_failed_and_left(runs: SmallProject) -> None:
+    assert survey(runs)["random_search"].state == "untouched"
+    assert survey(runs)["random_search"].left is None  # never run
+    runs.run("0")
+    one = survey(runs)["random_search"]
     assert (one.finished, one.todo, one.running, one.failed) == ({0}, [1, 2], set(), set())
     assert one.left is not None and len(one.left) == 2 and min(one.left) > 0
     assert one.done_seconds == pytest.approx(one.left[0])
     assert one.blocks == ["1", "2"] and one.longest == one.left[0] and one.asked.memory_mb > 0
-    do("publish", "go_ucb")
+    runs.publish()
     Path(paths.block("smoke", *PAIR, "0")).unlink()
-    assert survey()["random_search"].finished == {0}
+    assert survey(runs)["random_search"].finished == {0}
 
     log = Path("logs/smoke/go_ucb/f1/random_search/seeds_1.log")
     log.parent.mkdir(parents=True)
     log.write_text("replibo: the disk is full\n")
-    assert survey()["random_search"].failed == {1}
+    assert survey(runs)["random_search"].failed == {1}
     log.write_text(f"8 of 20 queries\nreplibo: {stopping.STOPPED.format('SIGTERM')}\n")
-    assert survey()["random_search"].failed == set()  # it was stopped
-    run(1)
-    run(2)
-    one = survey()["random_search"]
+    assert survey(runs)["random_search"].failed == set()  # it was stopped
+    runs.run("1", "2")
+    one = survey(runs)["random_search"]
     assert one.state == "finished" and not one.failed and one.left == []
-    assert survey()["exploration_first"].state == "untouched"
+    assert survey(runs)["exploration_first"].state == "untouched"
 
 
 def test_published_runs_of_other_code_are_finished_only_whole(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    runs: SmallProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No further seed can join them (`replibo.results.merge`), so that the queue makes all again."""
-    for seed in (0, 1):
-        run(seed)
-    do("publish", "go_ucb")
+    runs.run("0", "1")
+    runs.publish()
     shutil.rmtree("results")
-    assert survey()["random_search"].finished == {0, 1}
+    assert survey(runs)["random_search"].finished == {0, 1}
     with monkeypatch.context() as patch:
         patch.setattr(status, "identity_digest", lambda identity: "other code")
-        assert survey()["random_search"].todo == [0, 1, 2]
-    run(2)
-    do("publish", "go_ucb")
+        assert survey(runs)["random_search"].todo == [0, 1, 2]
+    runs.run("2")
+    runs.publish()
     shutil.rmtree("results")
     monkeypatch.setattr(status, "identity_digest", lambda identity: "other code")
-    assert survey()["random_search"].state == "finished"
+    assert survey(runs)["random_search"].state == "finished"
 
 
 def test_a_journal_says_how_far_a_run_has_come(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    runs: SmallProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from replibo.run.journal import Journal
 
-    run(0)
+    runs.run("0")
     output = Path(paths.block("smoke", *PAIR, "1"))
     kept: list[str] = []
     write = Journal.append
@@ -125,33 +108,32 @@ def test_a_journal_says_how_far_a_run_has_come(
         kept.append(self.path.read_text())
 
     monkeypatch.setattr(Journal, "append", append)
-    run(1)
+    runs.run("1")
     output.unlink()
-    whole = survey()["random_search"].left
+    whole = survey(runs)["random_search"].left
     assert whole is not None
     path = paths.journal_folder(output, "smoke", *PAIR) / "seed_1.jsonl"
     path.parent.mkdir()
     path.write_text(kept[2])
-    one = survey()["random_search"]
+    one = survey(runs)["random_search"]
     assert one.running == {1}  # it was written to just now
     assert one.left is not None and one.left[0] < whole[0] and one.left[1] == whole[1]
     old = time.time() - 3600
     os.utime(path, (old, old))
-    assert survey()["random_search"].running == set()
+    assert survey(runs)["random_search"].running == set()
     with path.open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        assert survey()["random_search"].running == {1}
+        assert survey(runs)["random_search"].running == {1}
     # a journal of another code says nothing
     path.write_text(kept[2].replace('"identity":"', '"identity":"0'))
     os.utime(path, (old, old))
-    assert survey()["random_search"].left == whole
+    assert survey(runs)["random_search"].left == whole
 
 
-def test_runs_of_another_length_are_not_finished(folder: Path) -> None:
-    run(0)
-    text = Path("one.yaml").read_text()
-    Path("one.yaml").write_text(text.replace("seeds: 0-2", "seeds: 0-2, horizon: 30"))
-    assert survey()["random_search"].finished == set()
+def test_runs_of_another_length_are_not_finished(runs: SmallProject) -> None:
+    runs.run("0")
+    runs.configure(horizon=30, seeds="0-2")
+    assert survey(runs)["random_search"].finished == set()
 
 
 def standing(algorithm: str, finished: int, left: list[float] | None) -> status.Standing:
@@ -343,9 +325,9 @@ def test_the_queue_runs_what_is_missing_and_publishes_it(small: Project, tmp_pat
     assert len(list((small.path / "results").rglob("seeds_*.parquet"))) == 2
 
 
-def test_what_is_no_file_of_runs_is_passed_over(folder: Path) -> None:
-    run(0)
+def test_what_is_no_file_of_runs_is_passed_over(runs: SmallProject) -> None:
+    runs.run("0")
     own = Path(paths.block("smoke", *PAIR, "1"))
     own.symlink_to("nowhere")
     os.mkfifo(own.with_name("seeds_2.parquet"))
-    assert survey()["random_search"].finished == {0}
+    assert survey(runs)["random_search"].finished == {0}
