@@ -13,6 +13,7 @@ its table.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -24,11 +25,12 @@ from pydantic import Field
 from replibo.papers.bbo.printed import (
     ACQUISITIONS,
     PERFORMANCE,
+    Steps,
     equal_cost,
     half_of_largest,
     iterations_of,
 )
-from replibo.papers.bbo.traces import Cell, reading_of, shown_ratio
+from replibo.papers.bbo.traces import READINGS, Cell, ReadingName, shown_ratio
 from replibo.papers.common import tested, with_missing
 from replibo.problems.base import Array
 from replibo.results import statistics
@@ -61,7 +63,7 @@ def _by_algorithm(
     algorithms: Sequence[str],
     steps: int,
     numbers: Sequence[int],
-    reading: str,
+    reading: ReadingName,
     test: Callable[[str, Sequence[Cell]], Undecided],
     least: int | None = None,
 ) -> list[Comparison]:
@@ -76,7 +78,7 @@ def _by_algorithm(
     tests, missing = [], []
     for algorithm in algorithms:
         label = runs.label(algorithm)
-        cells = [reading_of(reading).cell(runs, algorithm, steps, n) for n in numbers]
+        cells = [READINGS[reading].cell(runs, algorithm, steps, n) for n in numbers]
         ran = [cell for cell in cells if cell is not None]
         missing += [
             f"{label}, T = {steps}, N = {n}"
@@ -88,11 +90,11 @@ def _by_algorithm(
     return with_missing(decided(tests), missing)
 
 
-def _welch(text: str, less: Cell, more: Cell) -> Undecided:
-    """Welch's test of ``less`` having the smaller mean than ``more``, and that of the opposite, under the
-    name ``text``; `decided` corrects their p-values."""
+def _changes(label: str, cells: Sequence[Cell], *, falls: bool) -> Undecided:
+    """Welch's test that the mean of the second cell is smaller than that of the first, or larger."""
+    less, more = reversed(cells) if falls else cells
     return t_tested(
-        text,
+        f"{label}: {cells[0].at_its_n}, {cells[1].at_its_n}",
         less.values,
         more.values,
         paired=False,
@@ -106,18 +108,14 @@ def _welch(text: str, less: Cell, more: Cell) -> Undecided:
 def improves_at_first(
     runs: Runs,
     *,
-    steps: int,
+    steps: Steps,
     algorithms: Sequence[str] = EI_AND_UCB,
-    reading: str = "reported",
+    reading: ReadingName = "reported",
 ) -> list[Comparison]:
     """At fixed T the performance is better (smaller) at half of the table's largest N than at its
     smallest: Welch's test, for each acquisition function."""
-
-    def test(label: str, cells: Sequence[Cell]) -> Undecided:
-        first, half = cells
-        return _welch(f"{label}: {first.at_its_n}, {half.at_its_n}", half, first)
-
     numbers = iterations_of(steps)[0], half_of_largest(steps)
+    test = functools.partial(_changes, falls=True)
     return _by_algorithm(runs, algorithms, steps, numbers, reading, test)
 
 
@@ -125,20 +123,16 @@ def improves_at_first(
 
 
 def turns_up(
-    runs: Runs, *, steps: int, since: int | None = None, reading: str = "reported"
+    runs: Runs, *, steps: Steps, since: int | None = None, reading: ReadingName = "reported"
 ) -> list[Comparison]:
     """At fixed T the performance is worse (larger) at the table's largest N than at the one before, or at
     N = ``since``: Welch's test."""
-
-    def test(label: str, cells: Sequence[Cell]) -> Undecided:
-        before, largest = cells
-        return _welch(f"{label}: {before.at_its_n}, {largest.at_its_n}", before, largest)
-
     before, largest = iterations_of(steps)[-2:]
+    test = functools.partial(_changes, falls=False)
     return _by_algorithm(runs, ("gp_ei",), steps, (since or before, largest), reading, test)
 
 
-def levels_off(runs: Runs, *, steps: int, reading: str = "reported") -> list[Comparison]:
+def levels_off(runs: Runs, *, steps: Steps, reading: ReadingName = "reported") -> list[Comparison]:
     """At fixed T the performance changes little from the N before the largest to the largest: by less
     than `MARGIN` times its fall from the smallest N to the one before the largest.
 
@@ -191,7 +185,7 @@ def levelling(
 
 
 def ucb_at_least_as_good(
-    runs: Runs, *, steps: int, reading: str = "reported", means: bool = False
+    runs: Runs, *, steps: Steps, reading: ReadingName = "reported", means: bool = False
 ) -> list[Comparison]:
     """At fixed T and equal N UCB is no worse than EI in most cells, up to the factor `NO_WORSE`.
 
@@ -204,7 +198,7 @@ def ucb_at_least_as_good(
     losses: dict[int, list[Array]] = {}  # of EI and UCB, for each N
     missing = []
     for n in iterations_of(steps):
-        ei, ucb = (reading_of(reading).cell(runs, name, steps, n) for name in EI_AND_UCB)
+        ei, ucb = (READINGS[reading].cell(runs, name, steps, n) for name in EI_AND_UCB)
         if ei is None or ucb is None:
             missing.append(f"T = {steps}, N = {n}")
             continue
@@ -246,7 +240,7 @@ def _single_cells(losses: Mapping[int, Sequence[Array]]) -> str:
 
 
 def spread_shrinks(
-    runs: Runs, *, steps: int, algorithm: str, reading: str = "reported"
+    runs: Runs, *, steps: Steps, algorithm: str, reading: ReadingName = "reported"
 ) -> list[Comparison]:
     """At fixed T the standard deviation over the seeds shrinks with N: the trend of the log variance
     (`intervals.spread_trend`).
@@ -279,7 +273,7 @@ def advised_horizon(
     power: Literal[1, 2] = 1,
     constant: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0,
     algorithms: Sequence[str] = EI_AND_UCB,
-    reading: str = "reported",
+    reading: ReadingName = "reported",
 ) -> list[Comparison]:
     """The cell nearer to the paper's advice is better, over all pairs of cells with equal T·N (SGD
     steps in total).
@@ -299,7 +293,7 @@ def advised_horizon(
         samples: list[tuple[Array, Array]] = []  # of each pair the nearer cell, then the other
         for pair in equal_cost():
             at = sorted(pair, key=lambda at: distance_to_advice(at[0], at[1], power, constant))
-            cells = [reading_of(reading).cell(runs, algorithm, t, n) for t, n in at]
+            cells = [READINGS[reading].cell(runs, algorithm, t, n) for t, n in at]
             ran = [(cell.seeds, np.log(cell.values)) for cell in cells if cell is not None]
             if len(ran) == 2:
                 samples += ran
@@ -327,13 +321,18 @@ def distance_to_advice(steps: int, iterations: int, power: int, constant: float 
 
 
 def more_steps_help(
-    runs: Runs, *, steps: Sequence[int], iterations: int, algorithm: str, reading: str = "reported"
+    runs: Runs,
+    *,
+    steps: Sequence[int],
+    iterations: int,
+    algorithm: str,
+    reading: ReadingName = "reported",
 ) -> list[Comparison]:
     """At N = ``iterations`` the performance is better at the second T of ``steps`` than at the
     first. The t-test is paired by seed, as the run to the smaller T is the beginning of the longer
     one."""
     label = f"{runs.label(algorithm)}, N = {iterations}"
-    first, second = (reading_of(reading).cell(runs, algorithm, t, iterations) for t in steps)
+    first, second = (READINGS[reading].cell(runs, algorithm, t, iterations) for t in steps)
     if first is None or second is None:
         raise MissingRunsError(f"not run: {label}, T = {steps[1]}")
     text = f"{label}: {first} at T = {steps[0]}, {second} at T = {steps[1]}"

@@ -11,7 +11,15 @@ import numpy as np
 
 from replibo.config.models import COLORS, FigureEntry
 from replibo.papers.bbo.printed import ACQUISITIONS, CELLS, PERFORMANCE, STEPS, UNIFORM_GUESS
-from replibo.papers.bbo.traces import LEVELS, METRICS, Metric, Reading, problems_run, reading_of
+from replibo.papers.bbo.traces import (
+    LEVELS,
+    METRICS,
+    READINGS,
+    Metric,
+    Reading,
+    ReadingName,
+    problems_run,
+)
 from replibo.problems.base import Array
 from replibo.results import plotting
 from replibo.results.runs import Runs
@@ -28,7 +36,7 @@ Means = Mapping[tuple[int, int], float]
 """For each (T, N) the mean."""
 
 
-def performance(runs: Runs, entry: FigureEntry, *, reading: str = "reported") -> Figure:
+def performance(runs: Runs, entry: FigureEntry, *, reading: ReadingName = "reported") -> Figure:
     """The six tables as one figure: performance against N, a row for each T that was run, a line for each
     algorithm. Ours as test cross-entropy and as test error, the paper's on the axes of the latter.
 
@@ -36,7 +44,7 @@ def performance(runs: Runs, entry: FigureEntry, *, reading: str = "reported") ->
         reading: as of the claims.
     """
     names = entry.algorithms or list(ACQUISITIONS)
-    readings = {metric: replace(reading_of(reading), metric=metric) for metric in METRICS}
+    readings = {metric: replace(READINGS[reading], metric=metric) for metric in METRICS}
     ours = {
         (name, metric): _ours(runs, name, read)
         for name in names
@@ -105,7 +113,7 @@ def agreement(ours: Array, printed: Array) -> tuple[float, float, float]:
     return float(spearmanr(ours, printed).statistic), float(error), float(printed.std())
 
 
-def frontier(runs: Runs, entry: FigureEntry, *, reading: str = "reported") -> Figure:
+def frontier(runs: Runs, entry: FigureEntry, *, reading: ReadingName = "reported") -> Figure:
     """Performance against cost, the total number T·N of SGD steps: a row for each acquisition function.
 
     Every cell (T, N), with the best that each budget buys; left ours, right the paper's.
@@ -113,7 +121,7 @@ def frontier(runs: Runs, entry: FigureEntry, *, reading: str = "reported") -> Fi
     Args:
         reading: as of the claims.
     """
-    read = reading_of(reading)
+    read = READINGS[reading]
     names = [name for name in entry.algorithms or ACQUISITIONS if name in PERFORMANCE]
     figure, axes = plotting.panels(len(names), 2)
     for row, name in zip(axes, names, strict=True):

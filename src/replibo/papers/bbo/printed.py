@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-
-from replibo.errors import RepliboError, allowed
+from typing import Literal
 
 ACQUISITIONS = {"gp_ei": "EI", "gp_ucb": "UCB"}
 """The paper's two acquisition functions, by this project's names of the algorithms."""
 
-STEPS = (20, 40, 60)
+Steps = Literal[20, 40, 60]
+STEPS: tuple[Steps, ...] = (20, 40, 60)
 """T, the outer-level steps of Bayesian optimisation: a table for each, and for each acquisition."""
 
 # Of each table (T) the rows: N, mean, deviation.
@@ -49,14 +49,8 @@ ABOVE_UNIFORM_GUESS = sum(
 """How many of the 30 printed means are worse than that, if they are cross-entropies."""
 
 
-def iterations_of(steps: int) -> tuple[int, ...]:
-    """The N of the tables with ``steps`` = T, ascending; the same for both acquisition functions.
-
-    Raises:
-        RepliboError: there is no table of this T.
-    """
-    if steps not in STEPS:
-        raise RepliboError(f"options.steps: must be {allowed(STEPS)}, got {steps!r}")
+def iterations_of(steps: Steps) -> tuple[int, ...]:
+    """The N of the tables with ``steps`` = T, ascending; the same for both acquisition functions."""
     return tuple(PERFORMANCE["gp_ei"][steps])
 
 
@@ -64,7 +58,7 @@ CELLS = tuple((steps, iterations) for steps in STEPS for iterations in iteration
 """The 15 pairs (T, N) of the tables."""
 
 
-def half_of_largest(steps: int) -> int:
+def half_of_largest(steps: Steps) -> int:
     """The smallest N of the tables of ``steps`` = T that is at least half of their largest: there is no
     N = 1500 for T = 20, where it is 2000."""
     numbers = iterations_of(steps)

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from replibo.config.models import FigureEntry
-from replibo.papers.bbo.printed import ACQUISITIONS, PERFORMANCE, iterations_of
-from replibo.papers.bbo.traces import LEVELS, METRICS, Reading, problem_of, reading_of
+from replibo.papers.bbo.printed import ACQUISITIONS, PERFORMANCE, Steps, iterations_of
+from replibo.papers.bbo.traces import LEVELS, METRICS, READINGS, Reading, ReadingName, problem_of
 from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table
 
@@ -28,8 +28,8 @@ def performance_table(
     entry: FigureEntry,
     *,
     algorithm: Literal["gp_ei", "gp_ucb"],
-    steps: int,
-    reading: str = "reported",
+    steps: Steps,
+    reading: ReadingName = "reported",
 ) -> Table:
     """One of the six tables: for each N the paper's performance, and what ours and random search, by EI's
     rule, return after T steps.
@@ -39,7 +39,7 @@ def performance_table(
         steps: T.
         reading: as of the claims.
     """
-    readings = {metric: replace(reading_of(reading), metric=metric) for metric in METRICS}
+    readings = {metric: replace(READINGS[reading], metric=metric) for metric in METRICS}
     rows: list[dict[str, Any]] = []
     ran = []
     for n in iterations_of(steps):
@@ -62,7 +62,7 @@ def performance_table(
             row[f"± (random search, {name})"] = cell and cell.sd
         rows.append(row)
         ran += [problem_of(n)] if entropy else []
-    rule = RULE_SENTENCES[reading_of(reading).rule(algorithm)]
+    rule = RULE_SENTENCES[READINGS[reading].rule(algorithm)]
     caption = (
         f"{entry.caption} {ACQUISITIONS[algorithm]}, T = {steps} outer steps, initial points "
         f"included. {rule}; its network on the test set, mean ± standard deviation over the seeds. "
@@ -84,7 +84,7 @@ def _run_of(runs: Runs, ran: Sequence[str], steps: int, of: int) -> str:
 
 
 def variant_of_problem(
-    runs: Runs, entry: FigureEntry, *, variant: str, name: str, steps: int
+    runs: Runs, entry: FigureEntry, *, variant: str, name: str, steps: Steps
 ) -> Table:
     """The printed cells of one T for which the config has a variant of the inner problem: its numbers and
     those of the problem itself, empty where they were not run.

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replibo.config.models import AlgorithmEntry
-from replibo.errors import RepliboError, allowed
+from replibo.errors import RepliboError
 from replibo.papers.bbo.printed import ABOVE_UNIFORM_GUESS, CELLS, UNIFORM_GUESS
 from replibo.problems.base import Array
 from replibo.problems.mnist_cnn import LOG10_LEARNING_RATE, MOMENTUM
@@ -132,9 +132,9 @@ class Reading:
         return Cell(iterations, seeds, values[np.arange(len(seeds)), chosen])
 
 
-REPORTED = Reading()
-READINGS = {
-    "reported": REPORTED,
+ReadingName = Literal["reported", "smallest_mean", "best_observed", "test_error", "t_plus_1"]
+READINGS: dict[ReadingName, Reading] = {
+    "reported": Reading(),
     "smallest_mean": Reading(rules={"gp_ucb": "smallest_mean"}),
     "best_observed": Reading(rules={"gp_ei": "best_observed", "gp_ucb": "best_observed"}),
     "test_error": Reading(metric="test_error"),
@@ -147,17 +147,6 @@ READINGS = {
 def problem_of(iterations: int, variant: str = "") -> str:
     """The problem with N = ``iterations``; with ``variant``, e.g. ``_large``, a variant of it."""
     return f"n_{iterations}{variant}"
-
-
-def reading_of(name: str) -> Reading:
-    """A reading by its name in `READINGS`.
-
-    Raises:
-        RepliboError: there is none of that name.
-    """
-    if name not in READINGS:
-        raise RepliboError(f"options.reading: must be {allowed(READINGS)}, got {name!r}")
-    return READINGS[name]
 
 
 def returned_queries(
