@@ -12,14 +12,15 @@ import scipy.stats
 
 from replibo.algorithms.go_ucb import FAMILIES
 from replibo.config import claims, load
-from replibo.config.models import FigureEntry, PaperEntry
+from replibo.config.models import PaperEntry
+from replibo.errors import RepliboError
 from replibo.papers import go_ucb as paper
 from replibo.problems.go_ucb import F1, F2, TwoBumps
 from replibo.results import tables
 from replibo.results.comparisons import MissingRunsError
 from replibo.results.runs import Runs
 
-from .conftest import made_paper, outcomes, pair, records, runs_of
+from .conftest import made_paper, outcomes, output, pair, records, runs_of
 
 ALGORITHMS = {"go_ucb": "blue", "gp_ei": "orange", "gp_ucb": "vermillion"}
 INITIAL, HORIZON, SEEDS = 2, 6, 30
@@ -29,7 +30,6 @@ ENTRY = made_paper(
     {"horizon": HORIZON, "initial_points": INITIAL, "seeds": "0-29", "seeds_per_job": 1},
     "initial",
 )
-FIGURE = FigureEntry(caption="The caption.", function="f")
 OPTIMUM = 2.0
 
 
@@ -73,7 +73,7 @@ def test_regret_counts_phase_two_only():
 
 @pytest.mark.parametrize("kind", ["average", "instantaneous"])
 def test_the_figure_has_the_means_and_98_percent_bands(kind):
-    figure = paper.regret_panels(made_runs(F), FIGURE, regret=kind)
+    figure = paper.regret_panels(made_runs(F), output(), regret=kind)
     (ax,) = figure.axes
     assert ax.get_title() == "F1"
     for line, band, name in zip(ax.lines, ax.collections, ALGORITHMS, strict=True):
@@ -92,7 +92,7 @@ def test_the_figure_has_the_means_and_98_percent_bands(kind):
 
 
 def test_the_table_against_scipy():
-    table = paper.final_regret(made_runs(F), FIGURE)
+    table = paper.final_regret(made_runs(F), output())
     own = final(F["f1", "go_ucb"])
     rows = records(table)
     assert [row["algorithm"] for row in rows] == ["GO_UCB", "GP_EI", "GP_UCB"]
@@ -119,7 +119,7 @@ def test_the_table_against_scipy():
 
 
 def test_a_single_seed_is_tested_with_nothing():
-    rows = records(paper.final_regret(made_runs({k: f[:1] for k, f in F.items()}), FIGURE))
+    rows = records(paper.final_regret(made_runs({k: f[:1] for k, f in F.items()}), output()))
     assert all(row["p (paired t, one-sided)"] is None for row in rows)
     with pytest.raises(MissingRunsError, match="single seed"):
         paper.below_each_baseline(
@@ -257,8 +257,14 @@ def test_the_returned_point_is_that_of_largest_y():
     y = pa.array([None, 1.7, 0.2, 1.6, None, 0.1], type=pa.float64())
     runs = Runs(runs.entry, runs.metadata, runs.table.append_column("y", y))
     np.testing.assert_allclose(paper.returned_regret(runs, "f1", "go_ucb"), [OPTIMUM - 1.5])
-    (row,) = records(paper.returned(runs, FIGURE))
+    (row,) = records(paper.returned(runs, output()))
     assert row["regret of x̂"] == pytest.approx(0.5) and row["± (regret of x̂)"] is None
+
+
+@pytest.mark.parametrize("make", [paper.returned, paper.estimates, paper.final_regret])
+def test_a_table_without_runs_is_one_line(make):
+    with pytest.raises(RepliboError, match="there are no runs on f2; "):
+        make(made_runs(F), output(problems=["f2"]))
 
 
 def test_a_run_is_stuck_if_its_last_five_queries_all_are():
@@ -328,7 +334,7 @@ def test_the_table_of_estimates():
     rng = np.random.default_rng(0)
     w = 1 + 0.1 * rng.standard_normal((9, 4, 4))
     runs = _estimating_runs(w, "f1", "go_ucb")
-    (row,) = records(paper.estimates(runs, FIGURE.model_copy(update={"algorithms": ["go_ucb"]})))
+    (row,) = records(paper.estimates(runs, output(algorithms=["go_ucb"])))
     distance = np.linalg.norm(w - 1, axis=2)
     assert row["median ‖ŵ − w*‖, t = T"] == pytest.approx(np.median(distance[:, -1]))
     assert row["90 % of √t ‖ŵ − w*‖, t = n + 1"] == pytest.approx(
@@ -356,7 +362,7 @@ def test_the_bonus_is_tested_against_none_at_the_same_learning_rate():
     runs = Runs(entry, made.metadata, made.table.append_column("y", made.table["f"]))
     found = {
         row["algorithm"] + str(i): row["p against no bonus (paired)"]
-        for i, row in enumerate(records(paper.returned(runs, FIGURE)))
+        for i, row in enumerate(records(paper.returned(runs, output())))
     }
     pair = final(f["f1", "bonus_1"]), final(f["f1", "plain_1"])[: SEEDS - 1]
     expected = scipy.stats.ttest_rel(*pair).pvalue
@@ -378,7 +384,7 @@ def test_the_exponent_of_a_power_of_t():
     np.testing.assert_allclose(paper.total_regret(runs, "f1", "go_ucb"), 6 * factor[:, 0])
     slope = paper.scaling_slope(runs, ["f1", "f2"], "go_ucb")
     np.testing.assert_allclose([slope.mean, slope.low, slope.high], 0.5, atol=1e-12)
-    (ax,) = paper.scaling(runs, FIGURE).axes
+    (ax,) = paper.scaling(runs, output()).axes
     assert "0.50" in ax.get_legend_handles_labels()[1][0]
     # only the seeds that both problems have
     kept = pc.or_(pc.equal(runs.table["problem"], "f2"), pc.not_equal(runs.table["seed"], 1))

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from scipy import stats
 
-from replibo.config.models import COLORS, FigureEntry
+from replibo.config.models import COLORS
 from replibo.papers.neuralbo import coco as paper
 from replibo.papers.neuralbo.coco import TARGETS, coverage, shares_reached
 from replibo.problems.coco import member
 from replibo.results.comparisons import MissingRunsError
 
-from .conftest import caption_of, drawn, made_paper, pair, runs_of, tuples
+from .conftest import caption_of, drawn, made_paper, output, pair, runs_of, tuples
 
 DIMS = {"bbob_2d": 2, "bbob_3d": 3, "bbob_5d": 5, "bbob_10d": 10}
 ALGORITHMS = {"neural_bo": "blue", "gp_ucb": "orange", "random_search": "grey"}
@@ -26,7 +26,6 @@ ENTRY = made_paper(
     {"horizon": 40, "seeds": "0-359"},
     "initial",
 )
-FIGURE = FigureEntry(caption="The caption.", function="f")
 SEEDS = list(range(48))  # two instances of each function
 
 
@@ -121,7 +120,7 @@ def test_the_curves_of_the_figure():
         for name in ALGORITHMS
     }
     runs = made_runs(gaps, scale="quick")
-    figure = paper.figure_2(runs, FIGURE)
+    figure = paper.figure_2(runs, output())
     assert [ax.get_title() for ax in figure.axes] == ["2-D", "3-D", "5-D", "10-D"]
     for ax, (problem, dim) in zip(figure.axes, DIMS.items(), strict=True):
         *curves, initial = ax.get_lines()
@@ -148,17 +147,14 @@ def test_what_was_not_run_is_not_drawn():
             ("bbob_10d", "gp_ucb"): (steps(0.3, n=1), [7]),
         }
     )
-    figure = paper.figure_2(runs, FIGURE)
+    figure = paper.figure_2(runs, output())
     assert [ax.get_title() for ax in figure.axes if ax.get_visible()] == ["2-D", "3-D", "10-D"]
     caption = caption_of(figure)
     assert f"10-D 1 of 24 functions (f{member(7)[0]}), 1 of 15 instances each." in caption
     assert "2-D 24 of 24 functions" in caption
     drawn(figure)
-
-    def only(name):
-        return FIGURE.model_copy(update={"algorithms": [name]})
-
-    assert [row[0] for row in tuples(paper.coco_final(runs, only("gp_ucb")))] == ["3-D", "10-D"]
+    table = paper.coco_final(runs, output(algorithms=["gp_ucb"]))
+    assert [row[0] for row in tuples(table)] == ["3-D", "10-D"]
 
 
 def test_only_the_pairs_that_all_methods_ran_are_compared():
@@ -168,13 +164,13 @@ def test_only_the_pairs_that_all_methods_ran_are_compared():
             ("bbob_2d", "gp_ucb"): (steps(0.6, n=5), SEEDS[:5]),
         }
     )
-    table = paper.coco_final(runs, FIGURE)
+    table = paper.coco_final(runs, output())
     assert [row[2] for row in tuples(table)] == [5, 5]
     assert [row[4] for row in tuples(table)] == pytest.approx([10 / 51, 31 / 51])
     assert "Run by all methods shown: 5 of 24 functions (f1, f6, f11, f16, f21)" in table.caption
-    figure = paper.figure_2(runs, FIGURE)
+    figure = paper.figure_2(runs, output())
     assert figure.axes[0].get_lines()[0].get_ydata()[-1] == pytest.approx(10 / 51)
-    alone = paper.coco_final(runs, FIGURE.model_copy(update={"algorithms": ["neural_bo"]}))
+    alone = paper.coco_final(runs, output(algorithms=["neural_bo"]))
     assert tuples(alone)[0][2:5] == (48, 40, pytest.approx((5 * 10 + 43 * 51) / 48 / 51))
 
     apart = made_runs(
@@ -184,7 +180,7 @@ def test_only_the_pairs_that_all_methods_ran_are_compared():
         }
     )
     with pytest.raises(MissingRunsError, match=r"bbob_2d: no .function, instance. was run by all"):
-        paper.figure_2(apart, FIGURE)
+        paper.figure_2(apart, output())
 
 
 def test_the_table():
@@ -201,7 +197,7 @@ def test_the_table():
             ("bbob_2d", "gp_ucb"): over[[0] * 48],
         }
     )
-    table = paper.coco_final(runs, FIGURE)
+    table = paper.coco_final(runs, output())
     first, second, third = tuples(table)
     assert first[:4] == ("2-D", "NEURAL_BO", 48, 40)
     reached = np.round(np.array([1.0, 0.8, 0.4, 0.2, 0.0]) * 51) / 51

@@ -5,14 +5,14 @@ import pyarrow as pa
 import pytest
 
 from replibo.config import load
-from replibo.config.models import COLORS, FigureEntry
+from replibo.config.models import COLORS
 from replibo.errors import RepliboError
 from replibo.papers.neuralbo import memory as paper
 from replibo.results.comparisons import MissingRunsError
 from replibo.results.runs import Runs, read
 from replibo.run import pairs
 
-from .conftest import caption_of, drawn, made_paper, pair, runs_of, tuples
+from .conftest import caption_of, drawn, made_paper, output, pair, runs_of, tuples
 
 ALGORITHMS = {
     "gp_ucb": "vermillion",
@@ -24,7 +24,6 @@ ALGORITHMS = {
 PROBLEMS = {
     "robot_pushing": "robot_pushing.RobotPushing",
     "robot_memory": "robot_pushing.RobotPushing",
-    "ackley_10": "synthetic.Synthetic",
 }
 ENTRY = made_paper(
     {
@@ -34,7 +33,6 @@ ENTRY = made_paper(
     ALGORITHMS,
     {"horizon": 6000, "initial_points": 15},
 )
-FIGURE = FigureEntry(caption="The caption.", function="f")
 INITIAL = 15
 
 
@@ -69,7 +67,6 @@ ALL = {
     ("robot_memory", "neural_bo"): (100, lambda n: 1.0),
     ("robot_pushing", "neural_greedy"): (300, lambda n: 32e3),
     ("robot_pushing", "random_search"): (300, None),
-    ("ackley_10", "gp_ucb"): (900, squares),
 }
 SHOWN = ["GP_UCB", "NEURAL_BO", "NEURAL_BO_PRINTED", "NEURAL_GREEDY"]
 
@@ -80,7 +77,7 @@ def measured(ax):
 
 
 def test_the_lines_of_the_figure():
-    figure = paper.figure_6(made_runs(ALL), FIGURE)
+    figure = paper.figure_6(made_runs(ALL), output())
     held, peaks = figure.axes
     assert (held.get_ylabel(), peaks.get_ylabel()) == ("MiB", "")  # said once
     for ax in figure.axes:
@@ -114,40 +111,36 @@ def test_one_seed_one_query_and_no_measured_peak():
     runs = made_runs(
         {("robot_memory", "gp_ucb"): (1, squares)}, seeds=[3], scale="smoke", peaks=False
     )
-    figure = paper.figure_6(runs, FIGURE)
+    figure = paper.figure_6(runs, output())
     (line,) = figure.axes[0].get_lines()
     assert line.get_marker() == "^" and line.get_xdata().tolist() == [1]
     assert not figure.axes[1].get_lines()
     drawn(figure)
-    (row,) = tuples(paper.memory(runs, FIGURE))
+    (row,) = tuples(paper.memory(runs, output()))
     assert row[2:] == (1, *[8 * 15**2 / 2**20] * 3, 1.0, *[None] * 5)
 
 
-def test_only_the_robot_task_and_what_holds_tensors_is_shown():
+def test_only_what_holds_tensors_is_shown():
     runs = made_runs(ALL)
-
-    def only(**changes):
-        return FIGURE.model_copy(update=changes)
-
-    assert list(paper.shown(runs, only(problems=["robot_memory"]))) == [
+    assert list(paper.shown(runs, output(problems=["robot_memory"]))) == [
         "neural_bo",
         "neural_bo_printed",
     ]
-    assert list(paper.shown(runs, only(algorithms=["neural_greedy", "random_search"]))) == [
+    assert list(paper.shown(runs, output(algorithms=["neural_greedy", "random_search"]))) == [
         "neural_greedy"
     ]
     older = Runs(ENTRY, runs.metadata, runs.table.drop_columns(["surrogate_bytes"]))
     for make, entry, of in (
-        (paper.figure_6, only(algorithms=["random_search"]), runs),
-        (paper.memory, only(problems=["ackley_10"]), runs),
-        (paper.figure_6, FIGURE, older),
+        (paper.figure_6, output(algorithms=["random_search"]), runs),
+        (paper.memory, output(problems=["robot_memory"], algorithms=["gp_ucb"]), runs),
+        (paper.figure_6, output(), older),
     ):
-        with pytest.raises(RepliboError, match="no run of the robot task holds surrogate_bytes"):
+        with pytest.raises(RepliboError, match="no run holds surrogate_bytes"):
             make(of, entry)
 
 
 def test_the_table():
-    table = paper.memory(made_runs(ALL), FIGURE)
+    table = paper.memory(made_runs(ALL), output())
     gp, dual, printed, greedy = tuples(table)
     assert [row[0] for row in tuples(table)] == SHOWN
     assert gp[1:3] == ("ROBOT_PUSHING", 300) and printed[1:3] == ("ROBOT_MEMORY", 100)
@@ -223,4 +216,4 @@ def test_short_runs_and_missing_ones_leave_it_open():
 
 def test_no_runs_at_all_are_said():
     with pytest.raises(MissingRunsError, match="no run on robot_pushing or robot_memory holds"):
-        paper.memory_growth(made_runs({("ackley_10", "gp_ucb"): (3, squares)}), **CLAIM)
+        paper.memory_growth(made_runs({("robot_pushing", "random_search"): (3, None)}), **CLAIM)

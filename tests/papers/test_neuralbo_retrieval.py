@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from replibo.config.models import FigureEntry
 from replibo.papers.neuralbo import retrieval as paper
 from replibo.problems.retrieval import Retrieval
 
-from .conftest import made_paper, pair, runs_of, tuples
+from .conftest import made_paper, output, pair, runs_of, tuples
 
 ALGORITHMS = {"neural_bo": "blue", "gp_ucb": "vermillion", "gp_ei": "orange", "dngo": "black"}
 INITIAL, HORIZON = 3, 8
@@ -27,7 +26,6 @@ ENTRY = made_paper(
     ALGORITHMS,
     {"horizon": HORIZON},
 )
-FIGURE = FigureEntry(caption="The caption.", function="f")
 FACTS = Retrieval().recorded()
 STAND_IN = "Made numbers stand in for the reviews."
 
@@ -85,7 +83,7 @@ def test_the_corpus_of_docstrings_is_named():
         "3,900 with different bags of words, without the target; each seed has a target of its own. "
         "Docstrings of numpy 2.4.6, scipy 1.17.1 (SHA-256 0123456789abcdef…)."
     )
-    assert list(paper.retrieval_final(runs, FIGURE).frame["problem"]) == ["Docstrings"]
+    assert list(paper.retrieval_final(runs, output()).frame["problem"]) == ["Docstrings"]
 
 
 @given(arrays(float, (4, 7), elements=st.sampled_from([0.0, 2 / 3, 1.0])))
@@ -107,7 +105,7 @@ def test_the_table():
         ("retrieval", "gp_ucb"): ending(np.full(10, 2 / 3)),
         ("retrieval", "dngo"): ending([1.0]),
     }
-    table = paper.retrieval_final(made_runs(scores), FIGURE)
+    table = paper.retrieval_final(made_runs(scores), output())
     first, second, third = tuples(table)
     assert first[:4] == ("Amazon reviews", "NEURAL_BO", 10, HORIZON)
     assert first[4:6] == pytest.approx((final.mean(), final.std(ddof=1)))
@@ -122,7 +120,7 @@ def test_the_table():
     assert table.shown()["largest F1, mean"].tolist() == ["0.767", "0.667", "1.000"]
     assert table.shown().iloc[0, 8:].tolist() == ["60%", "31%", "83%", "7", "0.5"]
     assert "1 to 10 seeds" in table.caption and "documents" in table.caption
-    untimed = paper.retrieval_final(made_runs(scores, timings=False), FIGURE)
+    untimed = paper.retrieval_final(made_runs(scores, timings=False), output())
     assert tuples(untimed)[0][12] is None
 
 

@@ -10,12 +10,11 @@ import pyarrow as pa
 import pytest
 from matplotlib.patches import Circle, Polygon
 
-from replibo.config.models import FigureEntry
 from replibo.errors import RepliboError
 from replibo.papers.neuralbo import robot as paper
 from replibo.problems.robot_pushing import RobotPushing, trajectory
 
-from .conftest import caption_of, drawn, made_paper, pair, records, runs_of
+from .conftest import caption_of, drawn, made_paper, output, pair, records, runs_of
 
 ALGORITHMS = {"neural_bo": "blue", "gp_ucb": "orange", "random_search": "grey"}
 ROBOT = {"type": "robot_pushing.RobotPushing", "label": "Robot"}
@@ -32,7 +31,6 @@ ENTRY = made_paper(
     ALGORITHMS,
     {"horizon": 5985, "initial_points": 2},
 )
-FIGURE = FigureEntry(caption="The caption.", function="f")
 OWN, GP, RANDOM = (("robot_pushing", name) for name in ALGORITHMS)
 
 # Hand 1 pushes the box to the right, hand 2 stays away: a push for the strip.
@@ -110,7 +108,7 @@ def test_the_bootstrap_of_a_difference_is_paired():
 
 def test_the_table():
     rewards = {OWN: ending([1.0, 2.0, 3.0, 4.0, 9.0]), GP: ending([2.0])}
-    table = paper.robot_final(made_runs(rewards), FIGURE)
+    table = paper.robot_final(made_runs(rewards), output())
     own, gp = records(table)
     assert (own["algorithm"], own["seeds"], own["T"]) == ("NEURAL_BO", 5, 6)
     assert own["best reward, median"] == 3.0
@@ -188,7 +186,7 @@ def strip_runs(**options):
 
 
 def test_the_strip_shows_the_best_run_of_each_method():
-    figure = paper.robot_strip(strip_runs(), FIGURE)
+    figure = paper.robot_strip(strip_runs(), output())
     axes = np.array(figure.axes).reshape(2, 5)
     assert axes[0, 0].get_ylabel() == "NEURAL_BO\nseed 1 got 3.50"
     assert axes[1, 0].get_ylabel() == "GP_UCB\nseed 0 got 0.25"
@@ -224,7 +222,7 @@ def test_the_strip_marks_where_something_left_the_view(monkeypatch):
     steps = paper.snapshot_steps(path)
     reach = np.abs(path[: steps[-1] + 1, 2, :2]).max(axis=1)  # of hand 1
     monkeypatch.setattr(paper, "VIEW", (reach[0] + reach[-1]) / 2)
-    figure = paper.robot_strip(strip_runs(), FIGURE)
+    figure = paper.robot_strip(strip_runs(), output())
     marked = []
     for ax, step in zip(figure.axes[:5], steps, strict=True):
         expected = []
@@ -249,4 +247,4 @@ def test_snapshots_end_where_the_objects_lie_still():
 
 def test_the_strip_needs_x():
     with pytest.raises(RepliboError, match="hold no x"):
-        paper.robot_strip(made_runs({OWN: ending([1.0])}), FIGURE)
+        paper.robot_strip(made_runs({OWN: ending([1.0])}), output())

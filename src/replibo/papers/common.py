@@ -29,27 +29,28 @@ def initial_points_of(runs: Runs, problems: Iterable[str]) -> str:
     return " or ".join(map(str, sorted({runs.initial_points(problem) for problem in problems})))
 
 
-def shown_by(runs: Runs, entry: FigureEntry, *problem_types: str) -> dict[str, list[str]]:
-    """The problems that an output shows, of some types or of any, with the algorithms run on each.
+def shown_by(runs: Runs, entry: FigureEntry, diagnostic: str | None = None) -> dict[str, list[str]]:
+    """The problems that an output shows, with the algorithms run on each.
 
     Args:
-        problem_types: as in the config, e.g. ``coco.Bbob``.
+        diagnostic: that the runs must hold.
 
     Raises:
         RepliboError: there are none.
     """
-    found = {
+    shown = {
         problem: algorithms
         for problem in runs.problems(entry.problems)
-        if not problem_types or runs.entry.problems[problem].type in problem_types
-        if (algorithms := runs.algorithms(problem, entry.algorithms))
+        if (algorithms := runs.algorithms(problem, entry.algorithms, diagnostic))
     }
-    if not found:
+    if not shown and diagnostic:
+        raise RepliboError(f"no run holds {diagnostic}")
+    if not shown:
         raise RepliboError(
             f"there are no runs on {allowed(entry.problems or runs.entry.problems)}; at least one method "
             f"must have been run{' (' + allowed(entry.algorithms) + ')' if entry.algorithms else ''}"
         )
-    return found
+    return shown
 
 
 def cpu_seconds(runs: Runs, problem: str, algorithm: str) -> float:
@@ -103,11 +104,9 @@ def labelled_rows(
     (`named`).
 
     Args:
-        shown: for each problem its algorithms; those of the entry if it is None.
+        shown: for each problem its algorithms; `shown_by` if it is None.
     """
-    if shown is None:
-        shown = {p: runs.algorithms(p, entry.algorithms) for p in runs.problems(entry.problems)}
-    for problem, names in shown.items():
+    for problem, names in (shown_by(runs, entry) if shown is None else shown).items():
         for name in names:
             yield problem, name, named(runs, problem, name)
 

@@ -19,6 +19,7 @@ from replibo.papers.common import (
     named,
     outcome,
     problem_panels,
+    shown_by,
     tested,
 )
 from replibo.problems.base import Array
@@ -97,8 +98,7 @@ def regret_panels(
     Args:
         linear: a linear axis, where no method comes near zero.
     """
-    problems = runs.problems(entry.problems)
-    shown = {problem: runs.algorithms(problem, entry.algorithms) for problem in problems}
+    shown = shown_by(runs, entry)
 
     def summary(runs: Runs, problem: str, name: str) -> Summary:
         t, values = phase_two_regret(runs, problem, name, regret)
@@ -111,7 +111,7 @@ def regret_panels(
     caption = (
         f"{entry.caption} Mean over the seeds of noise-free regret, "
         f"{plotting.intervals_said(shown, '98 % Wald intervals, cut off at 0')}."
-        f"{'' if linear else scale} {runs.note(problems, entry.algorithms)}"
+        f"{'' if linear else scale} {runs.note(list(shown), entry.algorithms)}"
     )
     return plotting.finish(figure, caption)
 
@@ -119,16 +119,15 @@ def regret_panels(
 def final_regret(runs: Runs, entry: FigureEntry) -> Table:
     """Average regret at t = T: mean, 98 % interval, and tests of GO-UCB's being lower."""
     rows = []
-    problems = runs.problems(entry.problems)
-    for problem in problems:
-        names = runs.algorithms(problem, entry.algorithms)
+    shown = shown_by(runs, entry)
+    for problem, names in shown.items():
         tests = {}
         for name in names:
             if name == "go_ucb" or "go_ucb" not in names:
                 continue
             with contextlib.suppress(MissingRunsError):
-                own, other = paired_final_regret(runs, problem, ["go_ucb", name])
-                tests[name] = statistics.t_test_less(own, other, paired=True)
+                ours, theirs = paired_final_regret(runs, problem, ["go_ucb", name])
+                tests[name] = statistics.t_test_less(ours, theirs, paired=True)
         p_values = statistics.benjamini_hochberg([test.p_value for test in tests.values()])
         adjusted = dict(zip(tests, p_values.tolist(), strict=True))
         for name in names:
@@ -147,10 +146,10 @@ def final_regret(runs: Runs, entry: FigureEntry) -> Table:
                     "effect size d_z": test and test.effect_size,
                 }
             )
-    formats: dict[str, Format] = dict.fromkeys(rows[0], ".4f") if rows else {}
+    formats: dict[str, Format] = dict.fromkeys(rows[0], ".4f")
     formats |= {"problem": str, "algorithm": str, "seeds": str, "effect size d_z": ".2f"}
     formats |= dict.fromkeys(("p (paired t, one-sided)", "p, Benjamini-Hochberg"), p_value)
-    return Table.of(rows, f"{entry.caption} {runs.note(problems, entry.algorithms)}", formats)
+    return Table.of(rows, f"{entry.caption} {runs.note(list(shown), entry.algorithms)}", formats)
 
 
 # Beyond the paper: the returned point, the scaling with T
@@ -195,10 +194,10 @@ def p_against_no_bonus(runs: Runs, problem: str, algorithm: str) -> float | None
     if not plain or algorithm in plain:
         return None
     try:
-        own, other = paired_final_regret(runs, problem, [algorithm, plain[0]])
+        ours, theirs = paired_final_regret(runs, problem, [algorithm, plain[0]])
     except MissingRunsError:
         return None
-    return float(ttest_rel(own, other).pvalue)
+    return float(ttest_rel(ours, theirs).pvalue)
 
 
 def returned(runs: Runs, entry: FigureEntry) -> Table:
@@ -279,8 +278,7 @@ def estimates(runs: Runs, entry: FigureEntry) -> Table:
         row["covered, %"] = 100 * float(covered.mean())
         row["covered without U/t, %"] = 100 * float(covered_by_x.mean())
         rows.append(row)
-    numbers = list(rows[0])[3:] if rows else []
-    formats = {name: ".0f" if name.endswith("%") else ".2f" for name in numbers}
+    formats = {name: ".0f" if name.endswith("%") else ".2f" for name in list(rows[0])[3:]}
     note = runs.note(runs.problems(entry.problems), entry.algorithms)
     return Table.of(rows, f"{entry.caption} {note}", formats)
 
@@ -338,14 +336,14 @@ def scaling(runs: Runs, entry: FigureEntry) -> Figure:
     figure, axes = plotting.panels(1, 1, height=3.0)
     ax = axes[0, 0]
     for name in entry.algorithms or runs.entry.algorithms:
-        own = [p for p in runs.problems(entry.problems) if runs.has(p, name)]
-        if len(own) < 2:
+        problems = [p for p in runs.problems(entry.problems) if runs.has(p, name)]
+        if len(problems) < 2:
             continue
-        own.sort(key=runs.horizon)
-        T = [runs.horizon(problem) for problem in own]
-        values = [total_regret(runs, problem, name) for problem in own]
+        problems.sort(key=runs.horizon)
+        T = [runs.horizon(problem) for problem in problems]
+        values = [total_regret(runs, problem, name) for problem in problems]
         bars = [1.96 * float(np.nan_to_num(statistics.standard_error(v))) for v in values]
-        p = scaling_slope(runs, own, name)
+        p = scaling_slope(runs, problems, name)
         style = plotting.line_style(runs.entry.algorithms[name])
         style["label"] += f": $T^{{{float(p.mean):.2f}}}$ [{float(p.low):.2f}, {float(p.high):.2f}]"
         ax.errorbar(T, [v.mean() for v in values], yerr=bars, capsize=2, **style)
@@ -391,10 +389,10 @@ def below_each_baseline(
         wald[name] = intervals.wald_interval(values[name], CONFIDENCE)
         bar = f"{float(wald[name].mean):.4f} ± {float(wald[name].half_width):.4f}"
         shown[name] = f"{runs.label(name)} {bar}"
-    own = wald[algorithm]
+    interval = wald[algorithm]
     return [
         Comparison(
-            outcome(bool(own.high < wald[name].low), bool(own.low > wald[name].high)),
+            outcome(bool(interval.high < wald[name].low), bool(interval.low > wald[name].high)),
             shown[name] if i else f"{shown[algorithm]}; {shown[name]}",
             of_samples(values[algorithm], values[name], paired=False),
         )
@@ -426,8 +424,8 @@ def larger_lead(
     for baseline in baselines:
         leads = {}
         for name in (problem, other_problem):
-            own, other = paired_final_regret(runs, name, [algorithm, baseline], regret)
-            leads[name] = (other - own) / (ranges[name] if ranges else 1.0)
+            ours, theirs = paired_final_regret(runs, name, [algorithm, baseline], regret)
+            leads[name] = (theirs - ours) / (ranges[name] if ranges else 1.0)
         text = f"lead over {runs.label(baseline)}: " + ", ".join(
             f"{lead.mean():.4f} on {runs.problem_label(name)}" for name, lead in leads.items()
         )
@@ -456,16 +454,16 @@ def performs_similarly(
     """
     tests = []
     for problem, width in ranges.items():
-        own, other = paired_final_regret(runs, problem, [algorithm, baseline], regret)
+        ours, theirs = paired_final_regret(runs, problem, [algorithm, baseline], regret)
         ends = (margin * width, -margin * width)
-        above, below = (statistics.t_tests(own, other + end, paired=True) for end in ends)
+        above, below = (statistics.t_tests(ours, theirs + end, paired=True) for end in ends)
         text = (
             f"{runs.problem_label(problem)}: {runs.label(baseline)} minus "
-            f"{runs.label(algorithm)} {np.mean(other - own):.4f}, margin {margin * width:.4f}"
+            f"{runs.label(algorithm)} {np.mean(theirs - ours):.4f}, margin {margin * width:.4f}"
         )
         # outside: each of the two directions
         p, reverse = max(above[0], below[1]), 2 * min(above[1], below[0])
-        effect = of_samples(own, other, paired=True)
+        effect = of_samples(ours, theirs, paired=True)
         equal = effect and replace(effect, equality=True)
         tests.append(Undecided(text, p, min(reverse, 1.0), equal))
     return decided(tests, LEVEL)
@@ -480,7 +478,7 @@ def shrinking_error_bars(
     test (the correlation of sum and difference of the pairs), one-sided at 1 % in both directions. A
     method whose seeds do not differ at either round has no error bar, and is left out.
     """
-    found: list[Undecided | Comparison] = []
+    comparisons: list[Undecided | Comparison] = []
     for problem in problems:
         for algorithm in algorithms:
             t, values = phase_two_regret(runs, problem, algorithm, regret)
@@ -489,11 +487,11 @@ def shrinking_error_bars(
             name = f"{runs.problem_label(problem)}, {runs.label(algorithm)}"
             text = f"{name}: {bars[0]:.4f} at t = {t[0]}, {bars[-1]:.4f} at t = {t[-1]}"
             if len(values) > 1 and not np.ptp(first) and not np.ptp(last):
-                found.append(Comparison("left out", f"{text}: no error bar to compare"))
+                comparisons.append(Comparison("left out", f"{text}: no error bar to compare"))
             else:
                 ratio = intervals.spread_ratio(first, last)
-                found.append(tested(text, ratio, "log ratio of spreads"))
-    return decided(found, LEVEL)
+                comparisons.append(tested(text, ratio, "log ratio of spreads"))
+    return decided(comparisons, LEVEL)
 
 
 def order_of_regret(
@@ -549,12 +547,12 @@ def less_regret(
             for problem, name in ((first, algorithm), (second, other))
         ]
         paired = first == second
-        own, theirs = of_common_seeds(samples)[1] if paired else (values for _, values in samples)
-        if min(len(own), len(theirs)) < 2:
+        ours, theirs = of_common_seeds(samples)[1] if paired else (values for _, values in samples)
+        if min(len(ours), len(theirs)) < 2:
             raise MissingRunsError(f"{first} and {second} have fewer than two seeds")
         text = (
-            f"T = {runs.horizon(first)}: {runs.label(algorithm)} {own.mean():.2f}, "
+            f"T = {runs.horizon(first)}: {runs.label(algorithm)} {ours.mean():.2f}, "
             f"{runs.label(other)} {theirs.mean():.2f}"
         )
-        tests.append(t_tested(text, own, theirs, paired=paired))
+        tests.append(t_tested(text, ours, theirs, paired=paired))
     return decided(tests, LEVEL)

@@ -134,10 +134,16 @@ class Runs:
         order = self.entry.problems if wanted is None else wanted
         return [problem for problem in order if problem in ran]
 
-    def algorithms(self, problem: str, wanted: Sequence[str] | None = None) -> list[str]:
-        """The algorithms that were run on ``problem``, in the order of ``wanted`` or of the config."""
+    def algorithms(
+        self, problem: str, wanted: Sequence[str] | None = None, diagnostic: str | None = None
+    ) -> list[str]:
+        """The algorithms that were run on ``problem``, in the order of ``wanted`` or of the config; those
+        alone whose runs hold the ``diagnostic``, if one is named."""
         order = self.entry.algorithms if wanted is None else wanted
-        return [name for name in order if (problem, name) in self._groups]
+        ran = [name for name in order if self.has(problem, name)]
+        if diagnostic is None:
+            return ran
+        return [name for name in ran if self.held(problem, name, diagnostic) is not None]
 
     def label(self, algorithm: str) -> str:
         """An algorithm's name in figures and tables; its name in the config where it has no entry."""
@@ -275,14 +281,21 @@ class Runs:
         return dict(zip(runs.seeds(*pair).tolist(), runs.f(*pair), strict=True))
 
     def diagnostic(self, problem: str, algorithm: str, name: str) -> Array:
-        """A diagnostic, ``seeds x queries``; NaN at the initial points."""
-        return self._column(problem, algorithm, name)
+        """A diagnostic, ``seeds x queries``; NaN at the initial points.
+
+        Raises:
+            MissingRunsError: no runs, or they do not hold it.
+        """
+        self.require(problem, algorithm)
+        if (values := self.held(problem, algorithm, name)) is None:
+            raise MissingRunsError(f"the runs of {algorithm} on {problem} hold no {name}")
+        return values
 
     def held(self, problem: str, algorithm: str, name: str) -> Array | None:
         """A diagnostic, ``seeds x queries``; None if these runs do not hold it."""
         if not self.has(problem, algorithm) or name not in self.table.column_names:
             return None
-        values = self.diagnostic(problem, algorithm, name)
+        values = self._column(problem, algorithm, name)
         return None if np.isnan(values).all() else values
 
     def best_queries(self, problem: str, algorithm: str) -> Array:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from replibo.config.models import COLORS, FigureEntry
 from replibo.errors import RepliboError
@@ -24,7 +25,6 @@ from replibo.papers.lb_gp_ucb.traces import (
     diagnostic,
     final_regret_of,
     growth_exponent,
-    having,
     oracle_length_scale,
 )
 from replibo.problems.base import Array
@@ -55,7 +55,7 @@ def figure_1(
     runs: Runs,
     entry: FigureEntry,
     *,
-    points: Sequence[float],
+    points: Annotated[Sequence[Annotated[float, Field(ge=0, le=1)]], Field(min_length=2)],
     optimal_length_scale: float,
 ) -> Figure:
     """Figure 1: the Berkenkamp function, and GPs fitted to the same points at two length scales; where
@@ -75,10 +75,6 @@ def figure_1(
 
     problem = Berkenkamp()
     x = np.asarray(points, dtype=float)
-    if x.ndim != 1 or len(x) < 2 or not np.all((x >= 0) & (x <= 1)):
-        raise RepliboError(
-            f"options.points: must be a list of at least two numbers from 0 to 1, got {list(points)}"
-        )
     grid = np.linspace(0.0, 1.0, 2001)
 
     def f(u: Array) -> Array:
@@ -153,7 +149,7 @@ def figure_2(runs: Runs, entry: FigureEntry, *, problem: str) -> Figure:
     figure, axes = plotting.panels(1, 1, height=2.8)
     ax = axes[0, 0]
     outside, used = [], []
-    names = having(runs, problem, entry.algorithms, "length_scale")
+    names = runs.algorithms(problem, entry.algorithms, "length_scale")
     for name, dashes in zip(names, itertools.cycle(DASHES)):
         values = diagnostic(runs, problem, name, "length_scale").ravel()
         style = plotting.line_style(runs.entry.algorithms[name])
@@ -248,7 +244,7 @@ def figure_4(runs: Runs, entry: FigureEntry, *, problem: str) -> Figure:
             errors = [float(np.nan_to_num(statistics.standard_error(v))) for v in values]
             means = [float(v.mean()) for v in values]
             ax.errorbar(list(at.values()), means, yerr=errors, capsize=3, **style)
-        for name in having(runs, problem, names, "length_scale"):
+        for name in runs.algorithms(problem, names, "length_scale"):
             scales = diagnostic(runs, problem, name, "length_scale").ravel()
             _box(axes[0, 2], scales, at[name] + shift, style)
     labels = ("best regret at $T$", "cumulative regret $R_T$", r"length scale $\theta_t$")

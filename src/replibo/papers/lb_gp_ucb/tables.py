@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from replibo.config.models import FigureEntry, Rounds
 from replibo.errors import RepliboError
-from replibo.papers.common import labelled_rows, named
+from replibo.papers.common import labelled_rows, named, shown_by
 from replibo.papers.lb_gp_ucb.traces import (
     GROWTH_EXPONENT,
     METRICS,
@@ -24,9 +24,7 @@ from replibo.papers.lb_gp_ucb.traces import (
     diagnostic,
     final_regret_of,
     first_rounds,
-    having,
     paired_losses,
-    recorded,
     theta0_of,
 )
 from replibo.problems.base import Array
@@ -209,21 +207,9 @@ def _tests(
 # θ0
 
 
-def _holding(runs: Runs, entry: FigureEntry, name: str) -> dict[str, list[str]]:
-    """For each problem the algorithms whose runs hold a diagnostic.
-
-    Raises:
-        RepliboError: no runs hold it.
-    """
-    found = {p: having(runs, p, entry.algorithms, name) for p in runs.problems(entry.problems)}
-    if not any(found.values()):
-        raise RepliboError(f"no run holds {name}")
-    return found
-
-
 def theta0(runs: Runs, entry: FigureEntry) -> Table:
     """θ0 of every seed, and the regrets of the methods that start from it."""
-    with_theta0 = _holding(runs, entry, "theta0")
+    with_theta0 = shown_by(runs, entry, "theta0")
     rows: list[Row] = []
     for problem, used in with_theta0.items():
         # The methods' θ0 are equal unless they are fitted in another way: then a row for each.
@@ -254,7 +240,7 @@ def theta0(runs: Runs, entry: FigureEntry) -> Table:
 def theta0_correlation(runs: Runs, entry: FigureEntry) -> Table:
     """Spearman's and Pearson's correlation over the seeds of θ0 with the regret at t = T."""
     rows: list[Row] = []
-    shown = _holding(runs, entry, "theta0")
+    shown = shown_by(runs, entry, "theta0")
     for problem, name, first in labelled_rows(runs, entry, shown):
         thetas = theta0_of(runs, problem, name)
         collapsed = diagnostic(runs, problem, name, "theta0_collapsed")[:, 0]
@@ -304,7 +290,7 @@ def mle_starts(runs: Runs, entry: FigureEntry) -> Table:
     more than 1 % of the length scale away.
     """
     rows: list[Row] = []
-    shown = _holding(runs, entry, "fit_collapsed")
+    shown = shown_by(runs, entry, "fit_collapsed")
     for problem, name, row in labelled_rows(runs, entry, shown):
         collapsed, converged, at_bound = (
             diagnostic(runs, problem, name, f"fit_{flag}")
@@ -333,10 +319,11 @@ def mle_starts(runs: Runs, entry: FigureEntry) -> Table:
 
 def _single_start_elsewhere(runs: Runs, problem: str, name: str) -> NDArray[np.bool_] | None:
     """Whether the single start ended at another length scale, ``seeds x T``; None where a single
-    start is all that the algorithm takes, or nothing was recorded."""
+    start is all that the algorithm takes."""
     if runs.entry.algorithms[name].parameters.get("length_scale_start") != "multi":
         return None
-    if (single := recorded(runs, problem, name, "length_scale_single_start")) is None:
-        return None
-    multi = diagnostic(runs, problem, name, "length_scale")
+    single, multi = (
+        diagnostic(runs, problem, name, kind)
+        for kind in ("length_scale_single_start", "length_scale")
+    )
     return np.abs(np.log(single / multi)) > math.log1p(DIFFERENT)

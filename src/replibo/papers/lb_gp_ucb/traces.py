@@ -112,28 +112,9 @@ def first_rounds(runs: Runs, rounds: int | None) -> Runs:
 # Diagnostics
 
 
-def recorded(runs: Runs, problem: str, algorithm: str, name: str) -> Array | None:
-    """A diagnostic in the rounds 1 … T, ``seeds x T``; None if the runs do not hold it."""
-    values = runs.held(problem, algorithm, name)
-    return None if values is None else values[:, runs.initial_points(problem) :]
-
-
 def diagnostic(runs: Runs, problem: str, algorithm: str, name: str) -> Array:
-    """A diagnostic in the rounds 1 … T, ``seeds x T``.
-
-    Raises:
-        MissingRunsError: no runs, or they did not record it.
-    """
-    runs.require(problem, algorithm)
-    if (values := recorded(runs, problem, algorithm, name)) is None:
-        raise MissingRunsError(f"the runs of {algorithm} on {problem} hold no {name}")
-    return values
-
-
-def having(runs: Runs, problem: str, algorithms: Sequence[str] | None, name: str) -> list[str]:
-    """The algorithms whose runs on a problem hold a diagnostic."""
-    ran = runs.algorithms(problem, algorithms)
-    return [algorithm for algorithm in ran if recorded(runs, problem, algorithm, name) is not None]
+    """A diagnostic in the rounds 1 … T, ``seeds x T``."""
+    return runs.diagnostic(problem, algorithm, name)[:, runs.initial_points(problem) :]
 
 
 def theta0_of(runs: Runs, problem: str, algorithm: str) -> Array:

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from replibo.config.models import FigureEntry
-from replibo.errors import RepliboError
 from replibo.papers.common import (
     Summary,
     labelled_rows,
@@ -57,13 +56,7 @@ def figure_1_centre_distance(
         rounds: the last round to show; None shows all.
     """
     runs = runs if rounds is None else runs.until(rounds)
-    recorded: dict[str, list[str]] = {}
-    for problem in runs.problems(entry.problems):
-        for name in runs.algorithms(problem, entry.algorithms):
-            if np.isfinite(distances(runs, problem, name)).any():
-                recorded.setdefault(problem, []).append(name)
-    if not recorded:
-        raise RepliboError(f"no runs with {DISTANCE} on {', '.join(entry.problems or [])}")
+    shown = shown_by(runs, entry, DISTANCE)
 
     def summary(runs: Runs, problem: str, name: str) -> Summary:
         values = distances(runs, problem, name)
@@ -73,14 +66,14 @@ def figure_1_centre_distance(
         return t, mean_and_deviation(smooth).cut(0.0)
 
     labels = ("iteration $t$", "distance to the centre")
-    figure, panels = problem_panels(runs, recorded, summary, labels=labels)
+    figure, panels = problem_panels(runs, shown, summary, labels=labels)
     for ax in panels.values():
         plotting.from_zero(ax)
     caption = (
         f"{entry.caption} Root mean square of a query's coordinates in [−1, 1]ᴰ: 0 at the centre, 1 at a "
         f"corner, about 0.58 at uniform points; mean over the seeds and the last {WINDOW} queries, "
-        f"{plotting.intervals_said(recorded, '± one standard deviation over the seeds')}. "
-        f"{runs.note(list(recorded), entry.algorithms)}"
+        f"{plotting.intervals_said(shown, '± one standard deviation over the seeds')}. "
+        f"{runs.note(list(shown), entry.algorithms)}"
     )
     return plotting.finish(figure, caption)
 

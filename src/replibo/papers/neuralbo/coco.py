@@ -118,7 +118,7 @@ def _covered(runs: Runs, seeds: dict[str, Array]) -> str:
 
 def figure_2(runs: Runs, entry: FigureEntry) -> Figure:
     """Figure 2: the ECDF against the evaluations over D, one panel for each dimension."""
-    problems = shown_by(runs, entry, "coco.Bbob")
+    problems = shown_by(runs, entry)
     shares_by_problem = {
         problem: common_shares(runs, problem, names) for problem, names in problems.items()
     }
@@ -150,7 +150,7 @@ def figure_2(runs: Runs, entry: FigureEntry) -> Figure:
 def coco_final(runs: Runs, entry: FigureEntry) -> Table:
     """The ECDF at the budget of 20·D evaluations, of all functions and of each group of the suite."""
     rows = []
-    problems = shown_by(runs, entry, "coco.Bbob")
+    problems = shown_by(runs, entry)
     covered = {}
     for problem, algorithms in problems.items():
         seeds, shares = common_shares(runs, problem, algorithms)

@@ -18,8 +18,7 @@ import numpy as np
 
 from replibo.algorithms.parts.gp_sampled import GpSchedule
 from replibo.config.models import COLORS, AlgorithmEntry, FigureEntry
-from replibo.errors import RepliboError
-from replibo.papers.common import outcome
+from replibo.papers.common import outcome, shown_by
 from replibo.problems.base import Array
 from replibo.results import plotting
 from replibo.results.comparisons import Comparison, MissingRunsError
@@ -30,7 +29,6 @@ from replibo.surrogates.tangent_kernel import FIRST_CAPACITY, MORE_ROWS
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TASK = "robot_pushing.RobotPushing"
 HELD, PEAK = "surrogate_bytes", "peak_mib"
 MIB = 2**20
 EVALUATIONS = 6000
@@ -72,6 +70,11 @@ class Memory:
     peak: Array
 
     @property
+    def constant(self) -> bool:
+        """Whether the bytes held are the same at every query."""
+        return bool(np.all(self.held == self.held[0]))
+
+    @property
     def growth(self) -> float:
         """Bytes held at the last query over those at the first."""
         return float(self.held[-1] / self.held[0])
@@ -81,7 +84,7 @@ class Memory:
         """e of bytes ~ n^e, n observations, by least squares of the logarithms; None of one query."""
         if len(self.held) < 2:
             return None
-        if np.all(self.held == self.held[0]):
+        if self.constant:
             return 0.0  # and not -0.00, as rounding has it
         return float(np.polyfit(np.log(self.observations), np.log(self.held), 1)[0])
 
@@ -89,26 +92,26 @@ class Memory:
 def memory_of(runs: Runs, algorithm: str, problems: Sequence[str]) -> Memory | None:
     """The memory of ``algorithm`` on that of the ``problems`` on which its runs are longest; None where
     it was not run or its traces hold no memory."""
-    found = []
+    memories = []
     for problem in problems:
         held, peak = (runs.held(problem, algorithm, name) for name in (HELD, PEAK))
-        if held is None or not (known := np.isfinite(held).all(axis=0)).any():
+        if held is None or not (queried := np.isfinite(held).all(axis=0)).any():
             continue
         held = held.astype(float)
         peak = np.full(held.shape, np.nan) if peak is None else peak.astype(float)
-        found.append(
+        memories.append(
             Memory(
                 problem,
-                runs.rounds(problem, algorithm)[known],
-                np.flatnonzero(known).astype(float),
-                held[:, known].max(axis=0),
-                peak[:, known],
+                runs.rounds(problem, algorithm)[queried],
+                np.flatnonzero(queried).astype(float),
+                held[:, queried].max(axis=0),
+                peak[:, queried],
             )
         )
-    return max(found, key=lambda memory: len(memory.held), default=None)
+    return max(memories, key=lambda memory: len(memory.held), default=None)
 
 
-def calculated(runs: Runs, name: str, own: Memory, observations: Array) -> Array | None:
+def calculated(runs: Runs, name: str, memory: Memory, observations: Array) -> Array | None:
     """The bytes that a surrogate will hold at some numbers of observations; None where no formula gives
     what was held at each of the run's own.
 
@@ -117,12 +120,12 @@ def calculated(runs: Runs, name: str, own: Memory, observations: Array) -> Array
     up to 1,024 rows and then grow by as many; kernel and network. A memory that was the same at
     every query stays so.
     """
-    entry, dim = runs.entry.algorithms[name], runs.dim(own.problem)
-    initial = runs.initial_points(own.problem)
-    if len(own.held) > 1 and np.all(own.held == own.held[0]):
-        return np.full(len(observations), own.held[0])
-    known, wanted = (_formula(entry, dim, initial, n) for n in (own.observations, observations))
-    return wanted if known is not None and np.array_equal(known, own.held) else None
+    entry, dim = runs.entry.algorithms[name], runs.dim(memory.problem)
+    initial = runs.initial_points(memory.problem)
+    if len(memory.held) > 1 and memory.constant:
+        return np.full(len(observations), memory.held[0])
+    past, later = (_formula(entry, dim, initial, n) for n in (memory.observations, observations))
+    return later if past is not None and np.array_equal(past, memory.held) else None
 
 
 def _formula(entry: AlgorithmEntry, dim: int, initial: int, n: Array) -> Array | None:
@@ -152,15 +155,12 @@ def shown(runs: Runs, entry: FigureEntry) -> dict[str, Memory]:
     Raises:
         RepliboError: there are none.
     """
-    problems = [p for p in runs.problems(entry.problems) if runs.entry.problems[p].type == TASK]
-    memories = {
+    problems = shown_by(runs, entry, HELD)
+    return {
         name: memory
         for name in entry.algorithms or runs.entry.algorithms
-        if (memory := memory_of(runs, name, problems)) is not None
+        if (memory := memory_of(runs, name, list(problems))) is not None
     }
-    if not memories:
-        raise RepliboError(f"no run of the robot task holds {HELD}; at least one algorithm's must")
-    return memories
 
 
 def _note(runs: Runs, memories: Mapping[str, Memory]) -> str:
@@ -210,18 +210,18 @@ def memory(runs: Runs, entry: FigureEntry) -> Table:
     """Figure 6 in numbers: memory at the first, the middle and the last query."""
     memories = shown(runs, entry)
     rows = []
-    for name, own in memories.items():
-        held, peak = own.held / MIB, np.median(own.peak, axis=0)
-        later = calculated(runs, name, own, np.array(AT))
+    for name, memory in memories.items():
+        held, peak = memory.held / MIB, np.median(memory.peak, axis=0)
+        later = calculated(runs, name, memory, np.array(AT))
         row = {
             "algorithm": runs.label(name),
-            "problem": runs.problem_label(own.problem),
+            "problem": runs.problem_label(memory.problem),
             "iterations": len(held),
             "held at the first, MiB": float(held[0]),
             "held in the middle, MiB": float(held[len(held) // 2]),
             "held at the last, MiB": float(held[-1]),
-            "last / first": own.growth,
-            "exponent": own.exponent,
+            "last / first": memory.growth,
+            "exponent": memory.exponent,
             "peak at the first, MiB": float(peak[0]),
             "peak at the last, MiB": float(peak[-1]),
         }
@@ -274,23 +274,18 @@ def memory_growth(
             f"no run on {' or '.join(problems)} holds {HELD} of {', '.join(memories)}"
         )
     comparisons = []
-    for name, own in memories.items():
-        if own is None:
+    for name, memory in memories.items():
+        if memory is None:
             comparisons.append(Comparison("open", f"{runs.label(name)} was not run"))
             continue
-        first, last = own.observations[[0, -1]]
+        first, last = memory.observations[[0, -1]]
         text = (
-            f"{runs.label(name)}: {_mib(own.held[0])} at {first:.0f} observations, "
-            f"{_mib(own.held[-1])} at {last:.0f}"
+            f"{runs.label(name)}: {memory.held[0] / MIB:.3g} MiB at {first:.0f} observations, "
+            f"{memory.held[-1] / MIB:.3g} MiB at {last:.0f}"
         )
         if last < FACTOR * first:
             comparisons.append(Comparison("open", f"{text} (too few iterations to tell)"))
             continue
-        constant = bool(np.all(own.held == own.held[0]))
-        holds = own.growth > FACTOR if name in growing else constant
+        holds = memory.growth > FACTOR if name in growing else memory.constant
         comparisons.append(Comparison(outcome(holds, not holds), text))
     return comparisons
-
-
-def _mib(value: float) -> str:
-    return f"{value / MIB:.3g} MiB"

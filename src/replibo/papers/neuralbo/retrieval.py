@@ -29,7 +29,6 @@ from replibo.results.intervals import share_interval, student_interval
 from replibo.results.runs import Runs
 from replibo.results.tables import Table
 
-AMAZON, DOCSTRINGS = "retrieval.Retrieval", "docstrings.Docstrings"
 PRINTED: dict[str, Any] = {"rows": 40_000, "documents": 37_738, "categories": [6, 64, 464]}
 """The paper's corpus: reviews, those of known category, classes of each level."""
 
@@ -54,7 +53,7 @@ def described(runs: Runs, problem: str) -> str:
     if "versions" in facts:
         versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
         text += f" Docstrings of {versions} (SHA-256 {facts['digest'][:16]}…)."
-    if entry.type == AMAZON and not runs.stand_in(problem):
+    if entry.type == "retrieval.Retrieval" and not runs.stand_in(problem):
         printed = ", ".join(f"{count}" for count in PRINTED["categories"])
         theirs = f"the paper's {PRINTED['documents']:,} of {PRINTED['rows']:,} and {printed}"
         same = all(facts[key] == value for key, value in PRINTED.items())
@@ -76,7 +75,7 @@ def retrieval_final(runs: Runs, entry: FigureEntry) -> Table:
     """The best score of each method after T iterations, with 95 % intervals, and the cost of a
     query."""
     rows = []
-    problems = shown_by(runs, entry, AMAZON, DOCSTRINGS)
+    problems = shown_by(runs, entry)
     for problem, name, row in labelled_rows(runs, entry, problems):
         scores = largest_so_far(runs, problem, name)[1]
         final, queries = scores[:, -1], np.median(queries_to_best(scores))

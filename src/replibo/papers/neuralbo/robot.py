@@ -71,7 +71,7 @@ def median_interval(problem: str, *samples: Array) -> Interval:
 def robot_final(runs: Runs, entry: FigureEntry) -> Table:
     """The best reward after T iterations, and what a query costs."""
     rows = []
-    problems = shown_by(runs, entry, "robot_pushing.RobotPushing")
+    problems = shown_by(runs, entry)
     for problem, name, row in labelled_rows(runs, entry, problems):
         final = largest_so_far(runs, problem, name)[1][:, -1]
         median, low, high = median_interval(problem, final).ends
@@ -168,7 +168,7 @@ def robot_strip(runs: Runs, entry: FigureEntry) -> Figure:
     Raises:
         RepliboError: there are no runs, or their traces hold no x.
     """
-    problem, names = next(iter(shown_by(runs, entry, "robot_pushing.RobotPushing").items()))
+    problem, names = next(iter(shown_by(runs, entry).items()))
     figure, axes = plotting.panels(len(names), SNAPSHOTS)
     figure.set_size_inches(plotting.WIDTH, 1.75 * len(names))
     for row, name in zip(axes, names, strict=True):

@@ -5,7 +5,7 @@ Gupta 2023, section 7.2.1). The rates stand in `replibo.papers.neuralbo.tamperin
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -48,8 +48,6 @@ from replibo.results.tables import Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-OBJECTIVES = ("sensitive_samples.SensitiveSamples", "sensitive_released.LargestOutput")
-"""The types of the problems."""
 SHOWN = (1, 2, 4, 8, 16)
 """N_S of the table."""
 PRINTED = (8, 0.9)
@@ -84,7 +82,7 @@ def figure_3(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> Fi
         reading: ``runs``, "each solution of the optimisation gives one sample", so that N_S samples
             need N_S runs; or ``queries``, the N_S best queries of one run. The paper does not say.
     """
-    problems = shown_by(runs, entry, *OBJECTIVES)
+    problems = shown_by(runs, entry)
     N = np.arange(1.0, SAMPLES + 1)
 
     def summary(runs: Runs, problem: str, name: str) -> Summary:
@@ -122,7 +120,7 @@ IMAGES = 4
 
 def sensitive_images(runs: Runs, entry: FigureEntry) -> Figure:
     """The best images of the first four runs of each problem and algorithm."""
-    problems = shown_by(runs, entry, *OBJECTIVES)
+    problems = shown_by(runs, entry)
     shown_methods = [(problem, name) for problem, names in problems.items() for name in names]
     figure, axes = plotting.panels(-(-len(shown_methods) // 2), 2 * IMAGES)
     figure.set_size_inches(plotting.WIDTH, 1.35 * len(axes))
@@ -157,7 +155,7 @@ def sensitive_images(runs: Runs, entry: FigureEntry) -> Figure:
 def detection(runs: Runs, entry: FigureEntry) -> Table:
     """Detection rates at some N_S, the objective reached, and what a query costs."""
     rows: list[dict[str, Any]] = []
-    problems = shown_by(runs, entry, *OBJECTIVES)
+    problems = shown_by(runs, entry)
     for problem, algorithms in problems.items():
         for name, found in detected_by(runs, problem, algorithms, "runs").items():
             intervals = rates_of(found, "runs")
@@ -197,7 +195,7 @@ def classifiers(runs: Runs, entry: FigureEntry) -> Table:
     n = PRINTED[0]
     rows: list[dict[str, Any]] = []
     objectives: dict[str, list[dict[str, Any]]] = {}
-    problems = shown_by(runs, entry, *OBJECTIVES)
+    problems = shown_by(runs, entry)
     for problem, algorithms in problems.items():
         facts = runs.recorded(problem)
         row: dict[str, Any] = {
@@ -247,7 +245,7 @@ def objective(runs: Runs, entry: FigureEntry) -> Table:
     pairs of a seed."""
     algorithm = "neural_bo"
     rows = []
-    problems = shown_by(runs, entry, *OBJECTIVES)
+    problems = shown_by(runs, entry)
     for problem, names in problems.items():
         best = {name: runs.f(problem, name).max(axis=1) for name in names}
         for name, reached in best.items():
@@ -313,9 +311,15 @@ def detection_at(
     """
     needed, least = samples + 1 if reading == "runs" else 2, rate - TOLERANCE
     if len(problems) > 1:
-        return _over_classifiers(
-            runs, problems, algorithm, baselines, samples, least, reading, needed
-        )
+        by_classifier = {
+            name: {
+                p: float(rates(detected_by(runs, p, [name], reading)[name], reading)[samples - 1])
+                for p in problems
+                if runs.has(p, name) and len(runs.seeds(p, name)) >= needed
+            }
+            for name in (algorithm, *baselines)
+        }
+        return _over_classifiers(runs, by_classifier, len(problems), needed, samples, least)
     (problem,) = problems
     label = runs.problem_label(problem)
     runs.require(problem, algorithm)
@@ -374,28 +378,24 @@ def _level(text: str, least: float, rate: Interval) -> Comparison:
 
 def _over_classifiers(
     runs: Runs,
-    problems: Sequence[str],
-    algorithm: str,
-    baselines: Sequence[str],
+    rates_of_each: Mapping[str, Mapping[str, float]],
+    classifiers: int,
+    needed: int,
     samples: int,
     least: float,
-    reading: Reading,
-    needed: int,
 ) -> list[Comparison]:
-    """The comparisons of `detection_at` over several classifiers."""
+    """The comparisons of `detection_at` over several classifiers.
 
-    def by_classifier(name: str) -> dict[str, float]:
-        """The detection rate of each classifier on which the algorithm has enough runs."""
-        ran = [p for p in problems if runs.has(p, name) and len(runs.seeds(p, name)) >= needed]
-        return {
-            p: float(rates(detected_by(runs, p, [name], reading)[name], reading)[samples - 1])
-            for p in ran
-        }
-
-    levels = by_classifier(algorithm)
+    Args:
+        rates_of_each: of the algorithm, then of each baseline, the detection rates of the classifiers
+            on which it has enough runs.
+        classifiers: how many there are.
+        needed: the runs that are enough.
+    """
+    (algorithm, levels), *baselines = rates_of_each.items()
     if len(levels) < 2:
         raise MissingRunsError(
-            f"{runs.label(algorithm)} has {needed} runs on {len(levels)} of {len(problems)} "
+            f"{runs.label(algorithm)} has {needed} runs on {len(levels)} of {classifiers} "
             "classifiers; an interval needs two"
         )
     level = student_interval(list(levels.values())).cut(0.0, 1.0)
@@ -405,8 +405,7 @@ def _over_classifiers(
         f"{least + TOLERANCE:g})"
     )
     comparisons: list[Undecided | Comparison] = [_level(text, least, level)]
-    for baseline in baselines:
-        others = by_classifier(baseline)
+    for baseline, others in baselines:
         differences = [levels[p] - others[p] for p in levels if p in others]
         label = runs.label(baseline)
         if len(differences) < 2:

@@ -183,19 +183,13 @@ def _seeds_of_the_grid(runs: Runs, pairs: Sequence[Pair], algorithm: str) -> str
 
 
 def literal_recipe(runs: Runs, entry: FigureEntry) -> Table:
-    """In how many rounds the training of the network diverged, for each method that records it.
-
-    Raises:
-        RepliboError: no run records it.
-    """
+    """In how many rounds the training of the network diverged, for each method that records it."""
     rows = []
-    problems = runs.problems(entry.problems)  # COCO's too
-    for problem, name, row in labelled_rows(runs, entry):
-        if (held := runs.held(problem, name, DIVERGED)) is None:
-            continue
+    shown = shown_by(runs, entry, DIVERGED)  # COCO's problems too
+    for problem, name, row in labelled_rows(runs, entry, shown):
         first = runs.initial_points(problem)
-        recorded = held[:, first:]
-        known = int(np.sum(~np.isnan(recorded)))
+        recorded = runs.diagnostic(problem, name, DIVERGED)[:, first:]
+        trained = int(np.sum(~np.isnan(recorded)))
         diverged = recorded > 0.5  # NaN is not
         t = runs.rounds(problem, name)[first:][diverged.any(axis=0)]
         # The mean over different functions would say nothing.
@@ -203,19 +197,17 @@ def literal_recipe(runs: Runs, entry: FigureEntry) -> Table:
         rows.append(
             {
                 **row,
-                "rounds": known,
-                "rounds diverged (share)": float(diverged.sum() / known),
+                "rounds": trained,
+                "rounds diverged (share)": float(diverged.sum() / trained),
                 "seeds with such rounds": int(diverged.any(axis=1).sum()),
                 "first such round": int(t[0]) if len(t) else None,
                 "smallest value, mean": None if ends is None else float(ends.mean()),
             }
         )
-    if not rows:
-        raise RepliboError(f"no run holds {DIVERGED}")
     caption = (
         f"{entry.caption} Rounds (of all seeds) whose network came out of its training with NaN "
         "or infinite weights. "
-        f"{runs.note(problems, entry.algorithms)}"
+        f"{runs.note(list(shown), entry.algorithms)}"
     )
     formats: dict[str, Format] = {"rounds diverged (share)": ".1%", "smallest value, mean": ".4g"}
     return Table.of(rows, caption, formats)
