@@ -46,14 +46,6 @@ def test_posterior_is_the_closed_form(n: int, k: int) -> None:
     assert mean.shape == variance.shape == (9,)
 
 
-@pytest.mark.parametrize(("n", "k"), SIZES)
-def test_evidence_is_the_normal_density(n: int, k: int) -> None:
-    Phi, y = data(n, k)
-    blr = BayesianLinearRegression(Phi, y)
-    expected = evidence(Phi, y, math.log(blr.alpha), math.log(blr.beta))
-    assert blr.log_evidence == pytest.approx(expected, rel=1e-8, abs=1e-6)
-
-
 @settings(derandomize=True, max_examples=10)
 @given(
     n=st.integers(1, 30),

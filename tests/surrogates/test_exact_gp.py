@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import gpytorch
 import numpy as np
 import pytest
 import torch
 from botorch.fit import fit_gpytorch_mll
-from botorch.models import SingleTaskGP
-from gpytorch.kernels import MaternKernel, RBFKernel
-from gpytorch.means import ZeroMean
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -24,7 +20,7 @@ from replibo.surrogates.exact_gp import ExactGP, GrowingGP, standardise
 from replibo.surrogates.kernels import KERNELS, KernelName, matern52, pairwise_distances
 from replibo.surrogates.length_scale_fit import fit_length_scale, log_marginal_likelihood
 
-NOISE = 1e-4
+from .reference import NOISE, botorch_model
 
 
 def data(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -35,28 +31,6 @@ def data(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
         X[5] = X[2]
     y = np.sin(4 * X.sum(axis=1)) + X[:, 0] ** 2
     return X, standardise(y)
-
-
-def botorch_model(
-    X: np.ndarray,
-    y: np.ndarray,
-    length_scale: float | None = None,
-    kernel: KernelName = "matern52",
-) -> SingleTaskGP:
-    """The same model: zero mean, outputscale 1, isotropic kernel, fixed noise."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about the scaling of inputs
-        model = SingleTaskGP(
-            torch.tensor(X),
-            torch.tensor(y)[:, None],
-            torch.full((len(y), 1), NOISE, dtype=torch.double),
-            covar_module=MaternKernel(nu=2.5) if kernel == "matern52" else RBFKernel(),
-            mean_module=ZeroMean(),
-            outcome_transform=None,
-        ).double()
-    if length_scale is not None:
-        model.covar_module.lengthscale = torch.tensor(length_scale, dtype=torch.double)
-    return model
 
 
 def grown(X: np.ndarray, length_scale: float, noise: float = NOISE, **kwargs: object) -> GrowingGP:
@@ -89,68 +63,7 @@ def test_posterior_is_gpytorchs(n: int, d: int, length_scale: float, kernel: Ker
         assert_allclose(result[1], variance, atol=1e-8)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("length_scale", [0.05, 0.4, 2.0])
-@pytest.mark.parametrize(("n", "d"), [(1, 1), (12, 1), (80, 4)])
-def test_marginal_likelihood_is_gpytorchs(
-    n: int, d: int, length_scale: float, kernel: KernelName
-) -> None:
-    X, y = data(n, d)
-    model = botorch_model(X, y, length_scale, kernel)
-    model.train()
-    mll = gpytorch.mlls.ExactMarginalLogLikelihood(model.likelihood, model)
-    per_datum = mll(model(torch.tensor(X)), torch.tensor(y))
-    per_datum.backward()
-    raw = model.covar_module.raw_lengthscale
-    slope = raw.grad.item() * (1 + math.exp(-raw.item()))  # d/dℓ = d/dρ / sigmoid(ρ)
-
-    D = pairwise_distances(X, X)
-    k = KERNELS[kernel]
-    value, derivative, jitter = log_marginal_likelihood(D, y, length_scale, NOISE, k)
-    assert value == pytest.approx(n * per_datum.item(), rel=1e-9)
-    assert derivative == pytest.approx(n * slope, rel=1e-6, abs=1e-8)
-    assert jitter == 0.0
-    for gp in (ExactGP(D, length_scale, NOISE, k), grown(X, length_scale, kernel=k)):
-        assert gp.log_marginal_likelihood(y) == pytest.approx(value, rel=1e-9)
-
-
 # Growing
-
-
-@pytest.mark.parametrize("noise", [NOISE, 0.0])
-def test_growing_is_rebuilt_bit_for_bit(noise: float) -> None:
-    """At any time, whatever was asked of it in between; with jitter or without."""
-    X, y = data(150, 3)
-    pool = np.random.default_rng(1).random((40, 3))
-    live = GrowingGP(0.3, noise, 3, pool=pool, capacity=4)
-    for n, x in enumerate(X, start=1):
-        live.append(x)
-        live.posterior(y[:n], pool[:2])
-        live.pool_posterior(y[:n])
-        if n in (1, 3, 6, 65, 150):
-            again = grown(X[:n], 0.3, noise, pool=pool, capacity=4)
-            assert again.jitter == live.jitter
-            assert_array_equal(again.factor, live.factor)
-            for one, two in zip(
-                again.pool_posterior(y[:n]), live.pool_posterior(y[:n]), strict=True
-            ):
-                assert_array_equal(one, two)
-
-
-def test_growing_with_given_distances_has_the_same_bits() -> None:
-    X, y = data(30, 3)
-    pool = np.random.default_rng(1).random((40, 3))
-    given_them = GrowingGP(0.3, NOISE, 3, pool=pool)
-    for n, x in enumerate(X):
-        given_them.append(
-            x,
-            distances=pairwise_distances(X[n : n + 1], X[:n])[0],
-            pool_distances=pairwise_distances(X[n : n + 1], pool)[0],
-        )
-    computed = grown(X, 0.3, pool=pool)
-    assert_array_equal(given_them.factor, computed.factor)
-    for one, two in zip(given_them.pool_posterior(y), computed.pool_posterior(y), strict=True):
-        assert_array_equal(one, two)
 
 
 def test_without_data_the_prior() -> None:

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
-from sklearn.ensemble import RandomForestRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 from replibo.surrogates import compiled
@@ -86,22 +85,6 @@ def test_with_one_feature_the_trees_are_scikit_learns(n: int) -> None:
     assert mean.shape == sd.shape == (50,)
 
 
-@pytest.mark.parametrize(("n", "d"), [(5, 2), (60, 10)])
-def test_the_distribution_is_that_of_scikit_learns_forest(n: int, d: int) -> None:
-    """Size of the trees, mean and deviation: 1,000 trees of each, within five standard errors."""
-    X, y = data(n, d)
-    new, _ = data(40, d, seed=1)
-    theirs = RandomForestRegressor(1000, random_state=0).fit(X, y).estimators_
-    ours = fit(X, y, trees=1000)
-    sizes = [tree.tree_.node_count for tree in theirs], [len(ours.tree(t)[0]) for t in range(1000)]
-    assert abs(stats.ttest_ind(*sizes).statistic) < 5
-    predictions = np.array([tree.predict(new) for tree in theirs])
-    mean, sd = ours.moments(new)
-    error = np.hypot(sd, predictions.std(axis=0)) / np.sqrt(1000)
-    assert np.all(np.abs(mean - predictions.mean(axis=0)) < 5 * error + 1e-12)
-    assert np.mean(sd / predictions.std(axis=0)) == pytest.approx(1.0, abs=0.03)
-
-
 def test_equal_splits_are_drawn_among() -> None:
     """Two features order the observations in one way, two in the other: each is taken as often."""
     y = np.array([0.1, 0.7, 5.3])  # sums that are rounded
@@ -131,18 +114,3 @@ def test_bits(n: int, d: int, monkeypatch: pytest.MonkeyPatch) -> None:
             patch.setattr(compiled, "_best_level", lambda level=level: level)
             np.testing.assert_array_equal(one, fit(X, y, 20).moments(new))
     assert n == 1 or not np.array_equal(one, fit(X, y, 20, seed=1).moments(new))
-
-
-def test_degenerate_data() -> None:
-    """One point, equal observations, one point observed several times: no deviation but the noise's."""
-    new, _ = data(25, 2)
-    for X, y in ((new[:1], np.zeros(1)), (new, np.full(25, 2.0))):
-        mean, sd = fit(X, y, trees=20).moments(new)
-        np.testing.assert_array_equal(mean, y[0])
-        np.testing.assert_array_equal(sd, 0.0)
-    repeated = np.repeat(new[:1], 6, axis=0)
-    mean, sd = fit(repeated, np.arange(6.0), trees=400).moments(new)
-    assert np.ptp(mean) == 0.0
-    # the mean of a bootstrap sample of 6: mean 2.5, variance (35/12)/6
-    assert mean[0] == pytest.approx(2.5, abs=4 * np.sqrt(35 / 72 / 400))
-    assert sd[0] == pytest.approx(np.sqrt(35 / 72), rel=0.15)

@@ -1,4 +1,5 @@
-"""The GP surrogate against BoTorch, GPyTorch, scikit-learn and closed forms."""
+"""The GP surrogate against BoTorch, GPyTorch and closed forms; `test_gp_baselines` holds its posterior to
+scikit-learn's."""
 
 from __future__ import annotations
 
@@ -17,8 +18,6 @@ from gpytorch.kernels import RBFKernel, ScaleKernel
 from gpytorch.mlls import ExactMarginalLogLikelihood
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import check_grad
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from replibo.algorithms.parts.acquisition_functions import (
     log_expected_improvement,
@@ -103,34 +102,6 @@ def botorch_fit(kind: str, d: int, n: int) -> tuple[float, Hyperparameters]:
         warnings.simplefilter("ignore")
         fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
     return log_posterior(model), hyperparameters(model)
-
-
-# The objective
-
-
-def objective(X: np.ndarray, y: np.ndarray) -> gp_regression._LogPosterior:
-    return gp_regression._LogPosterior(*as_tensors(X, y))
-
-
-@pytest.mark.parametrize("kind", ["smooth", "duplicates"])
-def test_the_objective_is_botorchs(kind: str) -> None:
-    X, y = data(kind, 3, 25)
-    h = Hyperparameters(mean=-0.3, outputscale=2.5, length_scale=0.4, noise_variance=0.03)
-    theta = gp_regression._unconstrained((-0.3, 2.5, 0.4, 0.03))
-    ours = -25 * objective(X, y).negative(theta)[0]
-    assert ours == pytest.approx(log_posterior(at(X, y, h)), rel=1e-10)
-
-
-@pytest.mark.parametrize(
-    "values", [START, (0.7, 5.0, 1.3, 0.2), (-2.0, 0.1, 0.05, 1e-3), (0.0, 300.0, 8.0, 0.05)]
-)
-def test_the_gradient_is_that_of_differences(values: tuple[float, float, float, float]) -> None:
-    of = objective(*data("smooth", 2, 20))
-    theta = gp_regression._unconstrained(values)
-    error = check_grad(
-        lambda x: of.negative(x)[0], lambda x: of.negative(x)[1], theta, epsilon=1e-7
-    )
-    assert error <= 1e-4 * np.linalg.norm(of.negative(theta)[1])
 
 
 def with_botorchs_prior(X: np.ndarray, y: np.ndarray, h: Hyperparameters) -> SingleTaskGP:
@@ -222,38 +193,6 @@ def test_in_100_dimensions_botorchs_start_is_stuck_and_the_second_is_not() -> No
 # The posterior
 
 
-def sklearn_posterior(
-    X: np.ndarray, standard: np.ndarray, h: Hyperparameters, at: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and covariance by scikit-learn."""
-    kernel = ConstantKernel(h.outputscale) * RBF(h.length_scale)
-    model = GaussianProcessRegressor(kernel, alpha=h.noise_variance, optimizer=None)
-    mean, covariance = model.fit(X, standard - h.mean).predict(at, return_cov=True)
-    return mean + h.mean, covariance
-
-
-@pytest.mark.parametrize(("kind", "d", "n"), [("smooth", 1, 6), ("duplicates", 3, 40), ("local", 20, 60)])  # fmt: skip
-def test_the_posterior_with_appended_rows_is_that_of_all_the_data(
-    kind: str, d: int, n: int
-) -> None:
-    X, y = data(kind, d, n)
-    fitted_at = n // 2
-    gp = GpRegression(X[:fitted_at], y[:fitted_at], device=CPU, capacity=n)
-    for i in range(fitted_at, n):
-        gp.append(X[i], y[i])
-    assert (len(gp), gp.fitted_at) == (n, fitted_at)
-    # the hyperparameters and the units stay those of the fit
-    assert gp.fitted == fit(*as_tensors(X[:fitted_at], y[:fitted_at]))
-    standard = (y - np.mean(y[:fitted_at])) / np.std(y[:fitted_at], ddof=1)
-    assert_allclose(gp.observed(), standard, rtol=1e-12)
-    points = np.random.default_rng(5).random((9, d))
-    mean, sd = gp.posterior(points)
-    expected, covariance = sklearn_posterior(X, standard, gp.fitted.hyperparameters, points)
-    assert_allclose(mean, expected, rtol=1e-6, atol=1e-8)
-    assert_allclose(sd, np.sqrt(covariance.diagonal()), rtol=1e-6, atol=1e-7)
-    assert_allclose(gp.mean_at_data(), gp.posterior(X)[0], rtol=1e-6, atol=1e-8)
-
-
 def bounded(n: int, fitted_at: int, d: int = 4) -> tuple[GpRegression, np.ndarray]:
     """A GP of ``n`` observations, and points that lie among the data and far from them."""
     X, y = data("local", d, n)
@@ -306,20 +245,6 @@ def test_the_bounding_factor_is_made_once_for_each_fit(monkeypatch: pytest.Monke
     assert sizes == [60 // gp_regression.BOUNDING_SHARE]
 
 
-def test_a_sample_has_the_posteriors_mean_and_covariance() -> None:
-    X, y = data("ackley", 3, 20)
-    gp = GpRegression(X, y, device=CPU, capacity=20)
-    points = np.random.default_rng(5).random((8, 3))
-    expected, covariance = sklearn_posterior(X, standardise(y)[0], gp.fitted.hyperparameters, points)  # fmt: skip
-    centre, mean, sd = gp.sample(points, np.zeros(8))
-    assert_array_equal(centre, mean)
-    assert_allclose(mean, expected, rtol=1e-8)
-    assert_allclose(sd, np.sqrt(covariance.diagonal()), rtol=1e-7)
-    # A sample is linear in the normals: L's columns are what unit vectors give.
-    L = np.stack([gp.sample(points, unit)[0] - mean for unit in np.eye(8)], axis=1)
-    assert_allclose(L @ L.T, covariance, atol=1e-9)
-
-
 def test_a_joint_sample_is_the_same_at_repeated_points() -> None:
     X, y = data("smooth", 2, 20)
     gp = GpRegression(X, y, device=CPU, capacity=20)
@@ -361,15 +286,6 @@ def test_one_observation_keeps_the_starting_hyperparameters() -> None:
     assert_allclose(mean, 0.0, atol=1e-15)
     assert_allclose(sd[0], math.sqrt(s - s * s / (s + noise)), rtol=1e-9)
     assert sd[1] > sd[0]
-
-
-def test_constant_observations_keep_the_starting_hyperparameters() -> None:
-    X = np.random.default_rng(0).random((12, 3))
-    gp = GpRegression(X, np.full(12, -4.0), device=CPU, capacity=12)
-    assert (gp.fitted.hyperparameters, gp.fitted.evaluations) == (Hyperparameters(*START), 0)
-    mean, sd = gp.posterior(X)
-    assert_array_equal(gp.centre + gp.scale * mean, -4.0)
-    assert np.all(sd > 0)
 
 
 def test_a_fit_without_a_factor_keeps_the_starting_hyperparameters(

@@ -1,11 +1,10 @@
-"""The kernels, against GPyTorch and its own finite differences; the distances."""
+"""The kernels' derivatives against finite differences (`test_exact_gp` holds their values to GPyTorch's); the
+distances."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
-from gpytorch.kernels import MaternKernel, RBFKernel
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -28,39 +27,20 @@ def points(n: int, d: int, seed: int = 0) -> np.ndarray:
 
 
 @every_kernel
-@pytest.mark.parametrize("length_scale", [0.01, 0.3, 0.693, 20.0])
-@pytest.mark.parametrize("d", [1, 4])
-def test_kernel_is_gpytorchs(length_scale: float, d: int, name: KernelName) -> None:
-    X1, X2 = points(20, d), points(13, d, 1)
-    kernel = (MaternKernel(nu=2.5) if name == "matern52" else RBFKernel()).double()
-    kernel.lengthscale = torch.tensor(length_scale, dtype=torch.double)
-    expected = kernel(torch.tensor(X1), torch.tensor(X2)).to_dense().detach().numpy()
-    found = KERNELS[name].value(pairwise_distances(X1, X2), length_scale)
-    assert_allclose(found, expected, atol=1e-14)
-
-
-@every_kernel
-@given(length_scale=length_scales, distance=st.floats(0, 10))
-def test_kernel_derivative(name: KernelName, length_scale: float, distance: float) -> None:
-    r, kernel = np.array([distance]), KERNELS[name]
+@given(length_scale=length_scales, share=st.floats(0, 10))
+def test_derivatives_in_length_scale_and_distance(
+    name: KernelName, length_scale: float, share: float
+) -> None:
+    kernel, r, step = KERNELS[name], np.array([share * length_scale]), 1e-5 * length_scale
     k, derivative = kernel.and_derivative(r, length_scale)
+    same, slope = kernel.and_slope(r, length_scale)
     assert_array_equal(k, kernel.value(r, length_scale))
-    step = 1e-5 * length_scale
+    assert_array_equal(same, k)
     difference = kernel.value(r, length_scale + step) - kernel.value(r, length_scale - step)
     assert_allclose(derivative * length_scale, difference / 2e-5, atol=1e-9)
-
-
-@every_kernel
-@given(length_scale=length_scales, share=st.floats(1e-3, 10))
-def test_kernel_slope(name: KernelName, length_scale: float, share: float) -> None:
-    r, kernel = np.array([share * length_scale]), KERNELS[name]
-    k, slope = kernel.and_slope(r, length_scale)
-    assert_array_equal(k, kernel.value(r, length_scale))
-    step = 1e-5 * length_scale
-    difference = kernel.value(r + step, length_scale) - kernel.value(r - step, length_scale)
+    difference = kernel.value(r + step, length_scale) - kernel.value(abs(r - step), length_scale)
     assert_allclose(slope * length_scale * r, difference / 2e-5, atol=1e-9)
-    at_zero = kernel.and_slope(np.zeros(1), length_scale)[1]
-    assert np.isfinite(at_zero) and at_zero < 0
+    assert np.isfinite(slope) and slope < 0
 
 
 @every_kernel

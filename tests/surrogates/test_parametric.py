@@ -1,16 +1,14 @@
-"""The two-layer network: closed forms against torch's autograd, and columns that never mix."""
+"""The two-layer network: its columns never mix. Its values, derivatives and descents are held to formulas
+and autograd where GO-UCB uses them (`tests/algorithms/test_go_ucb.py`)."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 from replibo.surrogates import parametric
 
@@ -18,24 +16,11 @@ COLUMNS = (*range(1, 10), 100)
 SIZES = (1, 2, 7, 8, 9, 16, 20)
 
 
-def _array(shape: tuple[int, ...], size: float) -> Any:
-    return arrays(np.float64, shape, elements=st.floats(-size, size, width=32))
-
-
-def _torch_model(w: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-    """Eq. (13) of the paper, by torch."""
-    w1, b1, w2, b2 = w
-    return w2 * torch.sigmoid(w1 * x + b1) + b2
-
-
 def _data(n: int, r: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """w, ``4 x r``; x and y, ``n x r``."""
     rng = np.random.default_rng([seed, n, r])
     x = rng.uniform(-2 * np.pi, 2 * np.pi, size=(n, r))
     return rng.uniform(-1, 1, size=(4, r)), x, np.sin(x / 4) + 0.1 * rng.standard_normal((n, r))
-
-
-# Values, gradients, Hessians
 
 
 @given(z=st.floats(-800, 800))
@@ -46,67 +31,6 @@ def test_sigmoid(z: float) -> None:
     expected = 1 / (1 + math.exp(-z)) if z >= 0 else math.exp(z) / (1 + math.exp(z))
     # where e^-z overflows, the result is 0 and the true value below 1e-308
     assert got == pytest.approx(expected, rel=1e-14, abs=1e-300)
-
-
-@given(w=_array((4, 3), 5.0), x=_array((6, 3), 10.0))
-def test_predict_is_the_formula(w: np.ndarray, x: np.ndarray) -> None:
-    got = parametric.predict(w, x)
-    assert got.shape == (6, 3)
-    for j in range(3):
-        w1, b1, w2, b2 = (float(v) for v in w[:, j])
-        for i in range(6):
-            f = w2 / (1 + math.exp(-(w1 * x[i, j] + b1))) + b2
-            assert got[i, j] == pytest.approx(f, rel=1e-13, abs=1e-13)
-
-
-def test_one_column_of_x_serves_all_networks() -> None:
-    w, x, _ = _data(7, 5)
-    column = x[:, :1]
-    repeated = np.repeat(column, 5, axis=1)
-    np.testing.assert_array_equal(parametric.predict(w, column), parametric.predict(w, repeated))
-    np.testing.assert_array_equal(parametric.gradient(w, column), parametric.gradient(w, repeated))
-
-
-@given(w=_array((4,), 5.0), x=_array((5,), 10.0))
-def test_gradient_is_autograds(w: np.ndarray, x: np.ndarray) -> None:
-    jacobian = torch.autograd.functional.jacobian(
-        lambda w_: _torch_model(w_, torch.tensor(x)), torch.tensor(w)
-    )
-    got = parametric.gradient(w[:, None], x[:, None])
-    assert got.shape == (4, 5, 1)
-    np.testing.assert_allclose(got[:, :, 0].T, jacobian.numpy(), rtol=1e-12, atol=1e-13)
-
-
-@given(w=_array((4,), 5.0), x=_array((6,), 10.0), y=_array((6,), 3.0))
-def test_loss_hessian_is_autograds(w: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
-    def loss(w_: torch.Tensor) -> torch.Tensor:
-        return torch.mean((_torch_model(w_, torch.tensor(x)) - torch.tensor(y)) ** 2)
-
-    hessian = torch.autograd.functional.hessian(loss, torch.tensor(w)).numpy()
-    got = parametric.loss_hessian(w[:, None], x[:, None], y[:, None])
-    assert got.shape == (4, 4, 1)
-    np.testing.assert_allclose(got[:, :, 0], hessian, rtol=1e-11, atol=1e-11)
-    np.testing.assert_array_equal(got, got.transpose(1, 0, 2))
-
-
-# Gradient descent
-
-
-@pytest.mark.parametrize("n", [1, 5, 20])
-@pytest.mark.parametrize("learning_rate", [0.01, 0.1])
-def test_gradient_descent_is_torchs_sgd(n: int, learning_rate: float) -> None:
-    w, x, y = _data(n, 3)
-    got = parametric.gradient_descent(w, x, y, steps=500, learning_rate=learning_rate)
-    assert got.shape == (4, 3)
-    for j in range(3):
-        parameter = torch.nn.Parameter(torch.tensor(w[:, j]))
-        optimizer = torch.optim.SGD([parameter], lr=learning_rate)
-        inputs, targets = torch.tensor(x[:, j]), torch.tensor(y[:, j])
-        for _ in range(500):
-            optimizer.zero_grad()
-            torch.nn.functional.mse_loss(_torch_model(parameter, inputs), targets).backward()
-            optimizer.step()
-        np.testing.assert_allclose(got[:, j], parameter.detach().numpy(), rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("r", [1, 4])

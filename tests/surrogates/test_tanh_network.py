@@ -116,37 +116,6 @@ def test_initial_weights() -> None:
     assert not np.array_equal(network.parameters, other.parameters)
 
 
-def test_inputs_are_standardised_by_the_training_data() -> None:
-    """So that shifted and stretched inputs give the same features."""
-    X, y = data(30, 3)
-    new, _ = data(8, 3, seed=1)
-    features = []
-    for scale, shift in ((1.0, 0.0), (8.0, -4.0)):
-        network = TanhNetwork(3, np.random.default_rng(0), dtype=np.float64)
-        network.train(scale * X + shift, y, np.random.default_rng(1), epochs=5)
-        features.append(network.features(scale * new + shift))
-    np.testing.assert_allclose(features[0], features[1], rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    "X",
-    [np.full((1, 1), 0.3), np.full((12, 2), 0.3), np.array([[0.1, 0.5], [0.9, 0.5], [0.9, 0.5]])],
-    ids=["one point", "one point twelve times", "a constant column"],
-)
-def test_degenerate_data(X: np.ndarray) -> None:
-    network = TanhNetwork(X.shape[1], np.random.default_rng(0))
-    network.train(X, np.zeros(len(X)), np.random.default_rng(1), epochs=50)
-    assert not network.diverged
-    assert np.all(np.isfinite(network.features(X)))
-
-
-def test_divergence_is_a_flag() -> None:
-    X, y = data(20, 2)
-    network = TanhNetwork(2, np.random.default_rng(0))
-    network.train(X, y, np.random.default_rng(1), epochs=20, learning_rate=1e38)
-    assert network.diverged
-
-
 @pytest.mark.parametrize(("n", "d"), [(1, 1), (4, 2), (37, 5), (60, 20)])
 @pytest.mark.parametrize("K", [2, 5, 31])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -51,14 +51,6 @@ def prediction(W1, w, X):
     return math.sqrt(len(W1)) * (torch.relu(X @ W1.T) @ w)
 
 
-def test_prediction():
-    X, _ = data(9, 4)
-    net = network(6, 4)
-    expected = prediction(*weights_of(net), torch.tensor(X)).detach()
-    np.testing.assert_allclose(net.predict(X), expected, rtol=1e-5)
-    assert net.bytes() == 4 * (24 + 6)
-
-
 def test_initial_weights_are_as_sections_7_and_4_have_them():
     m, d = 500, 40
     hidden, output = draw_weights(np.random.default_rng(0), d, m, "section_7")
