@@ -18,25 +18,10 @@ from replibo.algorithms.gp_ucb_mcmc import GpUcbMcmc
 from replibo.streams import RunStreams
 from replibo.surrogates.length_scale_posterior import sample_nuts
 
-from .conftest import observed, on_pool
+from .conftest import dense_posterior, observed, on_pool
 
 STREAMS = RunStreams("lb_gp_ucb", "a problem", "mcmc", 0)
 NUMBERS: dict[str, Any] = {"warmup": 30, "samples": 40}
-
-
-def kernel(A: np.ndarray, B: np.ndarray, theta: float) -> np.ndarray:
-    s = math.sqrt(5) * np.linalg.norm(A[:, None] - B[None], axis=-1) / theta
-    return (1 + s + s**2 / 3) * np.exp(-s)
-
-
-def posterior(
-    history: History, points: np.ndarray, theta: float, noise: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance by the textbook's formula, with an explicit inverse."""
-    y = (history.y - history.y.mean()) / history.y.std(ddof=1)
-    inverse = np.linalg.inv(kernel(history.X, history.X, theta) + noise * np.eye(len(y)))
-    cross = kernel(points, history.X, theta)
-    return cross @ inverse @ y, 1.0 - np.einsum("ij,jk,ik->i", cross, inverse, cross)
 
 
 def log_density(history: History, z: float, noise: float) -> tuple[float, float]:
@@ -72,11 +57,10 @@ def direct_acquisition(
     beta: float,
     average: str = "ucb",
 ) -> np.ndarray:
-    moments = [posterior(history, points, theta, noise) for theta in thetas]
-    if average == "ucb":
-        return np.mean([mean + beta * np.sqrt(variance) for mean, variance in moments], axis=0)
-    mean, variance = np.mean(moments, axis=0)
-    return mean + beta * variance  # a variance where a deviation should stand, as released
+    # as released, a variance is where a deviation should be
+    power = {"ucb": 1, "variance": 2}[average]
+    moments = [dense_posterior(history, theta, points, noise) for theta in thetas]
+    return np.mean([mean + beta * sd**power for mean, sd in moments], axis=0)
 
 
 def pool_history(n: int = 12, m: int = 80, d: int = 3, seed: int = 0) -> tuple[Space, History]:

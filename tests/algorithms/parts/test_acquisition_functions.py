@@ -1,4 +1,4 @@
-"""Acquisition functions against high precision, quadrature and BoTorch, in every corner."""
+"""Acquisition functions against high precision, in every corner."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from scipy.integrate import quad
-from scipy.stats import norm
 
 from replibo.algorithms.parts.acquisition_functions import (
     expected_improvement,
@@ -37,16 +35,6 @@ def test_ei_of_a_standard_normal_to_high_precision(z: float) -> None:
     assert float(log_expected_improvement(z, 1.0, 0.0)) == pytest.approx(
         float(mpmath.log(precise(z))), rel=1e-12, abs=1e-12
     )
-
-
-@pytest.mark.parametrize(
-    ("mean", "sd", "best", "xi"), [(0.3, 0.7, 0.5, 0.01), (-2.0, 1.5, 1.0, 0.2)]
-)
-def test_ei_is_the_expected_improvement(mean: float, sd: float, best: float, xi: float) -> None:
-    integral, _ = quad(
-        lambda f: (f - best - xi) * norm.pdf(f, mean, sd), best + xi, best + xi + 20 * sd
-    )
-    assert float(expected_improvement(mean, sd, best, xi)) == pytest.approx(integral, rel=1e-9)
 
 
 def test_without_uncertainty_ei_is_the_improvement_itself() -> None:

@@ -81,24 +81,6 @@ def test_is_algorithm_2_read_line_by_line(run: tuple) -> None:  # type: ignore[t
         assert [(s, balancing.created[u]) for s, u in balancing.eliminated] == eliminated
 
 
-def test_worked_example_of_lines_10_and_11() -> None:
-    """Two candidates, played once each: means 1 and -1, β σ of 0.1 and 0.9, √ξ = 0.2."""
-    for width, xi_sign, kept in (
-        (1.0, -1.0, [0]),  # -1 - .2 + .9 = -0.3 < 0.8
-        (2.0, -1.0, [0]),  # 0.6 < 0.8
-        (2.0, 1.0, [0, 1]),  # 1.0 >= 0.8
-        (2.3, -1.0, [0, 1]),  # 0.87 >= 0.8
-    ):
-        balancing = HyperparameterBalancing(
-            proposer(2, []), log_regret, lambda t: 0.04, width=width, xi_sign=xi_sign
-        )
-        balancing.observe(0.1, np.array([1.0]))
-        assert balancing.considered == [0, 1]  # one is not played yet
-        balancing.observe(0.9, np.array([1.0, -1.0]))
-        assert balancing.considered == kept
-        assert balancing.eliminated == ([] if kept == [0, 1] else [(2, 1)])
-
-
 def test_observations_are_taken_with_the_scale_of_now() -> None:
     """The same plays: whether one is eliminated depends on the y's of now, not of then."""
     balancing = HyperparameterBalancing(proposer(2, []), log_regret, lambda t: 0.0, width=1.0)

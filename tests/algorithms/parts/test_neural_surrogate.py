@@ -12,6 +12,7 @@ from replibo.algorithms.neural_bo_compiled import NeuralBOCompiled
 from replibo.algorithms.neural_bo_released import NeuralBOReleased
 from replibo.algorithms.neural_greedy import NeuralGreedy
 from replibo.algorithms.neural_greedy_released import NeuralGreedyReleased
+from replibo.algorithms.parts.devices import torch_device
 from replibo.errors import RepliboError
 from replibo.streams import RunStreams
 
@@ -102,6 +103,8 @@ def test_more_candidates_than_memory_allows_are_refused(cls):
 
 
 def test_a_gpu_where_there_is_none_is_refused(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert torch_device("cuda") == torch.device("cuda")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(RepliboError, match=r": device must be cpu, got cuda: torch finds no GPU"):
         NeuralBO(Space(2), streams(), device="cuda")
