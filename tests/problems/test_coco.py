@@ -74,19 +74,6 @@ def test_each_members_maximum_is_0_at_its_optimizer(dim):
         assert problem.evaluate_true(far).max() < 0
 
 
-def test_values_by_formulas_of_their_own():
-    X = np.random.default_rng(0).uniform(-5, 5, size=(20, 5))
-    for instance in (1, 7):
-        sphere = Bbob(dim=5).of_seed(SEED_OF[1, instance])
-        by_formula = -np.sum((X - sphere.optimizers) ** 2, axis=1)
-        np.testing.assert_allclose(sphere.evaluate_true(X), by_formula, rtol=1e-11)
-        # f5, the linear slope: 10^(i/(d-1)) against the side on which the optimum lies
-        slope = Bbob(dim=5).of_seed(SEED_OF[5, instance])
-        s = 10 ** (np.arange(5) / 4)
-        by_formula = -np.sum(s * (5 - np.sign(slope.optimizers) * X), axis=1)
-        np.testing.assert_allclose(slope.evaluate_true(X), by_formula, rtol=1e-11)
-
-
 def test_the_family_is_the_member_of_seed_0_and_stays_it():
     family = Bbob(dim=3)
     X = np.random.default_rng(0).uniform(-5, 5, size=(9, 3))

@@ -98,15 +98,6 @@ def test_the_released_norm_is_that_of_the_largest_log_probability() -> None:
     assert released.recorded()["parameters"] == SensitiveSamples(epochs=1).recorded()["parameters"]
 
 
-def test_the_norm_by_hand() -> None:
-    """No active unit: only the output biases count, and all classes are equally probable."""
-    parameters = np.zeros(PARAMETERS)
-    layers(parameters)[1][...] = -1.0
-    classifier = DigitClassifier(parameters)
-    assert classifier.jacobian_norms(images(1))[0] == pytest.approx(3.0)  # 10 (.9² + 9·.01)
-    assert classifier.jacobian_norms(images(1), "softmax")[0] == pytest.approx(0.3)
-
-
 def test_extreme_logits_give_finite_norms() -> None:
     classifier = random_network(0, 1e3)
     for outputs in OUTPUTS:
@@ -121,14 +112,6 @@ def test_the_objective_is_the_norm_at_the_upscaled_image(problem: SensitiveSampl
         expected = made.classifier.jacobian_norms(large.reshape(-1, 784).numpy(), made.outputs)
         np.testing.assert_allclose(made.evaluate_true(x), expected, rtol=1e-12)
         assert made.observe(x[0], RunStreams("p", "q", "a", 0), 3).y == made.evaluate_true(x[:1])[0]
-
-
-@pytest.mark.parametrize("upscaling", ["bilinear", "nearest"])
-def test_upscaling_keeps_the_box(upscaling: Any) -> None:
-    operator = upscaling_operator(upscaling)
-    assert operator.shape == (784, 49) and operator.min() >= 0
-    np.testing.assert_allclose(operator.sum(axis=1), 1.0, rtol=1e-15)
-    np.testing.assert_allclose(operator.sum(axis=0), 16.0, rtol=1e-12)  # each pixel counts alike
 
 
 def test_domain(problem: SensitiveSamples) -> None:
@@ -165,14 +148,11 @@ def test_training_against_pytorchs_modules() -> None:
     np.testing.assert_allclose(found.parameters, expected, rtol=1e-6, atol=1e-7)
 
 
-def test_accuracy_and_the_same_twice(problem: SensitiveSamples) -> None:
+def test_accuracy(problem: SensitiveSamples) -> None:
     digits = small_digits()
     assert problem.accuracy > 0.95
     right = problem.classifier.labels(normalised(digits.test_images)) == digits.test_labels
     assert problem.accuracy == right.mean()
-    again = SensitiveSamples()
-    np.testing.assert_array_equal(again.classifier.parameters, problem.classifier.parameters)
-    assert again.tampering == problem.tampering
     assert SensitiveSamples(epochs=1).accuracy < problem.accuracy
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from replibo.errors import RepliboError
-from replibo.problems.networks.cnn import ConvolutionalNetwork, evaluate, sizes, train
+from replibo.problems.networks.cnn import ConvolutionalNetwork, evaluate, train
 from replibo.streams import generator
 
 CLASSES = 10
@@ -126,14 +125,6 @@ def test_evaluation_is_torchs_whatever_the_number_of_images(n: int) -> None:
     assert error == pytest.approx(100 * (logits.argmax(dim=1) != y).float().mean().item())
 
 
-def test_an_untrained_network_of_zeros_knows_nothing() -> None:
-    network = ConvolutionalNetwork(28, (8, 16), CLASSES, 64)
-    images, _ = pictures(100, 28)
-    cross_entropy, error = evaluate(network, images, np.full(100, 3, np.uint8))
-    assert cross_entropy == pytest.approx(math.log(10), rel=1e-12)
-    assert error == 100.0  # of equal outputs the first class is taken
-
-
 def test_initial_weights_are_torchs_default() -> None:
     rng = generator("weights", "many")
     network = ConvolutionalNetwork(28, (8, 16), CLASSES, 1)
@@ -158,27 +149,6 @@ def test_initial_weights_are_torchs_default() -> None:
         assert drawn_by_torch.abs().max().item() <= limits[1][0]
 
 
-def test_the_same_batches_give_the_same_bits_whatever_was_trained_before() -> None:
-    images, labels = pictures(300, 28)
-    batches = generator("batches").integers(300, size=(20, 32))
-
-    def trained(network: ConvolutionalNetwork) -> tuple[np.ndarray, np.ndarray]:
-        network.initialise(generator("weights"))
-        losses = train(network, images, labels, batches, learning_rate=0.1, momentum=0.5)
-        return losses, network.parameters.copy()
-
-    fresh = trained(made(28, (8, 16), 32))
-    used = made(28, (8, 16), 32, seed=1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert np.isnan(train(used, images, labels, batches, learning_rate=1e30)[-1])
-    evaluate(used, images, labels)
-    again = trained(used)
-    np.testing.assert_array_equal(again[0], fresh[0])
-    np.testing.assert_array_equal(again[1], fresh[1])
-    assert np.isfinite(fresh[1]).all()
-
-
 def test_training_stops_where_the_loss_is_not_finite() -> None:
     images, labels = pictures(300, 28)
     batches = generator("batches").integers(300, size=(50, 8))
@@ -198,18 +168,6 @@ def test_training_stops_where_the_loss_is_not_finite() -> None:
     assert np.isnan(losses[calls:]).all()
     assert math.isnan(evaluate(network, images, labels)[0])
     assert evaluate(network, images, labels)[1] == 100.0
-
-
-def test_sizes_are_those_of_torchs_convolutions() -> None:
-    for size in range(2, 40):
-        image = torch.zeros(1, 1, size, size)
-        layers = math.ceil(math.log2(size))
-        heights = [size]
-        for _ in range(layers):
-            image = nn.functional.conv2d(image, torch.zeros(1, 1, 3, 3), stride=2, padding=1)
-            heights.append(image.shape[-1])
-        assert sizes(size, layers) == heights
-        assert heights[-1] == 1
 
 
 @pytest.mark.parametrize(
