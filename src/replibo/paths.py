@@ -112,13 +112,9 @@ def is_published(paper: str) -> bool:
     return any(published_folder(paper).glob("*/*.parquet"))
 
 
-def published_traces(paper: str, problem: str, algorithm: str) -> list[Path]:
-    """The file of a pair's published traces; its parts where it has several."""
-    whole = published_folder(paper) / problem / f"{algorithm}.parquet"
-    if whole.exists():
-        return [whole]
-    parts = whole.parent.glob(f"{algorithm}.*.parquet")
-    return sorted(parts, key=lambda part: (len(part.name), part.name)) or [whole]
+def published_traces(paper: str, problem: str, algorithm: str) -> Path:
+    """The file of a pair's published traces."""
+    return published_folder(paper) / problem / f"{algorithm}.parquet"
 
 
 def match(template: str, path: str, endings: tuple[str, ...] = ()) -> dict[str, str] | None:

@@ -34,8 +34,8 @@ def published_runs(queries: int, **changes: Any) -> PublishedRuns:
 
 def publish_runs(runs: PublishedRuns, table: pa.Table) -> None:
     """Publish the runs in the working folder."""
-    contents = publish.files_of(runs, table)
-    publish.write(Path("published", runs.paper), {(runs.problem, runs.algorithm): contents})
+    content = publish.file_of(runs, table)
+    publish.write(Path("published", runs.paper), {(runs.problem, runs.algorithm): content})
 
 
 OVERLAY = """

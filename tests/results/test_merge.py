@@ -20,18 +20,18 @@ RANDOM = ("f1", "random_search")
 
 
 def test_seeds_join_and_larger_sets_take_the_place_of_smaller_ones(project: SmallProject) -> None:
-    project.run("0")
+    project.run("1")
     assert project.publish()[0] == "f1/random_search: new: 1 seeds, T = 8"
     first = project.runs("random_search").f(*RANDOM)
-    project.run("1")
+    project.run("0")
     project.run("0", algorithm="exploration_first")
     lines = project.publish()
     assert lines[:2] == [
-        "f1/random_search: joined by seeds 1: now 2 seeds",
+        "f1/random_search: joined by seeds 0: now 2 seeds",
         "f1/exploration_first: new: 1 seeds, T = 8",
     ]
     f = project.runs("random_search").f(*RANDOM)
-    assert f.shape == (2, 8) and (f[0] == first[0]).all()
+    assert f.shape == (2, 8) and (f[1] == first[0]).all()
     timing = project.published().timing
     assert (timing["runs"], timing["queries"], timing["jobs"]) == (2, 16, 2)
 

@@ -67,63 +67,27 @@ def test_what_is_published_is_thin_exact_and_says_what_it_is(folder: Path) -> No
     assert (footer["seeds"], footer["timing"]) == ("0", {"runs": 1, "queries": 40})
 
 
-def test_a_run_too_large_for_a_file_is_refused(
+def test_runs_too_large_for_a_file_are_refused(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(publish, "MAXIMAL_BYTES", 10_000)
-    with pytest.raises(RepliboError, match="f1, go_ucb: one run must fit into 10000 bytes, got"):
+    with pytest.raises(RepliboError, match="f1, go_ucb: the runs must fit into 10000 bytes, got"):
         publish_runs(published_runs(4000), source(4000, noise=True))
     assert not folder.exists()
 
 
-@pytest.fixture
-def parts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """The files of a pair that is too large for one."""
-    runs = []
-    for seed in range(12):
-        run = source(2000).set_column(2, "seed", pa.array([seed] * 2000, pa.int32()))
-        f = np.random.default_rng(seed).uniform(size=2000)
-        runs.append(run.set_column(7, "f", pa.array(f)))
-    table = pa.concat_tables(runs)
-    monkeypatch.setattr(publish, "MAXIMAL_BYTES", 20_000)
-    timing = {"runs": 12, "queries": len(table)}
-    publish_runs(published_runs(2000, seeds=frozenset(range(12)), timing=timing), table)
-    files = paths.published_traces("go_ucb", "f1", "go_ucb")
-    assert len(files) > 10
-    assert [path.name for path in files] == [f"go_ucb.{i}.parquet" for i in range(len(files))]
-    assert all(path.stat().st_size <= 20_000 for path in files)
-    assert rows()["f"].to_pylist() == table["f"].to_pylist()
-    return files
-
-
-def test_a_part_that_is_missing_or_of_another_publication_is_named(parts: list[Path]) -> None:
-    assert published.pairs("go_ucb") == [("f1", "go_ucb")]
-    parts[3].rename("elsewhere")
-    with pytest.raises(
-        RepliboError, match=r"go_ucb\.0\.parquet: must hold, with its other parts, "
-    ):
-        rows()
-    runs, table = published_runs(2000, code="other"), source(2000)
-    table = table.set_column(2, "seed", pa.array([3] * 2000, pa.int32()))
-    parts[3].write_bytes(publish.files_of(runs, table)[0])
-    with pytest.raises(
-        RepliboError, match=r"go_ucb\.0\.parquet: must hold, .* from 2 publications"
-    ):
-        rows()
-
-
-def test_a_pair_takes_the_place_of_its_parts_and_leaves_other_pairs(parts: list[Path]) -> None:
-    other = published_runs(40, algorithm="gp_ei")
-    publish_runs(other, source())
-    path = paths.published_traces("go_ucb", "f1", "gp_ei")[0]
-    before = path.stat()
+def test_a_pair_takes_its_place_and_leaves_other_pairs(folder: Path) -> None:
     publish_runs(published_runs(40), source())
-    assert sorted(os.listdir(path.parent)) == ["go_ucb.parquet", "gp_ei.parquet"]
-    assert path.stat().st_mtime_ns == before.st_mtime_ns
-    publish.write(Path("published/go_ucb"), {("f1", "go_ucb"): ()})
+    publish_runs(published_runs(40, algorithm="gp_ei"), source())
+    path = paths.published_traces("go_ucb", "f1", "gp_ei")
+    before = path.stat()
+    publish_runs(published_runs(60), source(60))
+    assert published.pairs("go_ucb") == [("f1", "go_ucb"), ("f1", "gp_ei")]
+    assert len(rows()) == 60 and path.stat().st_mtime_ns == before.st_mtime_ns
+    publish.write(folder, {("f1", "go_ucb"): None})
     assert os.listdir(path.parent) == ["gp_ei.parquet"]
-    publish.write(Path("published/go_ucb"), {("f1", "gp_ei"): ()})
-    assert os.listdir("published/go_ucb") == []
+    publish.write(folder, {("f1", "gp_ei"): None})
+    assert os.listdir(folder) == []
 
 
 @pytest.mark.parametrize(

@@ -65,8 +65,8 @@ def publish(config: Config, paper: str, scale: str, *, replace: bool) -> list[st
             f"{folder}: runs of scale {other} are published, got {scale}; allowed: --replace"
         )
     of_scale = before if other == scale else {}
-    contents: dict[Pair, Collection[bytes]] = {
-        (runs.problem, runs.algorithm): () for runs in before.values() if runs.scale != scale
+    contents: dict[Pair, bytes | None] = {
+        (runs.problem, runs.algorithm): None for runs in before.values() if runs.scale != scale
     }
     lines: list[str] = []
     changes, others = [], 0
@@ -138,7 +138,7 @@ def _merge(
     problem: str,
     changes: list[Change],
     before: dict[str, PublishedRuns],
-    contents: dict[Pair, Collection[bytes]],
+    contents: dict[Pair, bytes | None],
     *,
     replace: bool,
 ) -> list[str]:
@@ -164,14 +164,14 @@ def _merge(
             "here; allowed: --replace"
         ]
     lines = [f"{key}: dropped, run with another {other}" for key in stays if other]
-    contents |= {(problem, runs.algorithm): () for runs in stays.values() if other}
+    contents |= {(problem, runs.algorithm): None for runs in stays.values() if other}
     for change, table in zip(changes, tables, strict=True):
         joined = change.before if change.joins and not other else None
         runs = _published(change, joined, traces.read_metadata(table), horizons)
         if joined:
             rows = files.rows(joined.paper, problem, joined.algorithm)
             table = pa.concat_tables([rows, files.thin(table)], promote_options="default")
-        contents[problem, runs.algorithm] = files.files_of(runs, table.unify_dictionaries())
+        contents[problem, runs.algorithm] = files.file_of(runs, table.unify_dictionaries())
     if left := files.dropped(together):
         lines.append(f"{problem}: without the diagnostics {', '.join(left)}, which nothing reads")
     return lines

@@ -1,8 +1,8 @@
 """Published traces: what was really run at the largest scale, kept in the repository.
 
-``published/PAPER/PROBLEM/ALGORITHM.parquet`` holds the runs of a pair, or several parts do if it would be
-too large. Its footer says their seeds, horizon, timing, code and origin (`replibo.run.published`). The
-pseudo-scale ``published`` reads them instead of running. `replibo.results.merge` says what is published.
+``published/PAPER/PROBLEM/ALGORITHM.parquet`` holds the runs of a pair. Its footer says their seeds,
+horizon, timing, code and origin (`replibo.run.published`). The pseudo-scale ``published`` reads them
+instead of running. `replibo.results.merge` says what is published.
 """
 
 from __future__ import annotations
@@ -10,11 +10,9 @@ from __future__ import annotations
 import functools
 import json
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from replibo import files, paths
 from replibo.config.models import Pair
@@ -25,7 +23,8 @@ from replibo.run.published import PublishedRuns
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MAXIMAL_BYTES = 1_500_000
+MAXIMAL_BYTES = 5_000_000
+"""Of a file. Git keeps every version of it; the largest has a tenth of that."""
 
 # What figures, tables and claims read. Left out are the timings of single queries, diagnostics that
 # only serve to look into a run, and y and x except those of the best queries. Regret stays exact,
@@ -77,28 +76,21 @@ def thin(table: pa.Table) -> pa.Table:
     return kept
 
 
-def files_of(runs: PublishedRuns, table: pa.Table) -> list[bytes]:
-    """The files of a pair, thinned: one, or more where it would be too large.
+def file_of(runs: PublishedRuns, table: pa.Table) -> bytes:
+    """The file of a pair, thinned.
 
     Raises:
-        RepliboError: a single run is too large for a file.
+        RepliboError: it is too large.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    content = thin(table).replace_schema_metadata({traces.METADATA_KEY: runs.text})
-    seeds = np.unique(content["seed"])
-    for count in range(1, len(seeds) + 1):
-        contents = [
-            _compressed(content.filter(pc.is_in(content["seed"], pa.array(part))))
-            for part in np.array_split(seeds, count)
-        ]
-        if all(len(part) <= MAXIMAL_BYTES for part in contents):
-            return contents
-    raise RepliboError(
-        f"{runs.problem}, {runs.algorithm}: one run must fit into {MAXIMAL_BYTES} bytes, got "
-        f"{max(map(len, contents))} (keep fewer diagnostics)"
+    content = _compressed(
+        thin(table).replace_schema_metadata({traces.METADATA_KEY: runs.text}).combine_chunks()
     )
+    if len(content) > MAXIMAL_BYTES:
+        raise RepliboError(
+            f"{runs.problem}, {runs.algorithm}: the runs must fit into {MAXIMAL_BYTES} bytes, got "
+            f"{len(content)} (keep fewer diagnostics)"
+        )
+    return content
 
 
 def _compressed(rows: pa.Table) -> bytes:
@@ -127,8 +119,8 @@ def _compressed(rows: pa.Table) -> bytes:
     )
 
 
-def write(folder: Path, changes: Mapping[Pair, Collection[bytes]]) -> None:
-    """Write the files of some pairs to a paper's folder, in place of what was there; none removes a pair.
+def write(folder: Path, changes: Mapping[Pair, bytes | None]) -> None:
+    """Write the files of some pairs to a paper's folder, in place of what was there; None removes a pair.
     The files of all other pairs stay.
 
     Raises:
@@ -140,11 +132,10 @@ def write(folder: Path, changes: Mapping[Pair, Collection[bytes]]) -> None:
             if published.pair_of(path) not in changes:
                 (new / path.parent.name).mkdir(exist_ok=True)
                 shutil.copy2(path, new / path.parent.name)
-        for (problem, algorithm), contents in changes.items():
-            for part, content in enumerate(contents):
-                name = algorithm if len(contents) == 1 else f"{algorithm}.{part}"
+        for (problem, algorithm), content in changes.items():
+            if content is not None:
                 (new / problem).mkdir(exist_ok=True)
-                (new / problem / f"{name}.parquet").write_bytes(content)
+                (new / problem / f"{algorithm}.parquet").write_bytes(content)
 
 
 def rows(paper: str, problem: str, algorithm: str, horizon: int | None = None) -> pa.Table:
@@ -154,38 +145,20 @@ def rows(paper: str, problem: str, algorithm: str, horizon: int | None = None) -
         horizon: only the rows up to this round, with x of each run's best queries up to there.
 
     Raises:
-        RepliboError: a file is missing or damaged.
+        RepliboError: the file is missing or damaged.
     """
-    parts = paths.published_traces(paper, problem, algorithm)
-    times = [path.stat().st_mtime_ns if path.is_file() else 0 for path in parts]
-    return _rows(paper, problem, algorithm, tuple(zip(parts, times, strict=True)), horizon)
+    path = paths.published_traces(paper, problem, algorithm)
+    return _rows(path, path.stat().st_mtime_ns if path.is_file() else 0, horizon)
 
 
 @functools.cache
-def _rows(
-    paper: str,
-    problem: str,
-    algorithm: str,
-    parts: tuple[tuple[Path, int], ...],
-    horizon: int | None,
-) -> pa.Table:
-    """`rows` of files that were changed last at these times: the claims read some dozens of times."""
-    import pyarrow as pa
-
-    runs = published.of_pair(paper, problem, algorithm)
+def _rows(path: Path, changed: int, horizon: int | None) -> pa.Table:
+    """`rows` of a file that was changed last at this time: the claims read some dozens of times."""
+    runs = published.of_pair(path.parts[-3], *published.pair_of(path))
     if runs and horizon is not None:
         kept = runs.facts.get("kept_queries", 1) if horizon in runs.best_at else 0
-        return collect.until(_rows(paper, problem, algorithm, parts, None), horizon, kept)
-    tables = [traces.read(path, published.CURE) for path, _ in parts]
+        return collect.until(_rows(path, changed, None), horizon, kept)
+    table = traces.read(path, published.CURE).unify_dictionaries()
     assert runs is not None
-    table = pa.concat_tables(tables).unify_dictionaries()
     table = table.sort_by([("seed", "ascending"), ("t", "ascending")])
-    seeds = frozenset(table["seed"].unique().to_pylist())
-    publications = len({part.schema.metadata[traces.METADATA_KEY] for part in tables})
-    if (publications, seeds, len(table)) != (1, runs.seeds, runs.timing["queries"]):
-        raise RepliboError(
-            f"{parts[0][0]}: must hold, with its other parts, {runs.timing['queries']} queries of the "
-            f"seeds {published.text_of(runs.seeds)}, published at once, got {len(table)} of "
-            f"{published.text_of(seeds)} from {publications} publications; {published.CURE}"
-        )
     return table.replace_schema_metadata({traces.METADATA_KEY: json.dumps(runs.common)})

@@ -171,8 +171,8 @@ def _adopt(runs: PublishedRuns, identity: dict[str, Any], evidence: str) -> None
     """Write into the footer that today's code makes the pair's runs."""
     pair = runs.problem, runs.algorithm
     code = {"identity": identity_digest(identity), "code": identity["code"], "adopted": evidence}
-    contents = publish.files_of(dataclasses.replace(runs, **code), publish.rows(runs.paper, *pair))
-    publish.write(paths.published_folder(runs.paper), {pair: contents})
+    content = publish.file_of(dataclasses.replace(runs, **code), publish.rows(runs.paper, *pair))
+    publish.write(paths.published_folder(runs.paper), {pair: content})
 
 
 def _first_equal(a: Array, b: Array) -> int:

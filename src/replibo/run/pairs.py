@@ -51,7 +51,7 @@ def there(config: Config, paper: str, scale: str, pairs: Iterable[Pair]) -> list
 def files(config: Config, paper: str, scale: str, pairs: Iterable[Pair]) -> list[str]:
     """The files that hold the runs of ``pairs``."""
     if scale == paths.PUBLISHED:
-        return [str(path) for pair in pairs for path in paths.published_traces(paper, *pair)]
+        return [str(paths.published_traces(paper, *pair)) for pair in pairs]
     return [file(config.paper(paper), paper, scale, *pair) for pair in pairs]
 
 

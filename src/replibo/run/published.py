@@ -5,9 +5,8 @@ Cheap to import and to call: a dry run asks for them hundreds of times.
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import os
+import glob
 from collections.abc import Collection
 from dataclasses import dataclass, fields
 from pathlib import Path, PurePath
@@ -75,7 +74,7 @@ class PublishedRuns:
 
     @property
     def text(self) -> str:
-        """As the footer of each of their files holds them."""
+        """As the footer of their file holds them."""
         content = {field.name: getattr(self, field.name) for field in fields(self)}
         return metadata.with_checksum({**content, "seeds": text_of(self.seeds)})
 
@@ -113,9 +112,9 @@ def of_pair(paper: str, problem: str, algorithm: str) -> PublishedRuns | None:
     """The published runs of a pair, if there are any.
 
     Raises:
-        RepliboError: their (first) file is damaged.
+        RepliboError: their file is damaged.
     """
-    path = paths.published_traces(paper, problem, algorithm)[0]
+    path = paths.published_traces(paper, problem, algorithm)
     try:
         changed = path.stat().st_mtime_ns
     except OSError:
@@ -143,19 +142,14 @@ def of_paper(paper: str) -> dict[str, PublishedRuns]:
 
 def pairs(paper: str) -> list[Pair]:
     """The pairs of a paper whose traces are published; none where nothing is."""
-    folder = str(paths.published_folder(paper))
-    there: dict[Pair, None] = {}
-    for problem in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
-        with contextlib.suppress(NotADirectoryError):
-            names = sorted(os.listdir(f"{folder}/{problem}"))
-            algorithms = (name.partition(".")[0] for name in names if name.endswith(".parquet"))
-            there |= dict.fromkeys((problem, algorithm) for algorithm in algorithms)
-    return list(there)
+    # Not by pathlib's glob, which takes twice as long.
+    names = glob.glob("*/*.parquet", root_dir=paths.published_folder(paper))
+    return sorted(pair_of(PurePath(name)) for name in names)
 
 
 def pair_of(path: PurePath) -> Pair:
-    """The pair of a published file, ``PROBLEM/ALGORITHM.parquet`` or ``PROBLEM/ALGORITHM.0.parquet``."""
-    return path.parent.name, path.name.partition(".")[0]
+    """The pair of a published file, ``PROBLEM/ALGORITHM.parquet``."""
+    return path.parent.name, path.stem
 
 
 def text_of(seeds: Collection[int]) -> str:
