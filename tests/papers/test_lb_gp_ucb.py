@@ -373,6 +373,7 @@ def test_the_spread_of_cpu_times_comes_from_the_traces() -> None:
                 f=[0.0] * 7,
                 seconds=seconds[seed].tolist(),
                 diagnostics=[{}] * 7,
+                peak_mib=[0.0] * 7,
             )
             for seed in block
         ]

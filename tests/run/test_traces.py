@@ -64,17 +64,6 @@ def test_the_digest_sees_every_column_but_what_is_measured(name: str) -> None:
     assert timed.digest() == trace(3).digest()
 
 
-def test_a_file_that_is_older_than_the_measured_memory(tmp_path: Path) -> None:
-    old = trace(3)
-    old.peak_mib = []
-    content = traces.table([old], {})
-    assert "peak_mib" not in content.column_names
-    assert traces.digests(content) == [(3, 3, trace(3).digest())]
-    # in one table with newer ones it has no value, and they keep theirs
-    both = pa.concat_tables([content, traces.table([trace(4)], {})], promote_options="default")
-    assert both["peak_mib"].to_pylist() == [None] * 3 + trace(4).peak_mib
-
-
 def test_damage_anywhere_is_said_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     traces.write(path, traces.table([trace(0)], {"paper": "p"}))

@@ -49,6 +49,7 @@ def trace(seed: int, seconds: np.ndarray, *, initial: int, first_t: int = 1) -> 
         f=[0.0] * n,
         seconds=[[0.75 * s, 0.0, 0.25 * s] for s in seconds],
         diagnostics=[{}] * n,
+        peak_mib=[0.0] * n,
     )
 
 

@@ -23,10 +23,10 @@ front, and ``x`` of each run's best queries only.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,15 +49,14 @@ RUN_COLUMNS = ("seed", "t", "phase", "x", "y", "f", *TIMINGS, PEAK)
 
 @dataclass
 class Trace:
-    """The queries of one run: one entry per query in each list; ``peak_mib`` is empty where it was not
-    measured (files that are older than it)."""
+    """The queries of one run: one entry per query in each list (``x``, ``y`` and ``f`` may be arrays)."""
 
     seed: int
     t: list[int] = field(default_factory=list)
     phase: list[str] = field(default_factory=list)
-    x: list[list[float]] = field(default_factory=list)
-    y: list[float] = field(default_factory=list)
-    f: list[float] = field(default_factory=list)
+    x: Any = field(default_factory=list)
+    y: Any = field(default_factory=list)
+    f: Any = field(default_factory=list)
     seconds: list[list[float]] = field(default_factory=list)
     diagnostics: list[dict[str, float]] = field(default_factory=list)
     peak_mib: list[float] = field(default_factory=list)
@@ -97,27 +96,21 @@ def table(traces: Sequence[Trace], metadata: dict[str, Any]) -> pa.Table:
     """The traces of one problem and algorithm as an Arrow table with its metadata."""
     import pyarrow as pa
 
-    names = sorted({name for trace in traces for row in trace.diagnostics for name in row})
-    words = pa.dictionary(pa.int32(), pa.string())
-    columns: dict[str, Any] = {
-        "seed": np.concatenate([np.full(len(tr), tr.seed, dtype=np.int32) for tr in traces]),
-        "t": np.concatenate([np.asarray(trace.t, dtype=np.int32) for trace in traces]),
-        "phase": pa.array([p for trace in traces for p in trace.phase], words),
-        "x": pa.array([x for trace in traces for x in trace.x], pa.list_(pa.float64())),
-        "y": np.concatenate([trace.y for trace in traces]),
-        "f": np.concatenate([trace.f for trace in traces]),
+    values: dict[str, list[Any]] = {
+        "seed": [trace.seed for trace in traces for _ in trace.t],
+        **{
+            name: [value for trace in traces for value in getattr(trace, name)]
+            for name in ("t", "phase", "x", "y", "f", PEAK)
+        },
     }
-    seconds = np.concatenate([np.asarray(trace.seconds) for trace in traces])
     for i, name in enumerate(TIMINGS):
-        columns[name] = seconds[:, i].astype(np.float32)
-    if all(trace.peak_mib for trace in traces):
-        peaks = [peak for trace in traces for peak in trace.peak_mib]
-        columns[PEAK] = np.asarray(peaks, dtype=np.float32)
-    for name in names:
+        values[name] = [seconds[i] for trace in traces for seconds in trace.seconds]
+    columns = {name: pa.array(values[name], kind) for name, kind in _types().items()}
+    for name in sorted({name for trace in traces for row in trace.diagnostics for name in row}):
         # A query without this diagnostic (an initial point, say) has a null, not a NaN.
-        values = [row.get(name) for trace in traces for row in trace.diagnostics]
-        missing = np.array([value is None for value in values])
-        columns[name] = pa.array(np.array(values, dtype=float), mask=missing)
+        given = [row.get(name) for trace in traces for row in trace.diagnostics]
+        missing = np.array([value is None for value in given])
+        columns[name] = pa.array(np.array(given, dtype=float), mask=missing)
     return pa.table(columns).replace_schema_metadata({METADATA_KEY: json.dumps(metadata)})
 
 
@@ -214,29 +207,28 @@ def read_metadata(content: pa.Table) -> dict[str, Any]:
 
 def digests(content: pa.Table) -> list[tuple[int, int, str]]:
     """Seed, number of queries and `Trace.digest` of each run in a run's own file, in its order."""
-    columns = {name: content.column(name).combine_chunks() for name in content.column_names}
-    seeds, t = columns["seed"].to_numpy(), columns["t"].to_pylist()
-    phase, x = columns["phase"].to_pylist(), columns["x"]
-    y, f = (columns[name].to_numpy() for name in ("y", "f"))
-    names = sorted(set(columns) - set(RUN_COLUMNS))
-    values = np.zeros((len(seeds), len(names)))
-    present = np.zeros((len(seeds), len(names)), dtype=bool)
-    for i, name in enumerate(names):
-        values[:, i] = columns[name].to_numpy(zero_copy_only=False)
-        present[:, i] = columns[name].is_valid().to_numpy(zero_copy_only=False)
-    ends = [*(np.flatnonzero(np.diff(seeds)) + 1).tolist(), len(seeds)] if len(seeds) else []
-    found = []
-    for start, end in zip([0, *ends], ends, strict=False):
-        seed = int(seeds[start])
-        sha = hashlib.sha256(f"{seed} {t[start:end]} {phase[start:end]}".encode())
-        xs = x[start:end].flatten().to_numpy(zero_copy_only=False)
-        for column in (xs, y[start:end], f[start:end]):
-            sha.update(column.astype("<f8").tobytes())
-        for own, there in zip(values[start:end], present[start:end], strict=True):
-            sha.update("\x1f".join(compress(names, there)).encode())
-            sha.update(own[there].astype("<f8").tobytes())
-        found.append((seed, end - start, sha.hexdigest()))
-    return found
+    import pyarrow.compute as pc
+
+    names = sorted({*content.column_names} - {*RUN_COLUMNS})
+    seeds = content["seed"].to_numpy()
+    starts = np.flatnonzero(np.diff(seeds, prepend=-1)).tolist()
+    results = []
+    for start, end in itertools.pairwise([*starts, len(seeds)]):
+        rows = content.slice(start, end - start)
+        trace = Trace(
+            int(seeds[start]),
+            t=rows["t"].to_pylist(),
+            phase=rows["phase"].to_pylist(),
+            x=pc.list_flatten(rows["x"]).to_numpy(),
+            y=rows["y"].to_numpy(),
+            f=rows["f"].to_numpy(),
+            diagnostics=[
+                {name: value for name, value in row.items() if value is not None}
+                for row in rows.select(names).to_pylist()
+            ],
+        )
+        results.append((trace.seed, len(trace), trace.digest()))
+    return results
 
 
 def check_block(path: Path, content: pa.Table, seeds: Sequence[int], queries: int) -> None:
@@ -260,21 +252,18 @@ def check_block(path: Path, content: pa.Table, seeds: Sequence[int], queries: in
 def _fault(content: pa.Table, seeds: list[int], queries: int) -> str:
     import pyarrow as pa
 
-    expected = _schema()
-    for field_ in expected:
-        own = content.schema.field(field_.name) if field_.name in content.column_names else None
-        if own is None:
-            return f"column {field_.name} is missing"
-        if own.type != field_.type or content[field_.name].null_count:
-            return f"column {field_.name} must hold {field_.type}, got {own.type}"
-    for name in set(content.column_names) - set(RUN_COLUMNS):
-        if content.schema.field(name).type != pa.float64():
-            return f"column {name} must hold double, got {content.schema.field(name).type}"
-    found = digests(content)
-    if [seed for seed, _, _ in found] != seeds:
-        return f"must hold the seeds {seeds}, got {[seed for seed, _, _ in found]}"
+    types = _types()
+    for name, kind in {**dict.fromkeys(content.column_names, pa.float64()), **types}.items():
+        if name not in content.column_names:
+            return f"column {name} is missing"
+        column = content[name]
+        if column.type != kind or (name in types and column.null_count):
+            return f"column {name} must hold {kind}, got {column.type}"
+    runs = digests(content)
+    if [seed for seed, _, _ in runs] != seeds:
+        return f"must hold the seeds {seeds}, got {[seed for seed, _, _ in runs]}"
     recorded = read_metadata(content).get("digests", {})
-    for seed, rows, digest in found:
+    for seed, rows, digest in runs:
         if rows != queries:
             return f"seed {seed} must have {queries} queries, got {rows}"
         if recorded.get(str(seed)) != digest:
@@ -282,17 +271,16 @@ def _fault(content: pa.Table, seeds: list[int], queries: int) -> str:
     return ""
 
 
-def _schema() -> pa.Schema:
+def _types() -> dict[str, pa.DataType]:
+    """The types of the columns that every file of runs has."""
     import pyarrow as pa
 
-    return pa.schema(
-        {
-            "seed": pa.int32(),
-            "t": pa.int32(),
-            "phase": pa.dictionary(pa.int32(), pa.string()),
-            "x": pa.list_(pa.float64()),
-            "y": pa.float64(),
-            "f": pa.float64(),
-            **{name: pa.float32() for name in TIMINGS},
-        }
-    )
+    return {
+        "seed": pa.int32(),
+        "t": pa.int32(),
+        "phase": pa.dictionary(pa.int32(), pa.string()),
+        "x": pa.list_(pa.float64()),
+        "y": pa.float64(),
+        "f": pa.float64(),
+        **dict.fromkeys((*TIMINGS, PEAK), pa.float32()),
+    }
