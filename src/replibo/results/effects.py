@@ -11,7 +11,13 @@ import numpy as np
 from pydantic import Field
 
 from replibo.problems.base import Array
-from replibo.results.intervals import CONFIDENCE, Interval, contrast_interval, share_interval
+from replibo.results.intervals import (
+    CONFIDENCE,
+    Interval,
+    contrast_interval,
+    share_interval,
+    student_quantile,
+)
 
 POWER = 0.8
 
@@ -141,7 +147,7 @@ def of_interval(
     ends = interval.ends
     if not all(map(math.isfinite, ends)):
         return None
-    error = (ends[2] - ends[1]) / 2 / _quantile(CONFIDENCE, interval.n - 1)
+    error = (ends[2] - ends[1]) / 2 / student_quantile(interval.n - 1)
     detectable = _detectable(error, interval.n - 1)
     return Effect(*ends, tuple(sizes) or (interval.n,), detectable, unit, samples=tuple(samples))
 
@@ -179,7 +185,7 @@ def of_samples(
     if not sd > 1e-12 * (abs(mean) + max(np.abs(less).max(), np.abs(more).max())):
         return None
     d = mean / sd
-    half = _quantile(CONFIDENCE, freedom) * math.sqrt(scale + d**2 / (2 * sum(sizes)))
+    half = student_quantile(freedom) * math.sqrt(scale + d**2 / (2 * sum(sizes)))
     detectable = _detectable(math.sqrt(scale), freedom)
     return Effect(d, d - half, d + half, tuple(sizes), detectable, samples=samples)
 
@@ -245,9 +251,3 @@ def _detectable(error: float, freedom: float) -> float:
 
     freedom = min(freedom, 1e9)
     return float(stdtrit(freedom, 0.95) + stdtrit(freedom, POWER)) * error
-
-
-def _quantile(confidence: float, freedom: float) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(max(freedom, 1), (1 + confidence) / 2))

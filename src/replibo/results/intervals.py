@@ -235,7 +235,7 @@ def spread_ratio(first: Array, last: Array) -> Interval:
         r = float(np.corrcoef(first, last)[0, 1]) if math.isfinite(ratio) else math.nan
         error = math.sqrt(max(1 - r**2, 0.0) / (n - 2)) if math.isfinite(ratio) else 0.0
         t = np.divide(np.sinh(ratio), error)
-    half = math.asinh(_student_quantile(n - 1) * error) if error else math.nan
+    half = math.asinh(student_quantile(n - 2) * error) if error else math.nan
     above, below = (np.asarray(stdtr(n - 2, sign * t)) for sign in (-1, 1))
     return replace(Interval.around(ratio, half, n), p_above=above, p_below=below)
 
@@ -304,9 +304,8 @@ def normal_quantile(confidence: float) -> float:
     return float(ndtri((1 + confidence) / 2))
 
 
-def _student_quantile(n: int) -> float:
-    """t such that Student's distribution of n - 1 degrees of freedom lies in [-t, t] with probability
-    `CONFIDENCE`; NaN where n = 1."""
+def student_quantile(freedom: float) -> float:
+    """t such that Student's distribution lies in [-t, t] with probability `CONFIDENCE`."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(n - 1, (1 + CONFIDENCE) / 2)) if n > 1 else math.nan
+    return float(stdtrit(max(freedom, 1), (1 + CONFIDENCE) / 2))

@@ -7,7 +7,6 @@ import os
 import platform
 import time
 from pathlib import Path
-from typing import Any
 
 from replibo import files, paths
 from replibo.config import load, models
@@ -47,19 +46,20 @@ def run(
     except ValueError as error:
         raise RepliboError(f"--seeds: {error}") from None
     settings = load.run_settings(config, paper, scale, problem, algorithm)
-    own = identity.run_identity(config.paper(paper), scale, problem, algorithm)
+    run_identity = identity.run_identity(config.paper(paper), scale, problem, algorithm)
     # A run that could not write its result must say so before it works for hours.
     files.check_writable(output)
 
     from replibo.run import build, finished, loop, progress, traces
     from replibo.run.journal import remove_folder_if_empty
+    from replibo.run.memory import peak_mib
 
     versions = identity.library_versions()
     folder = paths.journal_folder(output, scale, paper, problem, algorithm)
     given = build.read_points(initial_points) if initial_points else None
     if given is not None:
-        own["given_points"] = given.tolist()
-    journal = identity.journal_digest(own, paper, versions, kernels())
+        run_identity["given_points"] = given.tolist()
+    journal = identity.journal_digest(run_identity, paper, versions, kernels())
     job = build.experiment(config, paper, scale, problem, algorithm, given)
     overhead = time.process_time() - started
     name = f"{paper} {problem} {algorithm} seeds {seeds} at scale {scale}"
@@ -77,7 +77,7 @@ def run(
         "problem": problem,
         "algorithm": algorithm,
         "scale": scale,
-        "identity": own,
+        "identity": run_identity,
         "problem_facts": {
             "optimal_value": job.problem.optimal_value,
             "noise_std": job.problem.noise_std,
@@ -91,8 +91,10 @@ def run(
         "digests": {str(trace.seed): trace.digest() for trace in done},
         "versions": versions,
         "overhead_seconds": overhead,
-        "changed_config": changed_config and finished.is_changed(paper, scale, own),
-        **_surroundings(),
+        "changed_config": changed_config and finished.is_changed(paper, scale, run_identity),
+        "machine": machine(),
+        "peak_mb": round(peak_mib(), 1),
+        "commit": commit.described(),
     }
     traces.write(output, traces.table(done, metadata))
     for seed in block:
@@ -117,7 +119,7 @@ def kernels() -> str:
     from numpy._core import _multiarray_umath as core  # loads NumPy's BLAS, too
     from threadpoolctl import threadpool_info
 
-    blas = {found["architecture"] for found in threadpool_info() if found.get("architecture")}
+    blas = {pool["architecture"] for pool in threadpool_info() if pool.get("architecture")}
     levels = [name for name in core.__cpu_dispatch__ if core.__cpu_features__.get(name)]
     limits = [f"{name} {os.environ[name]}" for name in LIMITS if os.environ.get(name)]
     parts = [f"{' and '.join(sorted(blas))} kernels"] if blas else []
@@ -138,14 +140,3 @@ def _processor() -> str:
     return next(
         (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), ""
     )
-
-
-def _surroundings() -> dict[str, Any]:
-    """Machine, memory and commit, for the metadata."""
-    from replibo.run.memory import peak_mib
-
-    return {
-        "machine": machine(),
-        "peak_mb": round(peak_mib(), 1),
-        "commit": commit.described(),
-    }

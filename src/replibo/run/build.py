@@ -153,28 +153,25 @@ def read_points(path: Path) -> Array:
     what = f"{path}: must hold a header, then one point a row"
     if len(rows) < 2:
         raise RepliboError(f"{what}; got no point")
-    if _is_number(rows[0][0]):
+    if _numbers(rows[0]) is not None:
         raise RepliboError(f"{what}; got a first row of numbers ({shown(rows[0])})")
     points = []
-    for number, row in enumerate(rows[1:]):
-        try:
-            if len(row) != len(rows[0]):
-                raise ValueError
-            points.append([float(cell) for cell in row])
-        except ValueError:
+    for number, row in enumerate(rows[1:], 1):
+        point = _numbers(row)
+        if point is None or len(row) != len(rows[0]):
             raise RepliboError(
-                f"{path}, point {number + 1}: must be {len(rows[0])} numbers "
-                f"({shown(rows[0])}), got {shown(row)}"
-            ) from None
+                f"{path}, point {number}: must be {len(rows[0])} numbers ({shown(rows[0])}), "
+                f"got {shown(row)}"
+            )
+        points.append(point)
     return np.array(points)
 
 
-def _is_number(cell: str) -> bool:
+def _numbers(row: list[str]) -> list[float] | None:
     try:
-        float(cell)
+        return [float(cell) for cell in row]
     except ValueError:
-        return False
-    return True
+        return None
 
 
 @one_thread()  # a problem may be trained or fitted

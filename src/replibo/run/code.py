@@ -119,6 +119,8 @@ def _text(node: object, imports: set[str]) -> str:
         "SettingError",
     ):
         return "(Raise RepliboError)"  # without its message
+    if isinstance(node, ast.ImportFrom) and (node.level or node.names[0].name == "*"):
+        raise ValueError(f"an import must be absolute and without a star, got {ast.unparse(node)}")
     imports.update(_imported(node).values())
     fields = ((name, value) for name, value in ast.iter_fields(node) if value not in (None, []))
     shown = " ".join(f"{name}={_text(value, imports)}" for name, value in fields)
@@ -135,14 +137,11 @@ def _is_idle(node: ast.AST) -> bool:
 
 
 def _imported(node: ast.AST) -> dict[str, str]:
-    """The names that an import binds, each with what it stands for."""
-    if isinstance(node, ast.Import):
-        return {alias.asname or alias.name: alias.name for alias in node.names}
-    if not isinstance(node, ast.ImportFrom):
+    """The names that an import of any form binds, each with the dotted name that it may lead to."""
+    if not isinstance(node, ast.Import | ast.ImportFrom):
         return {}
-    if node.level or any(alias.name == "*" for alias in node.names):
-        raise ValueError(f"an import must be absolute and without a star, got {ast.unparse(node)}")
-    return {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    above = f"{node.module}." if isinstance(node, ast.ImportFrom) and node.module else ""
+    return {alias.asname or alias.name: f"{above}{alias.name}" for alias in node.names}
 
 
 _THIS = Package(PACKAGE)
@@ -175,7 +174,7 @@ def of_file(path: Path) -> tuple[str, list[str]]:
         for node in nodes:
             level = node.level if isinstance(node, ast.ImportFrom) else 0
             folder = file.parents[level - 1] if level else path.parent
-            for name in _names(node):
+            for name in _imported(node).values():
                 modules.add(_THIS._leads_to(name))
                 parts = name.split(".")
                 for place in (folder.joinpath(*parts[: i + 1]) for i in range(len(parts))):
@@ -184,13 +183,3 @@ def of_file(path: Path) -> tuple[str, list[str]]:
     digests = [hashlib.sha256(contents[file]).hexdigest() for file in sorted(contents)]
     whole = hashlib.sha256("\n".join(digests).encode()).hexdigest()
     return whole, sorted(modules - {"", PACKAGE.name})
-
-
-def _names(node: ast.AST) -> list[str]:
-    """The dotted names that an import of any form may lead to."""
-    if isinstance(node, ast.Import):
-        return [alias.name for alias in node.names]
-    if not isinstance(node, ast.ImportFrom):
-        return []
-    above = f"{node.module}." if node.module else ""
-    return [f"{above}{alias.name}" for alias in node.names]

@@ -88,6 +88,7 @@ def collect(config: Config, paper: str, scale: str, problem: str, algorithm: str
         RepliboError: a name is wrong; one line for each file that is missing, damaged or of another run.
     """
     entry, scale = config.paper(paper), config.scale(scale)
+    expected = run_identity(entry, scale, problem, algorithm)
     queries = entry.queries(run_settings(config, paper, scale, problem, algorithm))
     parts, faults = [], []
     for block in entry.blocks(scale, problem, algorithm):
@@ -95,7 +96,11 @@ def collect(config: Config, paper: str, scale: str, problem: str, algorithm: str
         try:
             content = traces.read(path)
             found = metadata.check(metadata.Block, traces.read_metadata(content), path)
-            if fault := _foreign(found, entry, paper, scale, problem, algorithm):
+            fault = difference(found["identity"], expected)
+            if (found["paper"], found["scale"]) != (paper, scale):
+                held = f"{found['paper']} at {found['scale']}"
+                fault = f"must hold runs of {paper} at scale {scale}, got {held}"
+            if fault:
                 raise RepliboError(f"{path}: {fault}; {OTHER}")
             traces.check_block(path, content, seed_list(block), queries)
         except RepliboError as error:
@@ -150,7 +155,7 @@ def until(content: pa.Table, horizon: int, kept: int) -> pa.Table:
         facts["horizon"] = horizon
     content = content.replace_schema_metadata({traces.METADATA_KEY: json.dumps(metadata)})
     content = content.filter(pc.less_equal(content["t"], horizon))
-    return best_queries(content, kept) if "x" in content.column_names else content
+    return best_queries(content, kept)
 
 
 ORIGIN = ("versions", "machine", "commit")
@@ -233,45 +238,20 @@ def best_queries(content: pa.Table, kept: int, horizons: Collection[int] = ()) -
     return content.set_column(position, "x", pc.if_else(pa.array(best), x, nothing))
 
 
-# What must be the same in a run's own metadata and in the config of today. (That its code is today's is
-# for Snakemake to see.)
-SETTINGS = (
-    "problem",
-    "problem_type",
-    "problem_parameters",
-    "algorithm",
-    "algorithm_type",
-    "algorithm_parameters",
-    "data",
-    "first_round",
-    "horizon",
-    "initial_points",
-)
-
-
 def difference(
-    found: dict[str, Any], expected: dict[str, Any], settings: Sequence[str] = SETTINGS
+    identity: dict[str, Any], expected: dict[str, Any], ignored: Collection[str] = ("code",)
 ) -> str:
-    """In which of the ``settings`` a run's identity is not the ``expected`` one; empty where in none."""
-    for key in settings:
-        # as it comes back from JSON, whose lists may have been tuples
-        if found.get(key) != json.loads(json.dumps(expected[key])):
-            return f"holds runs with {key} = {found.get(key)}, not {expected[key]}"
-    if "given_points" in found:
+    """In which setting a run's identity is not the ``expected`` one of today's config; empty if in none.
+
+    Args:
+        ignored: what may differ. That the code is today's is for Snakemake to see.
+    """
+    # as it comes back from JSON, whose lists may have been tuples
+    for key, value in json.loads(json.dumps(expected)).items():
+        if key not in ignored and identity.get(key) != value:
+            return f"holds runs with {key} = {identity.get(key)}, not {expected[key]}"
+    if "given_points" in identity:
         return "holds runs from initial points that were given by hand"
-    return ""
-
-
-def _foreign(
-    found: dict[str, Any], entry: PaperEntry, paper: str, scale: str, problem: str, algorithm: str
-) -> str:
-    """Why a file does not hold the runs that its path says; empty where it does."""
-    if fault := difference(found["identity"], run_identity(entry, scale, problem, algorithm)):
-        return fault
-    if (found["paper"], found["scale"]) != (paper, scale):
-        return (
-            f"must hold runs of {paper} at scale {scale}, got {found['paper']} at {found['scale']}"
-        )
     return ""
 
 

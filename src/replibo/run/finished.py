@@ -17,8 +17,8 @@ from replibo.run.identity import identity_digest, run_identity
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# What may differ from the config: fewer rounds, and whether the code is today's.
-SETTINGS = tuple(key for key in collect.SETTINGS if key != "horizon")
+IGNORED = ("code", "horizon")
+"""What may differ from the config: whether the code is today's, and fewer rounds."""
 
 
 def is_changed(paper: str, scale: str, identity: dict[str, Any]) -> bool:
@@ -29,7 +29,7 @@ def is_changed(paper: str, scale: str, identity: dict[str, Any]) -> bool:
     if entry is None or problem not in entry.problems or algorithm not in entry.algorithms:
         return True
     expected = run_identity(entry, scale, problem, algorithm)
-    return bool(collect.difference(identity, expected, SETTINGS))
+    return bool(collect.difference(identity, expected, IGNORED))
 
 
 @dataclass
@@ -73,11 +73,11 @@ class Finished:
             path, of = self.files[seed]
             wanted.setdefault(path, (of, []))[1].append(seed)
         parts = []
-        for path, (of, own) in wanted.items():
+        for path, (of, chosen) in wanted.items():
             content = traces.read(path)
             traces.check_block(path, content, [int(seed) for seed in of["digests"]], self.queries)
-            content = content.filter(pc.is_in(content["seed"], pa.array(own, pa.int32())))
-            of = {**of, "digests": {str(seed): of["digests"][str(seed)] for seed in own}}
+            content = content.filter(pc.is_in(content["seed"], pa.array(chosen, pa.int32())))
+            of = {**of, "digests": {str(seed): of["digests"][str(seed)] for seed in chosen}}
             parts.append(collect.of_block(content, of, path, horizons))
         return collect.together(parts)
 
@@ -95,7 +95,7 @@ def runs(
     longest = entry.settings(scale, problem, algorithm).horizon
     assert longest is not None
     pair = {"scale": scale, "paper": paper, "problem": problem, "algorithm": algorithm}
-    found: dict[str, Finished] = {}
+    by_digest: dict[str, Finished] = {}
     left_out = []
     for path in sorted(Path(paths.PAIR.format(**pair)).glob("seeds_*.parquet")):
         try:
@@ -103,12 +103,14 @@ def runs(
         except RepliboError as error:
             left_out.append(str(error))
             continue
-        own = of["identity"]
-        fault = collect.difference(own, expected, SETTINGS)
-        if not fault and own["horizon"] > longest:
-            fault = f"holds runs with horizon = {own['horizon']}, not {longest}"
+        identity = of["identity"]
+        fault = collect.difference(identity, expected, IGNORED)
+        if not fault and identity["horizon"] > longest:
+            fault = f"holds runs with horizon = {identity['horizon']}, not {longest}"
         if not fault and (of["commit"].endswith(commit.DIRTY) or of["commit"] == commit.UNKNOWN):
-            made_from = commit.of_package() if own["code"] == expected["code"] else commit.UNKNOWN
+            made_from = (
+                commit.of_package() if identity["code"] == expected["code"] else commit.UNKNOWN
+            )
             if of["commit"].endswith(commit.DIRTY) and made_from == commit.UNKNOWN:
                 fault = f"was run from changed files ({of['commit']})"
             of = {**of, "commit": made_from}
@@ -117,14 +119,18 @@ def runs(
             continue
         # the horizon's first rounds may be initial points: see PaperEntry.queries
         settings = entry.settings(scale, problem, algorithm).model_copy(
-            update={"horizon": own["horizon"]}
+            update={"horizon": identity["horizon"]}
         )
-        one = found.setdefault(identity_digest(own), Finished(own, entry.queries(settings)))
+        empty = Finished(identity, entry.queries(settings))
+        finished = by_digest.setdefault(empty.digest, empty)
         for seed in of["digests"]:
-            one.files.setdefault(int(seed), (path, of))
+            finished.files.setdefault(int(seed), (path, of))
     largest = sorted(
-        found.values(),
-        key=lambda one: (len(one.files) * one.queries, one.identity["code"] == expected["code"]),
+        by_digest.values(),
+        key=lambda each: (
+            len(each.files) * each.queries,
+            each.identity["code"] == expected["code"],
+        ),
         reverse=True,
     )
     return largest, left_out

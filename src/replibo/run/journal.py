@@ -45,13 +45,13 @@ def _checksum(before: bytes, text: bytes) -> bytes:
     return hashlib.blake2b(before[:16] + text, digest_size=8).hexdigest().encode()
 
 
-def _record(before: bytes, number: int, found: bytes) -> Any:
+def _record(before: bytes, number: int, content: bytes) -> Any:
     """The record of a line, or None where the line is not whole or not the one that comes next."""
-    text = found[17:-1]
-    if found != b"%s %s\n" % (_checksum(before, text), text):
+    text = content[17:-1]
+    if content != b"%s %s\n" % (_checksum(before, text), text):
         return None
-    own, _, record = text.partition(b" ")
-    return json.loads(record) if own == b"%d" % number else None
+    place, _, record = text.partition(b" ")
+    return json.loads(record) if place == b"%d" % number else None
 
 
 class Journal:
@@ -88,15 +88,15 @@ class Journal:
         damaged = False
         try:
             with self.path.open("rb") as file:
-                while found := file.readline(LONGEST_LINE):
-                    record = _record(self._last, self._lines, found)
-                    damaged = record is None and found.endswith(b"\n")  # a kill leaves no end
+                while content := file.readline(LONGEST_LINE):
+                    record = _record(self._last, self._lines, content)
+                    damaged = record is None and content.endswith(b"\n")  # a kill leaves no end
                     if record is None or (not good and record != head):
                         break
                     if good:
                         self.records.append(record)
-                    self._last, self._lines = found, self._lines + 1
-                    good += len(found)
+                    self._last, self._lines = content, self._lines + 1
+                    good += len(content)
             if damaged and not good:
                 raise RepliboError(
                     f"{self.path}, line 1: damaged journal; delete the file, and the run starts from its "
@@ -113,7 +113,7 @@ class Journal:
                 len(self.records),
             )
         if not good:
-            self._write(head)
+            self.append(head)
 
     def append(self, record: Any) -> None:
         """Write one query; once this returns, a kill of the process cannot lose it.
@@ -121,9 +121,6 @@ class Journal:
         Raises:
             RepliboError: the disk is full; the queries before it stay.
         """
-        self._write(record)
-
-    def _write(self, record: Any) -> None:
         content = line(self._last, self._lines, record)
         rest = memoryview(content)
         try:
