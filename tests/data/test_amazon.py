@@ -7,8 +7,6 @@ import io
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from replibo.data.amazon import FILE, LEVELS, TEXT, read_reviews
 from replibo.data.manifest import data_file
@@ -62,16 +60,6 @@ def test_order_of_columns_byte_order_mark_and_blank_lines_do_not_matter(tmp_path
     reviews = read_reviews({FILE: put(tmp_path / "x.csv", text.encode())})
     assert reviews.texts == ["hello", "there"]
     assert reviews.categories == [("a", "b", "c"), ("a", "b", "d")]
-
-
-@settings(derandomize=True, database=None)
-@given(
-    st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0")), min_size=1, max_size=6)
-)
-def test_any_texts(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
-    rows = [row(text, "a", "b", f"c{i}") for i, text in enumerate([*texts, "last"])]
-    path = put(tmp_path_factory.mktemp("any") / "x.csv", content(rows))
-    assert read_reviews({FILE: path}).texts == [t.strip() for t in [*texts, "last"]]
 
 
 def renamed(old: str, new: str) -> tuple[str, ...]:

@@ -125,13 +125,15 @@ def test_a_dirty_commit_never_enters(
     assert project.published().commit == ("def", "012")
 
 
+def git(*arguments: str) -> None:
+    """Call git in the working folder."""
+    names = ("-c", "user.name=a", "-c", "user.email=a@b")
+    subprocess.run(["git", *names, *arguments], check=True, capture_output=True)
+
+
 def test_the_commit_of_the_package_is_that_of_its_source_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def git(*arguments: str) -> None:
-        names = ("-c", "user.name=a", "-c", "user.email=a@b")
-        subprocess.run(["git", *names, *arguments], cwd=tmp_path, check=True, capture_output=True)
-
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(commit, "PACKAGE", tmp_path / "src")
     assert commit.described() == commit.of_package() == commit.UNKNOWN
@@ -154,10 +156,9 @@ def test_the_commit_is_the_packages_wherever_the_command_runs(
     monkeypatch.setattr(commit, "PACKAGE", Path(__file__).parents[2] / "src" / "replibo")
     here = commit.described()
     assert here != commit.UNKNOWN
-    names = ("-c", "user.name=a", "-c", "user.email=a@b")
-    for words in (["init"], [*names, "commit", "--allow-empty", "-m", "x"]):
-        subprocess.run(["git", *words], cwd=tmp_path, check=True, capture_output=True)
     monkeypatch.chdir(tmp_path)
+    git("init")
+    git("commit", "--allow-empty", "-m", "x")
     assert commit.described() == here
     monkeypatch.setenv("GIT_DIR", str(tmp_path / ".git"))  # as in a hook
     assert commit.described() == here

@@ -101,17 +101,6 @@ def test_any_number_of_panels_and_methods_fits(rows: int, columns: int, methods:
     assert sum(bool(ax.get_xlabel()) for ax in axes.flat) == columns
 
 
-def test_what_does_not_fit_is_found() -> None:
-    """The check itself: the layout that figures had when their captions stood inside."""
-    figure, axes = plotting.panels(1, 2)
-    figure.supxlabel("\n".join("words" for _ in range(10)))
-    assert any("a panel" in fault for fault in misfits(figure))
-    figure, axes = plotting.panels(1, 1)
-    axes[0, 0].plot([0, 1], label="long " * 60)
-    figure.legend(loc="outside upper center")
-    assert "'the legend' is cut" in misfits(figure)
-
-
 def curves(looks: list[AlgorithmEntry]) -> list[plotting.Curve]:
     t = np.arange(20.0)
     return [plotting.Curve(look, t, t + i, t + i - 1, t + i + 2) for i, look in enumerate(looks)]

@@ -49,8 +49,16 @@ def rows() -> pa.Table:
 
 
 def known() -> PublishedRuns:
-    (own,) = of_paper("go_ucb").values()
-    return own
+    (runs,) = of_paper("go_ucb").values()
+    return runs
+
+
+def with_another_bit(query: int) -> pa.Table:
+    """The published rows, the last bit of f of one of them changed."""
+    table = rows()
+    f = table["f"].to_numpy().copy()
+    f[query] = np.nextafter(f[query], 2)
+    return table.set_column(table.column_names.index("f"), "f", pa.array(f))
 
 
 def test_the_same_code_makes_the_same_runs(config: Config) -> None:
@@ -67,14 +75,10 @@ def test_the_same_code_makes_the_same_runs(config: Config) -> None:
     ],
 )
 def test_a_last_bit_is_seen(code: str, said: str, config: Config) -> None:
-    table = rows()
-    f = table["f"].to_numpy().copy()
-    f[8 + 5] = np.nextafter(f[8 + 5], 2)  # the sixth query of seed 4
     if code == "this":
         entry = config.paper("go_ucb")
         code = run_identity(entry, "paper", "f1", "random_search")["code"]
-    position = table.column_names.index("f")
-    table = table.set_column(position, "f", pa.array(f))
+    table = with_another_bit(8 + 5)  # the sixth query of seed 4
     publish_runs(dataclasses.replace(known(), code=code), table)
     line, last, *why = recompute.recompute(config, "go_ucb", ["f1/random_search"], 4)
     assert f"seed 4: 5 of 8 values of f equal, the next differs by 2e-16{said}, " in line
@@ -115,11 +119,7 @@ def test_equal_runs_of_other_code_are_adopted(config: Config) -> None:
 
 
 def test_one_changed_bit_is_not_adopted(config: Config) -> None:
-    table = rows()
-    f = table["f"].to_numpy().copy()
-    f[5] = np.nextafter(f[5], 2)
-    table = table.set_column(table.column_names.index("f"), "f", pa.array(f))
-    publish_runs(of_other_code(config), table)
+    publish_runs(of_other_code(config), with_another_bit(5))
     lines, own = adoption(config)
     assert "5 of 8 values of f equal" in lines[1] and "0 of 1" in lines[-1]
     assert (own.code, own.adopted) == ("older", "")

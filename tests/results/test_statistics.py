@@ -95,23 +95,6 @@ def test_one_sample_has_a_mean_and_no_interval() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "confidence", "exact"),
-    [
-        # P(|T| < z) for Student's T with n - 1 degrees of freedom, by its closed forms.
-        (3, 0.95, 1.9599639845 / math.sqrt(2 + 1.9599639845**2)),
-        (5, 0.98, (lambda u: u * (1.5 - u**2 / 2))(2.3263478740 / math.sqrt(4 + 2.3263478740**2))),
-    ],
-)
-def test_wald_coverage(n: int, confidence: float, exact: float) -> None:
-    # A deviation with n instead of n - 1, or Student's quantile, is off by .025 or more.
-    repetitions = 40_000
-    rng = np.random.default_rng(2024)
-    interval = intervals.wald_interval(rng.normal(3.0, 2.0, (n, repetitions)), confidence)
-    covered = np.mean((interval.low <= 3) & (interval.high >= 3))
-    assert covered == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / repetitions))
-
-
-@pytest.mark.parametrize(
     ("successes", "n", "low", "high"),
     # R. G. Newcombe, Statistics in Medicine 17 (1998), Table I, method 3.
     [
@@ -203,26 +186,6 @@ def test_constant_differences_of_spread_samples() -> None:
     assert statistics.t_test_less(b, b, paired=False).p_value == pytest.approx(0.5)
 
 
-def test_few_values_without_spread_decide_nothing() -> None:
-    for n in (2, 3, 4):
-        assert statistics.t_test_less([1.0] * n, [2.0] * n, paired=True).p_value > 0.05
-    assert statistics.t_test_less([1.0] * 5, [2.0] * 5, paired=True).p_value < 0.05
-    assert statistics.t_test_less([1.0] * 2, [2.0] * 3, paired=False).p_value == 0.1
-    assert statistics.t_test_less([1.0] * 3, [2.0] * 4, paired=False).p_value < 0.05
-
-
-def test_the_limit_without_spread_is_a_limit() -> None:
-    noise = np.random.default_rng(4).standard_normal((2, 10))
-    for paired in (False, True):
-        spread = [
-            statistics.t_test_less(scale * noise[0], 1 + scale * noise[1], paired)
-            for scale in (1e-2, 1e-5, 1e-8)
-        ]
-        sizes = [result.effect_size for result in spread]
-        assert sizes == sorted(sizes, reverse=True)
-        assert spread[-1].p_value < 1e-50
-
-
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(("a", "b"), [([1.0], [2.0, 3.0]), ([1.0, 2.0], [3.0]), ([1.0], [2.0])])
 @pytest.mark.parametrize("equal_variances", [False, True])
@@ -299,13 +262,6 @@ def test_ks_normality_by_closed_form() -> None:
     distance = 0.5 - 0.5 * math.erfc(0.5)
     p = 1 - 2 * (2 * distance - 0.5) ** 2
     assert statistics.ks_normality([3.0, 5.0]) == (pytest.approx(distance), pytest.approx(p))
-
-
-def test_ks_normality_hardly_ever_rejects() -> None:
-    # As its docstring says: even of exponential samples of 10, some .4 % fail.
-    draws = np.random.default_rng(5).exponential(size=(400, 10))
-    p_values = np.array([statistics.ks_normality(draw)[1] for draw in draws])
-    assert np.mean(p_values < 0.05) < 0.02
 
 
 @pytest.mark.parametrize(

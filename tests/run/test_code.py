@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from replibo.config import registry
-from replibo.run.code import Package, digest
+from replibo.run.code import Package
 
 FILES = {
     "__init__.py": "",
@@ -153,8 +153,3 @@ def test_a_circle_of_imports_ends(package: Edited) -> None:
 def test_a_digest_is_the_same_on_every_version_of_python(package: Edited) -> None:
     """Their syntax trees differ in empty fields."""
     assert package().digest("pack.a") == "defd5e3a406d9384"
-
-
-def test_the_digest_of_this_package_is_the_same_each_time() -> None:
-    name = "replibo.run.loop.run_block"
-    assert digest(name) == Package(registry.PACKAGE).digest(name)

@@ -36,11 +36,6 @@ def reopened(path: Path, identity: str = "id", seed: int = 3) -> list[object]:
     return journal.records
 
 
-def test_records_come_back_bit_for_bit(tmp_path: Path) -> None:
-    written(tmp_path / "j", RECORDS)
-    assert reopened(tmp_path / "j") == RECORDS
-
-
 @settings(max_examples=200)
 @given(cut=st.integers(0, 10_000))
 def test_cut_anywhere_gives_a_prefix_and_can_be_continued(
