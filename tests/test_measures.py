@@ -215,10 +215,10 @@ def cases(paper: str, measure: str) -> Iterator[Case]:
     config = load.load()
     entry = config.paper(paper)
     for name, claim in claims_by_measure()[paper, measure]:
-        for label in (*claim.readings, *claim.controls):
+        for label in claim.variations:
             if label == claims.PRINTED and claim.unprinted:
                 continue
-            variation = claim.variation(label)
+            variation = claim.variations[label]
             standing = claim.pairs(entry, variation)
             wanted = list(dict.fromkeys(standing.values()))
             here = pairs.there(config, paper, paths.PUBLISHED, wanted)

@@ -47,7 +47,7 @@ def made_up(paper: str) -> list[Verdict]:
             return Judgement(
                 label,
                 reading.source if reading else None,
-                claim.variation(label).changes,
+                claim.variations[label].changes,
                 word,
                 reduced,
                 **numbers,

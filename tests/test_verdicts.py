@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,6 +26,8 @@ from replibo.run import pairs
 from replibo.verdicts import Judgement, Verdict
 from replibo.workflow import targets
 
+from .papers.conftest import pair, runs_of
+
 NAMES = ("go_ucb", "gp_ei", "gp_pi", "gp_ucb")
 
 
@@ -34,24 +35,13 @@ def made_runs(
     regrets: dict[str, dict[str, np.ndarray]], scale: str = "paper", **facts: Any
 ) -> Runs:
     """Runs with the given regrets, ``seeds x 20`` for each problem and algorithm."""
-    parts = []
-    for problem, algorithms in regrets.items():
-        for algorithm, regret in algorithms.items():
-            seeds, rounds = regret.shape
-            parts.append(
-                pa.table(
-                    {
-                        "problem": [problem] * regret.size,
-                        "algorithm": [algorithm] * regret.size,
-                        "seed": np.repeat(np.arange(seeds), rounds),
-                        "t": np.tile(np.arange(1, rounds + 1), seeds),
-                        "f": 1.0 - regret.ravel(),
-                    }
-                )
-            )
-    known = {"optimal_value": 1.0, "initial_points": 5, "horizon": 20, "stand_in": "", **facts}
-    metadata = {"scale": scale, "problems": {problem: known for problem in regrets}}
-    return Runs(load.load().paper("go_ucb"), metadata, pa.concat_tables(parts))
+    parts = [
+        pair((problem, algorithm), 1.0 - regret)
+        for problem, algorithms in regrets.items()
+        for algorithm, regret in algorithms.items()
+    ]
+    known = {"optimal_value": 1.0, "initial_points": 5, "horizon": 20, **facts}
+    return runs_of(load.load().paper("go_ucb"), parts, dict.fromkeys(regrets, known), scale)
 
 
 def constant(mean: float, seeds: int = 100, sd: float = 0.01, key: int = 0) -> np.ndarray:
@@ -430,7 +420,7 @@ def test_a_reading_needs_what_stands_in_for_the_claims_own_algorithm(root: Path)
     """A baseline's is an open cell where it was not run, unless nothing else is another one."""
     own = claims.load(load.load(), "neuralbo")["neuralbo_1_ackley_10"]
     needed = {
-        name: {algorithm for _, algorithm in own.needed(own.variation(name))}
+        name: {algorithm for _, algorithm in own.needed(own.variations[name])}
         for name in ("printed", "uniform", "tuned_beta")
     }
     assert needed == {
@@ -484,7 +474,7 @@ def test_every_reading_has_its_row_in_readings_and_the_other_way_round(
         for name in re.findall(r"`([a-z0-9_]+)`", words)
     }
     found = claims.load(load.load(), paper).values()
-    known = {name for own in found for name in (*own.readings, *own.controls)}
+    known = {name for own in found for name in own.variations}
     assert named == known - {"printed"}
 
 
@@ -527,14 +517,11 @@ def test_measures_without_an_effect_are_those_that_say_why(root: Path) -> None:
 
 
 @pytest.mark.parametrize("paper", TITLES)
-def test_every_claim_names_a_measure_and_runs_that_exist(paper: str, root: Path) -> None:
+def test_every_claim_names_runs_that_exist(paper: str, root: Path) -> None:
     config = load.load()
     entry, found = config.paper(paper), claims.load(config, paper)
     assert found
     for name, own in found.items():
-        for variation in (*own.readings.values(), *own.controls.values()):
-            options = own.under(variation).options
-            lookup.load("claims", paper, own.measure, options, name)
         for problem in own.problems:
             settings = entry.settings("paper", problem)
             full = own.seeds if isinstance(own.seeds, int) else own.seeds[problem]
@@ -551,7 +538,7 @@ def test_every_reading_and_control_can_be_judged_at_the_papers_scale(
     entry = config.paper(paper)
     made = set(entry.pairs("paper"))
     for name, own in claims.load(config, paper).items():
-        for label, variation in {**own.readings, **own.controls}.items():
+        for label, variation in own.variations.items():
             assert not set(own.needed(variation)) - made, (name, label)
 
 
@@ -600,7 +587,6 @@ CLAIM_FAULTS = [
     ("seeds: 1", "seeds: 0-19", r"a\.seeds: must be a whole number above 0, .*, got '0-19'"),
     ("seeds: 1", "seeds: {f2: 1}", r"a\.seeds: must be of f1, all of them, got f2"),
     ("horizon: 1", "horizon: 0", r"a\.horizon: must be greater than or equal to 1, got 0"),
-    ("rule: r", "rule: r, margin: -1", r"a\.margin: must be greater than or equal to 0"),
     ("other: {", "printed: {", r"readings\.printed: must be .* and replace nothing"),
     (
         "controls: {}",

@@ -134,7 +134,7 @@ def _comparisons(own: Judgement, cost: str) -> Iterator[str]:
     if own.changes:
         yield from wrapped("  ", own.changes)
     for comparison in own.comparisons:
-        yield from wrapped("  ", f"{comparison.outcome}: {comparison.said(own.margin)}")
+        yield from wrapped("  ", f"{comparison.outcome}: {comparison.said()}")
     if own.reason:
         yield from wrapped("  ", own.reason + (f" ({cost})" if cost else ""))
 

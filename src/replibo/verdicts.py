@@ -75,7 +75,6 @@ class Judgement:
         reason: why there is no verdict; empty where there is one.
         missing: the problems and algorithms whose runs are missing.
         seeds: that all the claim's algorithms have.
-        margin: of the claim (`Claim.margin`).
         differs: whether its effects are shown to be other ones than as printed (`effects.differ`).
         same_runs: whether it reads the printed runs, all of them.
     """
@@ -90,7 +89,6 @@ class Judgement:
     reason: str = ""
     missing: tuple[Pair, ...] = ()
     seeds: int = 0
-    margin: float = 0.5
     differs: bool = False
     same_runs: bool = False
 
@@ -114,7 +112,7 @@ class Judgement:
     @property
     def ours(self) -> tuple[str, ...]:
         """Our numbers, one text for each comparison; or why there are none."""
-        return tuple(own.said(self.margin) for own in self.comparisons) or (self.reason,)
+        return tuple(own.said() for own in self.comparisons) or (self.reason,)
 
     @property
     def effect(self) -> tuple[float, str] | None:
@@ -294,11 +292,11 @@ def judge_claim(
     """
     found = [
         _judged(f"{paths.claims_config(paper)}: {name}", paper, claim, label, entry, runs)
-        for label in (*claim.readings, *claim.controls)
+        for label in claim.variations
     ]
     as_printed = next((own.comparisons for own in found if own.name == PRINTED), ())
     for i, own in enumerate(found):
-        variation = claim.variation(own.name)
+        variation = claim.variations[own.name]
         if own.name == PRINTED or not own.comparisons:
             continue
         differs = effects.differ(
@@ -322,7 +320,7 @@ def _judged(
     runs: Runs | None,
 ) -> Judgement:
     """The verdict in one reading or control."""
-    variation = claim.variation(label)
+    variation = claim.variations[label]
     source = claim.readings[label].source if label in claim.readings else None
     if label == PRINTED and claim.unprinted:
         return Judgement(label, source, "", "not run", reason=claim.unprinted)
@@ -354,7 +352,6 @@ def _judged(
         short,
         tuple(comparisons),
         seeds=min(seeds.values()),
-        margin=claim.margin,
     )
 
 

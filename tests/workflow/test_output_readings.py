@@ -67,7 +67,7 @@ def test_claims_agree_on_what_a_reading_replaces_on_one_problem() -> None:
     for paper in config.papers:
         found: dict[tuple[str, str, str], str] = {}
         for claim in claims.load(config, paper).values():
-            for reading, variation in {**claim.readings, **claim.controls}.items():
+            for reading, variation in claim.variations.items():
                 for problem in claim.problems:
                     for old, new in (variation.problems | variation.algorithms).items():
                         if old == problem or old in variation.algorithms:
@@ -92,7 +92,7 @@ def test_every_configured_pair_is_read_by_a_claim_or_an_output_and_what_a_claim_
         entry, read = config.paper(paper), set()
         for claim in claims.load(config, paper).values():
             read |= claim.all_pairs(entry)
-            for variation in (*claim.readings.values(), *claim.controls.values()):
+            for variation in claim.variations.values():
                 needed = set() if claim.unprinted else set(claim.needed(variation))
                 assert needed <= set(entry.pairs("paper")), (claim.short, variation.changes)
         for kind, names in (("figures", entry.figures), ("tables", entry.tables)):

@@ -59,8 +59,8 @@ def test_options_and_names_are_said_in_words(root: Path) -> None:
     for paper in config.papers:
         entry = config.paper(paper)
         for name, claim in claims.load(config, paper).items():
-            for label in (*claim.readings, *claim.controls):
-                own = claim.variation(label)
+            for label in claim.variations:
+                own = claim.variations[label]
                 assert bool(own.words) == bool(own.options), f"{name}.{label}: words"
                 by_name[name, label] = own.in_words(entry)
                 assert not any("_" in text.replace("R_T", "") for text in by_name[name, label])

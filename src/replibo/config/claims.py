@@ -158,9 +158,6 @@ class Claim(Model):
     untested: bool = False
     """Whether the paper has no experiment for it, so that ours is on another problem: it may hold, and
     nothing is replicated."""
-    margin: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.5
-    """A difference below this many standard deviations does not matter: an open comparison whose interval
-    lies within it shows no relevant difference."""
     unprinted: str = ""
     """What the paper leaves open, if no setting of it counts as printed; else empty. The reading
     `printed` is then never run, and another reading may replace nothing."""
@@ -189,9 +186,10 @@ class Claim(Model):
         """The name of the paper's claims that are one row in the map of all papers."""
         return self.short.partition(", ")[0]
 
-    def variation(self, name: str) -> Variation:
-        """A reading or control by its name."""
-        return self.readings.get(name) or self.controls[name]
+    @property
+    def variations(self) -> dict[str, Variation]:
+        """The readings and then the controls, by name."""
+        return {**self.readings, **self.controls}
 
     def only(self, name: str) -> Claim:
         """The claim in one of its readings or controls; whole if ``name`` is `paths.ALL`.
@@ -201,8 +199,8 @@ class Claim(Model):
         """
         if name == paths.ALL:
             return self
-        if name not in self.readings and name not in self.controls:
-            names = [*self.readings, *self.controls, paths.ALL]
+        names = [*self.variations, paths.ALL]
+        if name not in names:
             raise RepliboError(
                 f"reading: must be {allowed(names)}, got {name!r}{meant(name, names)}"
             )
@@ -235,13 +233,12 @@ class Claim(Model):
 
     def all_pairs(self, entry: PaperEntry) -> set[Pair]:
         """The problems and algorithms whose runs the claim reads in any reading or control."""
-        variations = (*self.readings.values(), *self.controls.values())
-        return {pair for own in variations for pair in self.pairs(entry, own).values()}
+        every = self.variations.values()
+        return {pair for own in every for pair in self.pairs(entry, own).values()}
 
     def needed_pairs(self) -> set[Pair]:
         """`needed` in any reading or control."""
-        variations = (*self.readings.values(), *self.controls.values())
-        return {pair for own in variations for pair in self.needed(own)}
+        return {pair for own in self.variations.values() for pair in self.needed(own)}
 
     def needed(self, variation: Variation) -> list[Pair]:
         """The problems and algorithms without whose runs the claim is not judged: its own, or what stands
@@ -377,7 +374,7 @@ def at_problem(claims: Mapping[str, Claim], reading: str, problem: str) -> Varia
     It replaces nothing if no claim has it there."""
     together = Variation()
     for claim in claims.values():
-        variation = claim.readings.get(reading) or claim.controls.get(reading)
+        variation = claim.variations.get(reading)
         if variation is not None and problem in claim.problems:
             together = Variation(
                 algorithms=together.algorithms | variation.algorithms,

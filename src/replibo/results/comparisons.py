@@ -57,6 +57,10 @@ Word = Literal["holds", "holds with exceptions", "mixed", "fails", "undecided", 
 LEVEL = 0.05
 """Of the one-sided tests behind the claims, except where a paper names its own."""
 
+MARGIN = 0.5
+"""A difference below this many standard deviations does not matter: an open comparison whose interval
+lies within it shows no relevant difference."""
+
 
 class MissingRunsError(RepliboError):
     """Runs that a measure needs are missing; the message says which."""
@@ -78,18 +82,14 @@ class Comparison:
     effect: Effect | None = None
     unreachable: tuple[Outcome, ...] = ()
 
-    def said(self, margin: float) -> str:
-        """Our numbers, the effect, and of an open comparison what it leaves open.
-
-        Args:
-            margin: below which a difference does not matter, in standard deviations.
-        """
+    def said(self) -> str:
+        """Our numbers, the effect, and of an open comparison what it leaves open."""
         parts = [self.ours] + ([str(self.effect)] if self.effect else [])
         if self.outcome == "open":
             for outcome in self.unreachable:
                 parts.append(f"cannot be {outcome} with so few runs")
-            if self.effect and self.effect.within(margin):
-                parts.append(f"no relevant difference (below {margin:g} either way)")
+            if self.effect and self.effect.within(MARGIN):
+                parts.append(f"no relevant difference (below {MARGIN:g} either way)")
             elif self.effect:
                 n = " and ".join(str(size) for size in dict.fromkeys(self.effect.n))
                 least = f"an effect of {self.effect.detectable:.2g} or more"

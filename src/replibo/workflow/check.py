@@ -234,7 +234,7 @@ def _side_by_side(mine: Judgement, published: Mapping[str, Judgement | None]) ->
     ]
     compared = [side.comparisons if side else () for side in sides.values()]
     for number, row in enumerate(itertools.zip_longest(*compared), 1):
-        told = (f"{one.outcome}: {one.said(mine.margin)}" if one else "–" for one in row)
+        told = (f"{one.outcome}: {one.said()}" if one else "–" for one in row)
         rows.append((str(number), *told))
     reasons = [side.reason if side else "" for side in sides.values()]
     if any(reasons):

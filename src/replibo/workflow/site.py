@@ -439,7 +439,7 @@ def _by_reading(judged: Sequence[Verdict], entry: PaperEntry) -> list[dict[str, 
                 "claims": {},
             }
             reading = readings.setdefault(row.name, empty)
-            _add(reading["variations"], verdict.claim.variation(row.name))
+            _add(reading["variations"], verdict.claim.variations[row.name])
             reading["claims"].setdefault(verdict.label(row), []).append(verdict)
     for reading in readings.values():
         texts = ("; ".join(variation.in_words(entry)) for variation in reading.pop("variations"))

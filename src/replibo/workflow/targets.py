@@ -166,9 +166,7 @@ def readings(
     """By the name of each reading or control that changes a figure or table: its entry in it, and for
     each problem and algorithm that it reads those whose runs it is given (`shown`)."""
     judged = claims.load(config, paper)
-    names = dict.fromkeys(
-        reading for claim in judged.values() for reading in (*claim.readings, *claim.controls)
-    )
+    names = dict.fromkeys(reading for claim in judged.values() for reading in claim.variations)
     outputs = {n: _in_reading(config, kind, paper, name, n, judged) for n in names}
     return {n: output for n, output in outputs.items() if output is not None}
 
