@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from replibo import __version__, messages
-from replibo.errors import meant
+from replibo.errors import RepliboError, meant
 
 LISTED = ("papers", "problems", "algorithms", "figures", "tables", "scales", "data")
 """What ``replibo list`` knows."""
@@ -36,6 +36,12 @@ class Parser(argparse.ArgumentParser):
     def _print_message(self, message: str, file: Any = None) -> None:
         """argparse passes over a help that it could not print."""
         (messages.show if file is sys.stdout else messages.tell)(message.removesuffix("\n"))
+
+
+def check_cores(cores: int) -> None:
+    """Raise a `RepliboError` unless there is a core."""
+    if cores < 1:
+        raise RepliboError(f"--cores: must be a number >= 1, got {cores}")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -74,21 +80,29 @@ def parser() -> argparse.ArgumentParser:
         names = ", ".join(["smoke", "quick", "paper", *more])
         sub.add_argument("--scale", help=f"{help_text}one of {names}", **options)
 
-    def in_full(sub: argparse.ArgumentParser) -> None:
-        sub.add_argument("--csv", action="store_true", help="all columns in full, as CSV")
-
     def cores(sub: argparse.ArgumentParser, what: str) -> None:
         default = os.cpu_count() or 1
         sub.add_argument("--cores", type=int, default=default, help=f"cores to share {what}")
+
+    def named(sub: argparse.ArgumentParser, *kinds: str) -> None:
+        for kind in kinds:
+            sub.add_argument(kind, help=f"see 'replibo list {kind}s'")
+
+    def own_runs(sub: argparse.ArgumentParser) -> None:
+        cores(sub, "the work")
+        sub.add_argument(
+            "-n", "--dry-run", action="store_true", help="say the cost, and run nothing"
+        )
+        sub.add_argument(
+            "-v", "--verbose", action="store_true", help="show all that Snakemake says"
+        )
 
     sub = command(
         "run",
         "Run a block of seeds of one problem with one algorithm; a killed run goes on where it was.",
         "replibo run go_ucb f1 go_ucb --seeds 0-9 --scale quick --output /tmp/f1.parquet",
     )
-    sub.add_argument("paper", help="see 'replibo list papers'")
-    sub.add_argument("problem", help="see 'replibo list problems'")
-    sub.add_argument("algorithm", help="see 'replibo list algorithms'")
+    named(sub, "paper", "problem", "algorithm")
     sub.add_argument("--seeds", required=True, help="one seed or a range: 3 or 0-9")
     scale(sub, default="paper")
     sub.add_argument("--output", required=True, type=Path, help="parquet file for the traces")
@@ -105,7 +119,7 @@ def parser() -> argparse.ArgumentParser:
         "Run one seed of published runs again, and say whether it is equal bit for bit.",
         "replibo recompute lb_gp_ucb agnp/lb_gp_ucb berkenkamp",
     )
-    sub.add_argument("paper", help="see 'replibo list papers'")
+    named(sub, "paper")
     sub.add_argument(
         "runs",
         nargs="*",
@@ -143,8 +157,7 @@ def parser() -> argparse.ArgumentParser:
         "Put the blocks of runs of one problem and algorithm into one table.",
         "replibo collect go_ucb f1 gp_ei --scale quick --output /tmp/runs.parquet",
     )
-    for name in ("paper", "problem", "algorithm"):
-        sub.add_argument(name)
+    named(sub, "paper", "problem", "algorithm")
     scale(sub, required=True)
     sub.add_argument("--output", required=True, type=Path, help="parquet file")
 
@@ -154,7 +167,7 @@ def parser() -> argparse.ArgumentParser:
     ):
         text = f"{verb} one {kind} from the runs of its problems and algorithms."
         sub = command(kind, text, f"replibo {kind} {example}")
-        sub.add_argument("paper")
+        named(sub, "paper")
         sub.add_argument("name", help=f"see 'replibo list {kind}s'")
         scale(sub, "published", required=True)
         sub.add_argument(
@@ -166,7 +179,7 @@ def parser() -> argparse.ArgumentParser:
         "Make every figure, table and verdict of a paper, in figures/ and results/, from its runs.",
         "replibo outputs go_ucb --scale published",
     )
-    sub.add_argument("paper", help="see 'replibo list papers'")
+    named(sub, "paper")
     scale(sub, "published", default="published")
 
     sub = command(
@@ -216,9 +229,7 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--narrow", action="store_true", help="leave out the problems that the claim need not have"
     )
-    cores(sub, "the work")
-    sub.add_argument("-n", "--dry-run", action="store_true", help="say the cost, and run nothing")
-    sub.add_argument("-v", "--verbose", action="store_true", help="show all that Snakemake says")
+    own_runs(sub)
 
     sub = command(
         "bench",
@@ -236,9 +247,7 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--set", nargs="+", default=[], metavar="NAME=VALUE", help="settings of the class"
     )
-    cores(sub, "the work")
-    sub.add_argument("-n", "--dry-run", action="store_true", help="check and say the cost alone")
-    sub.add_argument("-v", "--verbose", action="store_true", help="show all that Snakemake says")
+    own_runs(sub)
 
     sub = command(
         "compare",
@@ -266,7 +275,7 @@ def parser() -> argparse.ArgumentParser:
         "Merge a paper's finished runs, thinned, into published/: of each pair the largest set.",
         "replibo publish go_ucb --scale paper",
     )
-    sub.add_argument("paper")
+    named(sub, "paper")
     scale(sub, default="paper")
     sub.add_argument(
         "--replace",
@@ -294,7 +303,7 @@ def parser() -> argparse.ArgumentParser:
         default="method",
         help="what the rows are of; the problems of a figure are those of its entry in the config",
     )
-    in_full(sub)
+    sub.add_argument("--csv", action="store_true", help="all columns in full, as CSV")
 
     sub = command(
         "status",
@@ -314,5 +323,5 @@ def parser() -> argparse.ArgumentParser:
         "replibo list algorithms",
     )
     sub.add_argument("what", nargs="?", choices=LISTED, help="all where it is left out")
-    in_full(sub)
+    sub.add_argument("--csv", action="store_true", help="all columns in full, as CSV")
     return made

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from replibo import files, messages, paths, stopping
-from replibo.arguments import ANYWHERE, LISTED, parser
+from replibo.arguments import ANYWHERE, LISTED, check_cores, parser
 from replibo.errors import RepliboError, not_installed
 from replibo.threads import one_thread
 
@@ -51,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _check_lines(sys.argv[1:] if arguments is None else arguments)
             options = parser().parse_args(arguments)
             _check_outputs(options)
+            check_cores(getattr(options, "cores", 1))
             if text := commands[options.command](options):
                 messages.show(text)
     except RepliboError as error:
@@ -140,9 +141,7 @@ def _run(options: argparse.Namespace) -> None:
 
 def _recompute(options: argparse.Namespace) -> None:
     from replibo.results import recompute
-    from replibo.workflow.costs import check_cores
 
-    check_cores(options.cores)
     lines = recompute.recompute(
         _load(options),
         options.paper,
@@ -206,9 +205,7 @@ def _claims(options: argparse.Namespace) -> str | None:
 
 def _check(options: argparse.Namespace) -> str | None:
     from replibo.workflow import check
-    from replibo.workflow.costs import check_cores
 
-    check_cores(options.cores)
     config = _load(options)
     asked = (options.claim, options.reading, options.seeds, options.cores)
     wanted = check.prepare(config, _overlays(options), *asked, narrow=options.narrow)
@@ -221,9 +218,7 @@ def _check(options: argparse.Namespace) -> str | None:
 
 def _bench(options: argparse.Namespace) -> str | None:
     from replibo.workflow import bench
-    from replibo.workflow.costs import check_cores
 
-    check_cores(options.cores)
     config = _load(options)
     wanted = bench.prepare(
         config,
@@ -278,9 +273,7 @@ def _estimate(options: argparse.Namespace) -> str:
 
 def _status(options: argparse.Namespace) -> str:
     from replibo.workflow import status
-    from replibo.workflow.costs import check_cores
 
-    check_cores(options.cores)
     config = _load(options)
     if options.watch:
         status.watch(config, options.scale, options.papers, options.cores)

@@ -66,7 +66,8 @@ def fetched(paper: str, wanted: Collection[Pair], digests: Mapping[str, str]) ->
     root = Path(pooch.os_cache("replibo"), __version__)
     folder = root / paths.published_folder(paper)
     names = [name for name in digests if published.pair_of(Path(name)) in wanted]
-    if all(_digest(folder / name) == digests[name] for name in names):
+    kept = (pooch.file_hash(folder / name) == digests[name] for name in names)
+    if all((folder / name).is_file() for name in names) and all(kept):
         return root
     asset, address = ASSET.format(paper=paper), paths.repository()
     urls = [f"{address}/releases/download/v{__version__}/{asset}"] if address else []
@@ -86,13 +87,6 @@ def fetched(paper: str, wanted: Collection[Pair], digests: Mapping[str, str]) ->
                 (made / name).parent.mkdir(parents=True, exist_ok=True)
                 (made / name).write_bytes(source.read(f"{paper}/{name}"))
     return root
-
-
-def _digest(path: Path) -> str | None:
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
-        return None
 
 
 def _fault(path: Path, paper: str, digests: Mapping[str, str]) -> str:

@@ -41,18 +41,19 @@ class SettingError(RepliboError):
         self.key, self.what = key, what
 
 
+def wanted(fault: Mapping[str, Any]) -> str:
+    """``be greater than 0``: what a value should do, for a message that begins with "must"."""
+    if fault["type"] in ("is_instance_of", "list_type", "sequence_str"):
+        return "be a list"  # pydantic names the Python class
+    return re.sub(r"^\w+ should ", "", fault["msg"])
+
+
 def must_be(error: ValidationError) -> str:
     """``must be X, got Y`` (or ``must be X or be Z, got Y`` for a union), for a single value."""
     faults = error.errors(include_url=False)
     # A union gives the member whose type the value has.
     faults = [fault for fault in faults if not fault["type"].endswith("_type")] or faults
-    ways = dict.fromkeys(
-        # pydantic names the Python class here
-        "be a list"
-        if fault["type"] in ("is_instance_of", "sequence_str")
-        else re.sub(r"^\w+ should ", "", fault["msg"])
-        for fault in faults
-    )
+    ways = dict.fromkeys(map(wanted, faults))
     shown = repr(faults[0]["input"])
     return f"must {' or '.join(ways)}, got {shown if len(shown) <= 60 else shown[:57] + '…'}"
 

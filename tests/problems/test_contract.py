@@ -20,6 +20,7 @@ import pytest
 import torch
 from botorch.test_functions.synthetic import SyntheticTestFunction
 
+from replibo import settings
 from replibo.config import load, registry
 from replibo.errors import RepliboError
 from replibo.problems.base import Array, Problem
@@ -416,11 +417,7 @@ def test_a_wrong_setting_is_one_line(parameters: dict[str, Any], named: str) -> 
 
 def test_the_config_can_name_a_function_of_botorch() -> None:
     assert "botorch_interface.BotorchProblem" in registry.names("problems")
-    assert registry.parameters("problems", "botorch_interface.BotorchProblem") == (
-        "function",
-        "dim",
-        "noise_std",
-    )
+    assert list(settings.parameters(BotorchProblem)) == ["function", "dim", "noise_std"]
 
 
 IN_A_PROCESS_OF_ITS_OWN = """

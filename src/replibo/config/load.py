@@ -16,6 +16,7 @@ from replibo import paths
 from replibo.config.models import Config, PaperEntry, RunSettings
 from replibo.config.yaml_file import read_yaml as read_yaml
 from replibo.errors import RepliboError, allowed, meant
+from replibo.settings import wanted
 
 OVERLAY_VARIABLE = "REPLIBO_CONFIG"
 """The environment variable by which the workflow names a file that is laid over the config."""
@@ -317,10 +318,7 @@ def lines_of(
                 # A key that is no allowed literal is reported with its own text as the input.
                 shown = json.dumps(fault["input"], default=str)
                 shown = shown if len(shown) <= 60 else shown[:57] + "…"
-                wanted = re.sub(r"^\w+ should ", "", fault["msg"])
-                if fault["type"] in ("sequence_str", "list_type"):
-                    wanted = "be a list"
-                what = f"must {wanted}, got {shown}"
+                what = f"must {wanted(fault)}, got {shown}"
         lines.append(f"{where.rstrip('.: ')}: {what}")
     return lines
 

@@ -15,7 +15,7 @@ import importlib.util
 import inspect
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from replibo import settings
 from replibo.errors import RepliboError, allowed, meant
@@ -35,28 +35,24 @@ def syntax_tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
 
+def _defined(module: str) -> dict[str, type[Any]]:
+    """The classes that a module itself defines, by name."""
+    classes = vars(importlib.import_module(module)).items()
+    return {name: cls for name, cls in classes if inspect.isclass(cls) and cls.__module__ == module}
+
+
+def _root(kind: Kind) -> type[Any]:
+    """`Problem` or `Algorithm`."""
+    root: type[Any] = getattr(importlib.import_module(f"replibo.{kind}.base"), _ROOTS[kind])
+    return root
+
+
 def _classes(kind: Kind, module: str) -> dict[str, type[Any]]:
-    """The public classes of ``kind`` that ``module`` defines, by name."""
-    root = getattr(importlib.import_module(f"replibo.{kind}.base"), _ROOTS[kind])
-    where = f"replibo.{kind}.{module}"
+    """The classes of a module of this package that a config may name."""
     return {
         name: cls
-        for name, cls in vars(importlib.import_module(where)).items()
-        if inspect.isclass(cls)
-        and issubclass(cls, root)
-        and cls.__module__ == where
-        and not name.startswith("_")
-        and not inspect.isabstract(cls)
-    }
-
-
-def _defined(kind: Kind, module: str) -> dict[str, type[Any]]:
-    """The classes that ``module`` itself defines, usable in a config or not."""
-    where = f"replibo.{kind}.{module}"
-    return {
-        name: cls
-        for name, cls in vars(importlib.import_module(where)).items()
-        if inspect.isclass(cls) and cls.__module__ == where and name not in _ROOTS.values()
+        for name, cls in _defined(f"replibo.{kind}.{module}").items()
+        if issubclass(cls, _root(kind)) and not name.startswith("_") and not inspect.isabstract(cls)
     }
 
 
@@ -82,8 +78,8 @@ def load(kind: Kind, name: str) -> type[Any]:
     module, _, cls = name.partition(".")
     found = _classes(kind, module).get(cls) if module in _modules(kind) else None
     if found is None:
-        own = _defined(kind, module).get(cls) if module in _modules(kind) else None
-        if own is not None:
+        own = _defined(f"replibo.{kind}.{module}").get(cls) if module in _modules(kind) else None
+        if own not in (None, _root(kind)):
             lacking = getattr(own, "__abstractmethods__", ())
             lacks = f" that defines {allowed(lacking)}" if lacking else ""
             raise RepliboError(f"type: {name} must be a public subclass of {_ROOTS[kind]}{lacks}")
@@ -115,12 +111,7 @@ def _of_file(kind: Kind, path: Path, name: str) -> type[Any]:
         spec.loader.exec_module(made)
     except (Exception, SystemExit) as error:  # a script may end with sys.exit
         raise RepliboError(f"type: {path}: {type(error).__name__}: {error}") from None
-    root = getattr(importlib.import_module(f"replibo.{kind}.base"), _ROOTS[kind])
-    known: dict[str, type[Any]] = {
-        key: cls
-        for key, cls in vars(made).items()
-        if inspect.isclass(cls) and issubclass(cls, root) and cls.__module__ == module
-    }
+    known = {key: cls for key, cls in _defined(module).items() if issubclass(cls, _root(kind))}
     if name not in known:
         raise RepliboError(
             f"type: {path}: must have a class called {name!r} that is a subclass of {_ROOTS[kind]}, got "
@@ -152,11 +143,6 @@ def summary(kind: Kind, name: str) -> str:
     return (inspect.getdoc(load(kind, name)) or "").partition("\n")[0]
 
 
-def parameters(kind: Kind, name: str) -> tuple[str, ...]:
-    """The keyword-only arguments of the class: what its ``parameters`` in the config may hold."""
-    return tuple(settings.parameters(load(kind, name)))
-
-
 def check_all(config: Config) -> None:
     """Check the types and parameters of every problem and algorithm of the config.
 
@@ -165,12 +151,9 @@ def check_all(config: Config) -> None:
     """
     faults = []
     for paper, entry in config.entries.items():
-        kinds: tuple[tuple[Kind, Any], ...] = (
-            ("problems", entry.problems),
-            ("algorithms", entry.algorithms),
-        )
-        for kind, entries in kinds:
-            for name, item in entries.items():
+        kinds: tuple[Kind, ...] = get_args(Kind)
+        for kind in kinds:
+            for name, item in getattr(entry, kind).items():
                 try:
                     settings.checked(load(kind, item.type), item.parameters)
                 except settings.SettingError as error:

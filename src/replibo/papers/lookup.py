@@ -94,8 +94,16 @@ def _function(kind: Kind, paper: str, name: str, where: str) -> Callable[..., An
     module, _, attribute = full_name(paper, name).rpartition(".")
     if not registry.PACKAGE.joinpath(*module.split(".")[1:]).with_suffix(".py").is_file():
         raise RepliboError(f"{own}: must be a function of replibo.papers.{paper}, got {name!r}")
+    known = _functions(kind, module)
+    if attribute not in known:
+        raise RepliboError(f"{own}: must be {allowed(known)} of {module}, got {attribute!r}")
+    return known[attribute]
+
+
+@functools.cache
+def _functions(kind: Kind, module: str) -> dict[str, Callable[..., Any]]:
     given = ["runs"] if kind == "claims" else ["runs", "entry"]
-    known = {
+    return {
         key: function
         for key, function in vars(importlib.import_module(module)).items()
         if inspect.isfunction(function)
@@ -103,9 +111,6 @@ def _function(kind: Kind, paper: str, name: str, where: str) -> Callable[..., An
         and not key.startswith("_")
         and inspect.getfullargspec(function).args == given
     }
-    if attribute not in known:
-        raise RepliboError(f"{own}: must be {allowed(known)} of {module}, got {attribute!r}")
-    return known[attribute]
 
 
 def load(

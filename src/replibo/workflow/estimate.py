@@ -14,15 +14,7 @@ from replibo.config.models import Config, seed_list
 from replibo.errors import RepliboError, allowed, meant
 from replibo.run.progress import duration
 from replibo.workflow import targets, terminal
-from replibo.workflow.costs import (
-    Cost,
-    Resources,
-    check_cores,
-    cost_in_paper,
-    measured,
-    resources,
-    wall_seconds,
-)
+from replibo.workflow.costs import Cost, Resources, cost_in_paper, measured, resources, wall_seconds
 from replibo.workflow.targets import OutputKind
 
 # A whole Snakemake: 2.3 where nothing is to be done; and `quick` with 135 jobs took 13 more than its
@@ -218,9 +210,8 @@ def estimate(
         by: what the lines are of.
 
     Raises:
-        RepliboError: there is no such target; a scale is given with targets that have one; ``cores`` < 1.
+        RepliboError: there is no such target; a scale is given with targets that have one.
     """
-    check_cores(cores)
     others = [target for target in wanted if target not in config.papers]
     if scale and others:
         raise RepliboError(
