@@ -7,6 +7,7 @@ import functools
 import re
 import sys
 import tomllib
+from collections.abc import Iterable
 from importlib import metadata
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -14,7 +15,9 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 
 from replibo.cli import main
 from replibo.errors import EXTRAS
@@ -30,15 +33,9 @@ NOT_IMPORTED = {
 }
 
 
-def normal(requirement: str) -> str:
-    """A distribution's normal name (PEP 503), without extras and versions."""
-    name = re.match(r"[\w.-]+", requirement)
-    assert name is not None
-    return re.sub(r"[-_.]+", "-", name[0]).lower()
-
-
-def declared(requirements: list[str]) -> set[str]:
-    return {normal(requirement) for requirement in requirements}
+def declared(requirements: Iterable[str]) -> set[str]:
+    """The normal names of distributions, without extras and versions."""
+    return {canonicalize_name(Requirement(requirement).name) for requirement in requirements}
 
 
 REQUIRED = declared(PROJECT["dependencies"])
@@ -64,18 +61,14 @@ def imported() -> dict[str, set[str]]:
     return found
 
 
-def distributions(module: str) -> set[str]:
-    return {normal(name) for name in INSTALLED[module]}
-
-
 def test_every_import_is_declared() -> None:
     for module, files in imported().items():
         known = OPTIONAL[EXTRAS[module]] if module in EXTRAS else REQUIRED
-        assert distributions(module) & known, f"{module}, imported by {files}"
+        assert declared(INSTALLED[module]) & known, f"{module}, imported by {files}"
 
 
 def test_every_declared_dependency_is_imported_or_named_here() -> None:
-    found = set().union(*(distributions(module) for module in imported()))
+    found = set().union(*(declared(INSTALLED[module]) for module in imported()))
     assert REQUIRED.union(*OPTIONAL.values()) - found <= set(NOT_IMPORTED)
 
 
@@ -86,7 +79,7 @@ def test_make_and_conda_install_every_extra_and_pin_what_is_declared() -> None:
     conda = (ROOT / "envs" / "environment.post-deploy.sh").read_text()
     assert f"-r envs/requirements.txt -e '.[{extras}]'" in conda
     lines = (ROOT / "envs" / "requirements.txt").read_text().splitlines()
-    pinned = declared([line for line in lines if "==" in line])
+    pinned = declared(line for line in lines if "==" in line)
     assert REQUIRED.union(*OPTIONAL.values()) <= pinned
 
 

@@ -52,19 +52,6 @@ def words(sentence: str) -> list[str]:
     return [word for word in sentence.split() if re.search(r"\w", word)]
 
 
-def test_sentences_of_paragraphs_items_and_cells() -> None:
-    text = (
-        "# A heading of four words\n\nOne sentence with `two words`. Another [one of five](a.md) words!\n"
-        "- an item without an end\n\n| a cell with words | 0.1 ± 0.2 |\n"
-    )
-    assert sentences(text) == [
-        "One sentence with code.",
-        "Another one of five words!",
-        "an item without an end",
-        "a cell with words",
-    ]
-
-
 @pytest.mark.parametrize("name", [*BYTES, *GUIDES])
 def test_a_document_is_short_and_so_are_its_sentences(name: str) -> None:
     text = (Path(__file__).parents[1] / name).read_text(encoding="utf-8")

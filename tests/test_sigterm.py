@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from replibo import cli, files, stopping
+from replibo import cli, stopping
 from replibo.run import traces
 
 from .conftest import digests
@@ -118,24 +118,6 @@ def test_a_stop_while_the_output_is_written_leaves_no_half_file(
     monkeypatch.setattr(traces, "sealed", sealed)
     assert cli.main([*RUN, "--output", str(output)]) == 0
     assert digests(output) == expected
-
-
-def test_the_other_commands_end_as_well(
-    root: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    def half(options: object) -> None:
-        with files.written_whole(tmp_path / "a") as temporary:
-            temporary.write_text("half")
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    monkeypatch.setattr(cli, "_output", half)
-    figure = ("figure", "go_ucb", "figure_1", "--scale", "quick", "--output")
-    assert cli.main([*figure, str(tmp_path / "a.png")]) == 143
-    assert capsys.readouterr().err == LINE.format("SIGTERM")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_stop_while_a_class_is_made_is_one() -> None:

@@ -52,26 +52,6 @@ def test_the_known_initial_rows_of_a_pool() -> None:
     assert rows.tolist() == [512, 477, 353, 299, 82]
 
 
-def test_each_part_of_the_name_matters() -> None:
-    base = ("paper", "problem", "role", 0)
-    names = [base, *((*base[:i], "other", *base[i + 1 :]) for i in range(len(base)))]
-    names += [base[:-1], (*base, 0), base[::-1], ("paper", "problem", "role", 1)]
-    assert len({_first(generator(*name)) for name in names}) == len(names)
-
-
-def test_names_are_not_run_together() -> None:
-    names = [("a", "b"), ("ab",), ("a b",), ("a,b",), ("a", "", "b"), ("ab", ""), ("", "ab")]
-    names += [("seed", 1, 23), ("seed", 12, 3), ("seed", 123)]
-    assert len({_first(generator(*name)) for name in names}) == len(names)
-
-
-def test_a_stream_does_not_depend_on_the_calls_before_it() -> None:
-    one, again = generator("a", 1), generator("a", 1)
-    generator("b", 1).standard_normal(100)
-    one.standard_normal(7)
-    assert _first(again) == _first(generator("a", 1))
-
-
 def _roles(run: RunStreams, query: int) -> list[int]:
     """The first bits of the streams that the algorithms share, and of the algorithm's own."""
     shared, own = (run.noise, run.candidates), (run.algorithm_at, run.surrogate_at)
@@ -84,31 +64,3 @@ def test_initial_points_noise_and_candidates_are_shared_by_the_algorithms() -> N
     for query in (0, 5, 19):
         same = [a == b for a, b in zip(_roles(RUN, query), _roles(other, query), strict=True)]
         assert same == [True, True, False, False]
-
-
-@pytest.mark.parametrize("changed", [{"paper": "bbo"}, {"problem": "f2"}, {"seed": 4}])
-def test_every_role_depends_on_paper_problem_and_seed(changed: dict[str, object]) -> None:
-    other = replace(RUN, **changed)  # type: ignore[arg-type]
-    assert _first(RUN.initial()) != _first(other.initial())
-    assert not set(_roles(RUN, 5)) & set(_roles(other, 5))
-
-
-def test_queries_and_roles_have_streams_of_their_own() -> None:
-    draws = [_first(RUN.initial())]
-    for query in range(50):
-        draws += _roles(RUN, query)
-    # a seed's 12th query is not another seed's 2nd
-    draws += [_first(replace(RUN, seed=31).noise(query)) for query in range(50)]
-    assert len(set(draws)) == len(draws)
-
-
-def test_noise_is_standard_normal_over_queries_and_seeds() -> None:
-    over_queries = np.array([RUN.noise(query).standard_normal() for query in range(2000)])
-    over_seeds = np.array(
-        [replace(RUN, seed=seed).noise(0).standard_normal() for seed in range(2000)]
-    )
-    for sample in (over_queries, over_seeds):
-        assert abs(sample.mean()) < 4 / np.sqrt(2000)
-        assert abs(sample.std() - 1) < 4 / np.sqrt(2 * 2000)
-        neighbours = np.corrcoef(sample[:-1], sample[1:])[0, 1]
-        assert abs(neighbours) < 4 / np.sqrt(2000)
