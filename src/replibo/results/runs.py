@@ -269,7 +269,7 @@ class Runs:
 
     def seeds(self, problem: str, algorithm: str) -> Array:
         """The seeds, in the order of the rows of `f`."""
-        return np.unique(self._groups[problem, algorithm]["seed"])
+        return self._column(problem, algorithm, "seed")[:, 0]
 
     def f(self, problem: str, algorithm: str) -> Array:
         """The noise-free values, ``seeds x queries``; initial points included."""

@@ -192,9 +192,10 @@ def compare(
             function that are to be one family must be among them.
         pooled: the t-test with equal variances instead of Welch's.
     """
-    cells = []
-    for problem, baseline in itertools.product(synthetic_problems(runs, problems), baselines):
-        neural_bo, theirs = (_values(runs, problem, name) for name in (OWN, baseline))
+    cells, there = [], synthetic_problems(runs, problems)
+    finals = {pair: _values(runs, *pair) for pair in itertools.product(there, (OWN, *baselines))}
+    for problem, baseline in itertools.product(there, baselines):
+        neural_bo, theirs = finals[problem, OWN], finals[problem, baseline]
         printed = T_TESTS.get(problem, {}).get(baseline, (None, None))
         cell = Cell(problem, baseline, (len(theirs), len(neural_bo)), *printed)
         cells.append(cell)
