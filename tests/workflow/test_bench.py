@@ -81,6 +81,10 @@ def test_a_new_algorithm_is_laid_over_the_published_runs(project: Project, mine:
         (["mine.Mine"], "UpperEnd, or FILE.py:CLASS, got 'mine.Mine'"),
         (["{broken}:B", "--problems", "ackley"], "published; did you mean ackley_10, ackley_100,"),
         (
+            ["{mine}:B", "--problems", "zzz"],
+            "published; 'replibo list problems' lists all problems",
+        ),
+        (
             ["{mine}:EpsilonGreedy", "--seeds", "900-999", "--problems", "f1"],
             "go_ucb f1: has the seeds 0-99; cross f1: has the seeds 0-9)",
         ),

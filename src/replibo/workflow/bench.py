@@ -126,7 +126,8 @@ def prepare(
     every = [*itertools.chain.from_iterable(published_problems.values())]
     for problem in problems:
         if problem not in every:
-            raise RepliboError(f"--problems: {problem!r} is not published{meant(problem, every)}")
+            more = meant(problem, every) or "; 'replibo list problems' lists all problems"
+            raise RepliboError(f"--problems: {problem!r} is not published{more}")
     try:
         cls = registry.load("algorithms", named)
     except RepliboError as error:
@@ -179,6 +180,9 @@ def prepare(
                 left_out[where] = f"has the seeds {block_name(sorted(published[baseline].seeds))}"
                 continue
             row = [seed for i, seed in enumerate(wanted) if seed == wanted[0] + i]
+            beyond = [seed for seed in asked or () if seed not in row]
+            if beyond and problem in problems:
+                left_out[f"{where}, seeds {block_name(beyond)}"] = "not published"
             horizon = max(published[f"{problem}/{name}"].horizon for name in others)
             tasks.append(Task(paper, problem, tuple(row), horizon, tuple(others)))
             share = len(row) / timing["runs"]
