@@ -298,11 +298,14 @@ def test_the_map_of_all_papers_has_a_row_for_each_group_and_is_read_at_800_pixel
 def test_what_was_not_made_is_missed_in_one_line(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And the gallery stays as it is."""
+    """And the pages and the gallery stay as they are."""
     monkeypatch.chdir(tmp_path)
+    Path("config").symlink_to(root / "config")
+    rendered = {Path("README.md"): "![](figures/gallery/verdict_map.png)"}
+    monkeypatch.setattr(gallery, "pages", lambda config: rendered)
     with pytest.raises(RepliboError, match=r"^figures/published/.*\.png: not found; 'snakemake "):
         gallery.main()
-    assert not list(tmp_path.iterdir())
+    assert [path.name for path in tmp_path.iterdir()] == ["config"]
 
 
 def test_the_pages_count_each_claim_once(found: list[Verdict]) -> None:

@@ -88,8 +88,8 @@ def collect(config: Config, paper: str, scale: str, problem: str, algorithm: str
         RepliboError: a name is wrong; one line for each file that is missing, damaged or of another run.
     """
     entry, scale = config.paper(paper), config.scale(scale)
-    expected = run_identity(entry, scale, problem, algorithm)
     queries = entry.queries(run_settings(config, paper, scale, problem, algorithm))
+    expected = run_identity(entry, scale, problem, algorithm)
     parts, faults = [], []
     for block in entry.blocks(scale, problem, algorithm):
         path = Path(paths.block(scale, paper, problem, algorithm, block))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -23,11 +23,16 @@ SUMMARY = Path("docs", "results", "summary.md.j2")
 """The template of README's paragraphs on the papers."""
 
 
-def shown(config: Config) -> dict[Path, str]:
+def shown(config: Config, rendered: Mapping[Path, str] | None = None) -> dict[Path, str]:
     """The copies in ``figures/gallery`` to which README and the pages of results link, and for each the
-    figure in ``figures/SCALE`` that it is a copy of."""
+    figure in ``figures/SCALE`` that it is a copy of.
+
+    Args:
+        rendered: the text of each page that is not yet written.
+    """
     pages = [*Path().glob("README.md"), *Path("docs", "results").glob("*.md")]
-    text = "".join(page.read_text(encoding="utf-8") for page in pages)
+    texts = {page: page.read_text(encoding="utf-8") for page in pages} | dict(rendered or {})
+    text = "".join(texts.values())
     figures = {}
     for name in sorted(set(re.findall(rf"{paths.GALLERY}/(\w+\.png)", text))):
         paper = next((paper for paper in config.papers if name.startswith(f"{paper}_")), "")
@@ -99,13 +104,18 @@ def main() -> None:
     """Write the verdicts into the pages, and copy the figures that they show, in 256 colours, to
     ``figures/gallery``."""
     config = load.load()
-    for path, content in pages(config).items():
-        with files.written_whole(path) as temporary:
-            temporary.write_text(content, encoding="utf-8")
-    for target, name in shown(config).items():
-        source = Path("figures", paths.PUBLISHED, name)
+    rendered = pages(config)
+    copies = {
+        target: Path("figures", paths.PUBLISHED, name)
+        for target, name in shown(config, rendered).items()
+    }
+    for source in copies.values():
         if not source.exists():
             raise RepliboError(f"{source}: not found; 'snakemake --cores 2 published' makes it")
+    for path, content in rendered.items():
+        with files.written_whole(path) as temporary:
+            temporary.write_text(content, encoding="utf-8")
+    for target, source in copies.items():
         target.parent.mkdir(parents=True, exist_ok=True)
         # A third of the bytes, for they are in the repository.
         with Image.open(source) as picture:

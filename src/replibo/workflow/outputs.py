@@ -92,11 +92,9 @@ def made_from_own_runs(config: Config, kind: OutputKind, paper: str, name: str, 
         runs = dataclasses.replace(runs, entry=_labelled(config, paper, runs.entry, standing, name))
     try:
         return function(runs, entry, **entry.options)
-    except RepliboError as error:
-        if str(error).startswith("options."):
-            raise RepliboError(f"{where}.{error}") from None
-        raise
     except Exception as error:
+        if isinstance(error, RepliboError) and str(error).startswith("options."):
+            raise RepliboError(f"{where}.{error}") from None
         if wanted:
             raise
         # a function that reads runs, and an entry that has none
