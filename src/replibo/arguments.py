@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from replibo import __version__, messages
-from replibo.errors import RepliboError, meant
+from replibo.errors import meant
 
 LISTED = ("papers", "problems", "algorithms", "figures", "tables", "scales", "data")
 """What ``replibo list`` knows."""
@@ -36,12 +36,6 @@ class Parser(argparse.ArgumentParser):
     def _print_message(self, message: str, file: Any = None) -> None:
         """argparse passes over a help that it could not print."""
         (messages.show if file is sys.stdout else messages.tell)(message.removesuffix("\n"))
-
-
-def check_cores(cores: int) -> None:
-    """Raise a `RepliboError` unless there is a core."""
-    if cores < 1:
-        raise RepliboError(f"--cores: must be a number >= 1, got {cores}")
 
 
 def parser() -> argparse.ArgumentParser:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from replibo import files, messages, paths, stopping
-from replibo.arguments import ANYWHERE, LISTED, check_cores, parser
+from replibo.arguments import ANYWHERE, LISTED, parser
 from replibo.errors import RepliboError, not_installed
 from replibo.threads import one_thread
 
@@ -51,7 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _check_lines(sys.argv[1:] if arguments is None else arguments)
             options = parser().parse_args(arguments)
             _check_outputs(options)
-            check_cores(getattr(options, "cores", 1))
+            if "cores" in options:
+                from replibo.workflow.costs import check_cores
+
+                check_cores(options.cores)
             if text := commands[options.command](options):
                 messages.show(text)
     except RepliboError as error:

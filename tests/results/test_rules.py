@@ -187,7 +187,7 @@ def test_what_a_test_cannot_show_is_said(n: int, reachable: bool) -> None:
     (found,) = decided([sign_tested("", np.ones(n))])
     assert found.outcome == ("supported" if reachable else "open")
     assert found.unreachable == (() if reachable else ("supported", "contradicted"))
-    assert ("cannot be supported with so few runs" in found.said(0.5)) != reachable
+    assert ("cannot be supported with so few runs" in found.said()) != reachable
 
 
 def test_the_smallest_p_of_the_normality_test() -> None:
@@ -229,10 +229,10 @@ def test_an_open_comparison_says_what_it_leaves_open() -> None:
     (found,) = decided(
         [t_tested("", many[0], many[1] - many[1].mean() + many[0].mean(), paired=False)]
     )
-    assert found.outcome == "open" and "no relevant difference (below 0.5" in found.said(0.5)
+    assert found.outcome == "open" and "no relevant difference (below 0.5" in found.said()
     (found,) = decided([t_tested("", *rng.standard_normal((2, 5)), paired=False)])
     said = "undecided: with n = 5 only an effect of 1.7 or more is likely to show"
-    assert found.outcome == "open" and said in found.said(0.5)
+    assert found.outcome == "open" and said in found.said()
 
 
 def test_readings_differ_if_their_effects_do_seed_by_seed() -> None:

@@ -477,6 +477,12 @@ def resources(
     return Resources(max(memory, least_memory), max(minutes, least_minutes))
 
 
+def check_cores(cores: int) -> None:
+    """Raise a `RepliboError` unless there is a core."""
+    if cores < 1:
+        raise RepliboError(f"--cores: must be a number >= 1, got {cores}")
+
+
 def wall_seconds(seconds: Collection[float], cores: int) -> float:
     """Seconds that jobs take on ``cores`` free cores: their share of a core, or the longest job."""
     return max(sum(seconds) / cores, max(seconds, default=0.0))

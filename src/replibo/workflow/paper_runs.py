@@ -18,13 +18,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from replibo import messages, paths, stopping
-from replibo.arguments import check_cores
 from replibo.config import load
 from replibo.config.models import Config
 from replibo.errors import RepliboError
 from replibo.files import check_writable
 from replibo.results import merge
 from replibo.workflow import snakemake, status
+from replibo.workflow.costs import check_cores
 
 # The cheapest verdicts first: of each stage a paper and patterns of its problems. What no pattern names
 # is the last stage.
