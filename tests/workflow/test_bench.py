@@ -125,3 +125,17 @@ def test_what_bench_says_to_bad_input(
     assert cli.main(["bench", *(word.format(**files) for word in arguments)]) == 2
     out, error = capsys.readouterr()
     assert said in error and error.count("\n") == 1 and not out
+
+
+def test_bench_names_seeds_that_are_not_published(
+    project: Project,
+    mine: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(project.path)
+    monkeypatch.delenv("REPLIBO_CONFIG", raising=False)
+    wanted = ["--papers", "go_ucb", "--problems", "f1", "--seeds", "98-105"]
+    assert cli.main(["bench", "-n", f"{mine}:EpsilonGreedy", *wanted]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Cost: 2 runs" in told and "go_ucb f1, seeds 100-105 (not published)" in told

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import cast
 
-from replibo.workflow.progress_line import Progress
+from replibo.workflow.progress_line import LogHandler, Progress
 
 NOON = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 
@@ -29,3 +32,14 @@ def test_the_end_is_expected_by_the_pace_so_far() -> None:
 def test_the_end_says_no_time_left_and_failures_are_counted() -> None:
     progress = Progress(expected={0: 1.0, 1: 1.0}, total=2, start=0.0, ended={0}, failed=1)
     assert progress.line(5.0, NOON) == "1 of 2 jobs, 1 failed, 5 s gone"
+
+
+def test_a_stop_of_snakemake_is_shown_and_its_chatter_is_not() -> None:
+    handler = SimpleNamespace(plans=True)  # after "Building DAG"
+    for message, shown in (
+        ("Terminating processes on user request, this might take some time.", True),
+        ("Will exit after finishing currently running jobs (scheduler).", True),
+        ("Using shell: /usr/bin/bash", False),
+    ):
+        record = logging.makeLogRecord({"msg": message, "levelno": logging.INFO})
+        assert LogHandler._is_told(cast("LogHandler", handler), record) is shown
