@@ -259,11 +259,22 @@ def _site(options: argparse.Namespace) -> None:
     site.write(_load(options), options.scale, options.output)
 
 
-def _publish(options: argparse.Namespace) -> str:
+def _publish(options: argparse.Namespace) -> None:
     from replibo.results import merge
 
     config = _load(options)
-    return "\n".join(merge.publish(config, options.paper, options.scale, replace=options.replace))
+    done, left_out = merge.publish(config, options.paper, options.scale, replace=options.replace)
+    if done:
+        messages.show("\n".join(done))
+    else:
+        scale = config.scale(options.scale)
+        left_out.insert(
+            0,
+            f"{paths.published_folder(options.paper)}: nothing is finished at scale {scale}; 'snakemake "
+            f"--cores 2 {options.paper if scale == 'paper' else scale}' runs it",
+        )
+    if left_out:
+        raise RepliboError("\n".join(left_out))
 
 
 def _estimate(options: argparse.Namespace) -> str:

@@ -9,6 +9,11 @@ from pathlib import Path
 from typing import TextIO
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 seed``, ``2 seeds``."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
 def open_streams() -> None:
     """Open ``/dev/null`` as each standard stream that is closed. The next file that a command opens would
     take its number otherwise, and messages to standard error would land in a journal."""

@@ -128,6 +128,7 @@ FAULTS = {
     "go_ucb: {figures: {figure_1: {problems: [f9]}}}": r"figures\.figure_1\.problems: no problem is",
     "go_ucb: {algorithms: {new: {type: random_search.RandomSearch, label: n, color: black}}, figures: {figure_1: {add_algorithms: [new]}}}": r"figures\.figure_1\.add_algorithms: none of its problems runs 'new'; must be in the add_algorithms of",
     "go_ucb: {defaults: {algorithms: [go_ucb, go_ucb]}}": "must hold each name once, got 'go_ucb' twice",
+    "papers: []": r"config: papers: must have at least 1 item .*, got \[\]",
     "go_ucb: 0": r"config: go_ucb: must be a valid dictionary .*, got 0",
     "papres: [go_ucb]": r"config: papres: unknown key; allowed: bbo, .*data_dir, .*go_ucb, .*papers",
     "go_ucb: {defaults: {horizon: true}}": r"defaults\.horizon: must be a valid integer, got true",

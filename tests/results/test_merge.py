@@ -21,14 +21,14 @@ RANDOM = ("f1", "random_search")
 
 def test_seeds_join_and_larger_sets_take_the_place_of_smaller_ones(project: SmallProject) -> None:
     project.run("1")
-    assert project.publish()[0] == "f1/random_search: new: 1 seeds, T = 8"
+    assert project.publish()[0] == "f1/random_search: new: 1 seed, T = 8"
     first = project.runs("random_search").f(*RANDOM)
     project.run("0")
     project.run("0", algorithm="exploration_first")
     lines = project.publish()
     assert lines[:2] == [
         "f1/random_search: joined by seeds 0: now 2 seeds",
-        "f1/exploration_first: new: 1 seeds, T = 8",
+        "f1/exploration_first: new: 1 seed, T = 8",
     ]
     f = project.runs("random_search").f(*RANDOM)
     assert f.shape == (2, 8) and (f[1] == first[0]).all()
@@ -39,7 +39,7 @@ def test_seeds_join_and_larger_sets_take_the_place_of_smaller_ones(project: Smal
     project.configure(horizon=20, seeds="0-2")
     project.run("0")
     assert project.publish()[0] == (
-        "f1/random_search: as published: 2 seeds, T = 8; 1 seeds, T = 20 made otherwise here are fewer "
+        "f1/random_search: as published: 2 seeds, T = 8; 1 seed, T = 20 made otherwise here are fewer "
         "or shorter; allowed: --replace"
     )
     project.run("1")
@@ -98,8 +98,7 @@ def test_runs_of_two_codes_are_not_mixed(
     project.run("1")
     (line, *_) = project.publish()
     assert (
-        line
-        == "f1/random_search: new: 1 seeds, T = 8; not mixed with 1 seeds, T = 8 made otherwise"
+        line == "f1/random_search: new: 1 seed, T = 8; not mixed with 1 seed, T = 8 made otherwise"
     )
     assert project.published().seeds == {1}  # of equal sets the one by today's code
     monkeypatch.undo()
@@ -112,12 +111,14 @@ def test_a_dirty_commit_never_enters(
     monkeypatch.setattr(commit, "of_package", lambda: commit.UNKNOWN)
     project.run("0")
     path = paths.block("smoke", "go_ucb", *RANDOM, "0")
-    (line,) = project.do("publish", "go_ucb", status=2)
-    assert line.startswith("replibo: published/go_ucb: nothing is finished at scale smoke")
+    why = f"replibo: left out: {path}: was run from changed files (abc-dirty)"
+    nothing, said = project.do("publish", "go_ucb", status=2)
+    assert nothing.startswith("replibo: published/go_ucb: nothing is finished at scale smoke")
+    assert said == why
     project.run("0", algorithm="exploration_first")
     monkeypatch.setattr(commit, "described", lambda: "def")
     project.run("1")
-    assert project.publish()[0] == f"left out: {path}: was run from changed files (abc-dirty)"
+    assert why in project.do("publish", "go_ucb", status=2)  # the others are published
     assert [runs.commit for runs in of_paper("go_ucb").values()] == [("def",)]
     # the code that made them stands at a commit now
     monkeypatch.setattr(commit, "of_package", lambda: "012")

@@ -155,7 +155,9 @@ def test_hours_and_the_end_on_so_many_cores() -> None:
     found[1].blocks, found[1].longest, found[1].asked = ["0", "1"], 7200.0, Resources(700, 370)
     said = "\nOn a cluster: 2 jobs, the longest of 2.0 h; one asks for at most 700 MB and 370 min."
     assert status.summary(found, 2, now).endswith(said) and "On a cluster" not in text
-    assert "3 runs are not in these hours" in status.summary([standing("c", 0, None)], 1, now)
+    assert "nothing like it was ever run: 3 runs (?)." in status.summary(
+        [standing("c", 0, None)], 1, now
+    )
 
 
 def test_what_is_alike_shares_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,12 +256,17 @@ def test_a_queue_in_which_something_failed_says_so(
             super().__init__([sys.executable, "-c", "raise SystemExit(3)"], **options)
 
     monkeypatch.setattr(paper_runs.subprocess, "Popen", Failing)
-    monkeypatch.setattr(paper_runs.Publisher, "publish", lambda self, paper: None)
+    monkeypatch.setattr(
+        paper_runs.merge, "publish", lambda *given, **options: ([], ["left out: a file"])
+    )
     monkeypatch.setattr(paper_runs, "missing", lambda config, scale, stage: ["results/a/b/c/d/e"])
     given = ["--cores", "1", "--configfile", str(overlay), *options]
     monkeypatch.setattr(sys, "argv", ["paper_runs", *given])
-    with pytest.raises(RepliboError, match=r"^snakemake failed \(b\): .*status --scale paper"):
+    with pytest.raises(
+        RepliboError, match=r"^snakemake failed \(b\): .*status --scale paper"
+    ) as raised:
         paper_runs.main()
+    assert str(raised.value).splitlines()[1:] == ["not all was published (b): see above"]
     assert len(tried) == 2 and len(paper_runs.stages(load.load(), "paper")) > 2
     passed = ["--cores", "1", *options, "--configfile", str(overlay), "--", "results/a/b/c/d/e"]
     assert tried[0][-len(passed) :] == passed

@@ -424,7 +424,7 @@ def block_name(seeds: list[int]) -> str:
 class Config(Model):
     """The whole config: ``config/config.yaml`` and one file per paper."""
 
-    papers: Names
+    papers: Annotated[Names, Field(min_length=1)]
     """The papers to replicate; each has a file ``config/PAPER.yaml`` with one key, its name."""
     variant: Name | None = None
     """The name of a changed config. Its results and figures lie in folders called

@@ -14,6 +14,7 @@ from typing import Any
 from replibo import paths
 from replibo.config.models import Config, Pair
 from replibo.errors import RepliboError
+from replibo.messages import counted
 from replibo.results import publish as files
 from replibo.run import collect, finished, published, traces
 from replibo.run.finished import Finished
@@ -41,16 +42,18 @@ class Change:
     joins: bool = False
 
 
-def publish(config: Config, paper: str, scale: str, *, replace: bool) -> list[str]:
+def publish(
+    config: Config, paper: str, scale: str, *, replace: bool
+) -> tuple[list[str], list[str]]:
     """Merge the finished runs of a paper into ``published/``; returns what was done, a line for each pair
-    that has finished runs, and how many others are published.
+    that has finished runs, and how many others are published; and a line for each file left out.
 
     Args:
         replace: also where fewer or shorter runs take the place of others, or another scale's.
 
     Raises:
-        RepliboError: a variant's runs, or another scale's than those published; nothing is finished;
-            damaged files. Then nothing has changed.
+        RepliboError: a variant's runs, or another scale's than those published; damaged rows. Nothing has
+            changed then.
     """
     if config.variant:
         raise RepliboError(
@@ -69,20 +72,18 @@ def publish(config: Config, paper: str, scale: str, *, replace: bool) -> list[st
         (runs.problem, runs.algorithm): None for runs in before.values() if runs.scale != scale
     }
     lines: list[str] = []
+    left_out: list[str] = []
     changes, others = [], 0
     for problem, algorithm in config.paper(paper).pairs(scale):
         key = f"{problem}/{algorithm}"
-        here = finished.runs(config.paper(paper), paper, scale, problem, algorithm)
-        change = _change(key, of_scale.get(key), here[0], replace=replace)
+        here, faults = finished.runs(config.paper(paper), paper, scale, problem, algorithm)
+        change = _change(key, of_scale.get(key), here, replace=replace)
         changes.append(change)
-        lines += [f"left out: {said}" for said in here[1]]
-        lines += [f"{key}: {change.said}"] if here[0] else []
-        others += not here[0] and change.before is not None
+        left_out += [f"left out: {fault}" for fault in faults]
+        lines += [f"{key}: {change.said}"] if here else []
+        others += not here and change.before is not None
     if not of_scale and not any(change.taken for change in changes):
-        raise RepliboError(
-            f"{folder}: nothing is finished at scale {scale}; 'snakemake --cores 2 "
-            f"{paper if scale == 'paper' else scale}' runs it"
-        )
+        return [], left_out
     for problem in config.paper(paper).problems:
         taken = [change for change in changes if _is_of(change.key, problem) and change.taken]
         if taken:
@@ -96,8 +97,9 @@ def publish(config: Config, paper: str, scale: str, *, replace: bool) -> list[st
     ]
     if contents:
         files.write(folder, contents)
-    counted = [f"{others} as published: nothing of them is finished here"] if others else []
-    return counted + lines
+    if others:
+        lines.insert(0, f"{others} as published: nothing of them is finished here")
+    return lines, left_out
 
 
 def _change(
@@ -108,7 +110,7 @@ def _change(
     """
 
     def say(one: Finished) -> str:
-        return f"{len(one.files)} seeds, T = {one.horizon}"
+        return f"{counted(len(one.files), 'seed')}, T = {one.horizon}"
 
     if not here:
         return Change(key, before, "as published: nothing is finished here")
@@ -116,7 +118,7 @@ def _change(
     largest = here[0]
     if before is None:
         return Change(key, None, f"new: {say(largest)}{rest}", largest, largest.files)
-    was = f"{before.runs} seeds, T = {before.horizon}"
+    was = f"{counted(before.runs, 'seed')}, T = {before.horizon}"
     same = next((one for one in here if one.digest == before.identity), None)
     new = same.files.keys() - before.seeds if same else frozenset()
     runs = before.runs + len(new)

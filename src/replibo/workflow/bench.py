@@ -24,6 +24,7 @@ from replibo import files, paths
 from replibo.config import registry
 from replibo.config.models import Config, block_name
 from replibo.errors import RepliboError, meant
+from replibo.messages import counted
 from replibo.run import pairs
 from replibo.run.published import of_paper
 from replibo.workflow import snakemake, targets, terminal
@@ -272,10 +273,9 @@ def cost(bench: Bench) -> str:
     needed = " to ".join(map(str, sorted({min(least), max(least)})))
     lines = [
         f"{bench.label}: keeps the contract (unit cube, deterministic, resumes, no global random state).",
-        f"Cost: {runs} runs, {bench.queries:,} queries on {len(bench.tasks)} "
-        f"problem{'s' * (len(bench.tasks) > 1)}. Random search "
-        f"took {duration(bench.seconds)} of CPU time for them; yours takes its time for choosing "
-        "besides. What was run before is not run again.",
+        f"Cost: {counted(runs, 'run')}, {bench.queries:,} queries on "
+        f"{counted(len(bench.tasks), 'problem')}. Random search took {duration(bench.seconds)} of CPU "
+        "time for them; yours takes its time for choosing besides. What was run before is not run again.",
         f"A win takes at least {needed} seeds (Wilcoxon's test with Holm's correction)"
         f"{'; none is possible on ' + ', '.join(few) if few else ''}.",
     ]

@@ -16,6 +16,7 @@ from replibo.config import claims
 from replibo.config.claims import PRINTED, Claim
 from replibo.config.models import Config, block_name
 from replibo.errors import RepliboError, allowed
+from replibo.messages import counted
 from replibo.run import pairs
 from replibo.workflow import snakemake, targets, terminal
 
@@ -141,9 +142,9 @@ def cost(check: Check) -> str:
     lines = [
         f"{check.name} ({check.reading}): {check.claim.short}",
         f"{check.claim.where}: {check.claim.statement}",
-        f"Cost: {needs.jobs} jobs, {needs.cpu * slow / 3600:.2g} core hours, about "
-        f"{duration(needs.wall_seconds * slow)} on {check.cores} free cores; seeds {check.seeds}. "
-        "What was run before is not run again.",
+        f"Cost: {counted(needs.jobs, 'job')}, {needs.cpu * slow / 3600:.2g} core hours, about "
+        f"{duration(needs.wall_seconds * slow)} on {counted(check.cores, 'free core')}; "
+        f"seeds {check.seeds}. What was run before is not run again.",
     ]
     needed = {problem for problem, _ in check.claim.needed_pairs()}
     others = [name for name in check.claim.also if name not in needed]

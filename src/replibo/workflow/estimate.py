@@ -12,6 +12,7 @@ from replibo import paths
 from replibo.config import claims
 from replibo.config.models import Config, seed_list
 from replibo.errors import RepliboError, allowed, meant
+from replibo.messages import counted
 from replibo.run.progress import duration
 from replibo.workflow import targets, terminal
 from replibo.workflow.costs import Cost, Resources, cost_in_paper, measured, resources, wall_seconds
@@ -309,7 +310,9 @@ def text(found: Estimate) -> str:
         rows.append((*names, *cost, *asked, "≈" if known and line.guessed else ""))
     missing = ""
     if found.unknown:
-        missing = f" {found.unknown} jobs are not in these sums: nothing like them was ever run."
+        missing = (
+            f" Not in these sums, as nothing like it was ever run: {counted(found.unknown, 'job')}."
+        )
     older = ""
     if found.older_seconds:
         older = (
@@ -317,9 +320,10 @@ def text(found: Estimate) -> str:
             "may have been slower."
         )
     sums = (
-        f"{found.jobs} jobs, {found.cpu / 3600:.2f} core hours, "
-        f"{duration(found.wall_seconds)} on {found.cores} free cores, {found.disk_bytes / 1e6:.0f} MB "
-        f"of disk, {found.memory_mb:.0f} MB of memory for the {found.cores} largest jobs at once."
+        f"{counted(found.jobs, 'job')}, {found.cpu / 3600:.2f} core hours, "
+        f"{duration(found.wall_seconds)} on {counted(found.cores, 'free core')}, "
+        f"{found.disk_bytes / 1e6:.0f} MB of disk, {found.memory_mb:.0f} MB of memory for the "
+        f"{counted(found.cores, 'largest job')} at once."
         f"{missing}{older}"
     )
     machine = "by the fastest machine that was measured"

@@ -68,7 +68,11 @@ def missing(config: Config, scale: str, stage: Sequence[tuple[str, str]]) -> lis
 
 
 class Publisher:
-    """Publishes a paper whenever another problem's ``files`` are all there."""
+    """Publishes a paper whenever another problem's ``files`` are all there.
+
+    Attributes:
+        refused: the papers whose last publication failed, or left files out.
+    """
 
     def __init__(self, config: Config, scale: str, files: Sequence[str]) -> None:
         self.config, self.scale = config, scale
@@ -77,6 +81,7 @@ class Publisher:
             _, _, paper, problem, *_ = path.parts
             self.waiting.setdefault((paper, problem), []).append(path)
         self.papers = list(dict.fromkeys(paper for paper, _ in self.waiting))
+        self.refused: set[str] = set()
 
     def look(self) -> None:
         """Publish the papers of the problems finished since the last look."""
@@ -87,13 +92,17 @@ class Publisher:
             self.publish(paper)
 
     def publish(self, paper: str) -> None:
-        """Publish what is finished of a paper, and say what changed."""
+        """Publish what is finished of a paper, and say what changed and what was left out."""
         try:
-            for line in merge.publish(self.config, paper, self.scale, replace=False):
-                if "as published: " not in line:
-                    messages.show(f"{paper}: {line}")
+            lines, faults = merge.publish(self.config, paper, self.scale, replace=False)
         except RepliboError as error:
-            messages.tell(f"replibo: {error}")
+            lines, faults = [], str(error).splitlines()
+        for line in lines:
+            if "as published: " not in line:
+                messages.show(f"{paper}: {line}")
+        for fault in faults:
+            messages.tell(f"replibo: {fault}")
+        (self.refused.add if faults else self.refused.discard)(paper)
 
 
 def run_stage(
@@ -137,7 +146,8 @@ def run_stages(
         options: other options of Snakemake.
 
     Raises:
-        RepliboError: no cores, no time or no such profile; or at the end, where a stage failed.
+        RepliboError: no cores, no time or no such profile; or at the end, where a stage failed or a paper
+            was not published whole.
     """
     check_cores(cores)
     if profile is not None:
@@ -149,7 +159,7 @@ def run_stages(
             )
     if minutes is not None and not minutes > 0:
         raise RepliboError(f"--minutes: must be a number > 0, got {minutes:g}")
-    failed = []
+    failed, refused = [], set()
     where = ["--cores", str(cores)] if profile is None else ["--profile", profile]
     where += options
     deadline = float("inf") if minutes is None else time.monotonic() + 60 * minutes
@@ -161,12 +171,18 @@ def run_stages(
             publisher = Publisher(config, scale, files)
             if not run_stage(publisher, files, where, deadline):
                 failed += publisher.papers
+            refused |= publisher.refused
+    faults = []
     if failed:
         papers = ", ".join(dict.fromkeys(failed))
-        raise RepliboError(
+        faults.append(
             f"snakemake failed ({papers}): its messages above say why; if runs failed, 'replibo status "
             f"--scale {scale}' names them. The same command goes on"
         )
+    if refused:
+        faults.append(f"not all was published ({', '.join(sorted(refused))}): see above")
+    if faults:
+        raise RepliboError("\n".join(faults))
 
 
 def copy_results(scale: str, folder: Path) -> None:
@@ -238,4 +254,4 @@ if __name__ == "__main__":
     except stopping.Stopped:
         sys.exit(130)
     except RepliboError as error:
-        sys.exit(f"replibo: {error}")
+        sys.exit("\n".join(f"replibo: {line}" for line in str(error).splitlines()))

@@ -16,6 +16,7 @@ from pathlib import Path
 from replibo import paths
 from replibo.config.models import Config, Pair, seed_list
 from replibo.errors import RepliboError
+from replibo.messages import counted
 from replibo.run import metadata, published
 from replibo.run.block import kernels
 from replibo.run.identity import (
@@ -262,18 +263,21 @@ def summary(found: Sequence[Standing], cores: int, now: datetime) -> str:
         wall = costs.wall_seconds(left, cores)
         end = now + timedelta(seconds=wall)
         text += (
-            f"{sum(left) / 3600:.1f} core hours are left: {duration(wall)} on {cores} free cores, "
-            f"until {end:%Y-%m-%d %H:%M} UTC,\nby the fastest machine that published."
+            f"{sum(left) / 3600:.1f} core hours are left: {duration(wall)} on "
+            f"{counted(cores, 'free core')}, until {end:%Y-%m-%d %H:%M} UTC,\n"
+            "by the fastest machine that published."
         )
     if blocks := sum(len(one.blocks) for one in found):
         asked = [max(values) for values in zip(*(one.asked for one in found), strict=True)]
         longest = max(one.longest for one in found)
         text += (
-            f"\nOn a cluster: {blocks} jobs, the longest of {duration(longest)}; one asks for at most "
-            f"{asked[0]} MB and {asked[1]} min."
+            f"\nOn a cluster: {counted(blocks, 'job')}, the longest of {duration(longest)}; one asks "
+            f"for at most {asked[0]} MB and {asked[1]} min."
         )
     if unknown:
-        text += f"\n{unknown} runs are not in these hours: nothing like them was ever run (?)."
+        text += (
+            f"\nNot in these hours, as nothing like it was ever run: {counted(unknown, 'run')} (?)."
+        )
     return text.strip()
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from replibo.config.models import AlgorithmEntry
 from replibo.errors import RepliboError
+from replibo.messages import counted
 from replibo.papers.bbo.printed import ABOVE_UNIFORM_GUESS, CELLS, UNIFORM_GUESS
 from replibo.problems.base import Array
 from replibo.problems.mnist_cnn import LOG10_LEARNING_RATE, MOMENTUM
@@ -83,7 +84,7 @@ class Cell:
     def __str__(self) -> str:
         """``0.31 ± 0.04 (5 seeds)``, mean and standard deviation."""
         sd = "" if math.isnan(self.sd) else f" ± {self.sd:.2g}"
-        return f"{self.mean:.3g}{sd} ({len(self.seeds)} seed{'s' * (len(self.seeds) != 1)})"
+        return f"{self.mean:.3g}{sd} ({counted(len(self.seeds), 'seed')})"
 
 
 @dataclass(frozen=True)

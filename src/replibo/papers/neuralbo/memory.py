@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -174,7 +174,6 @@ def figure_6(runs: Runs, entry: FigureEntry) -> Figure:
     figure, axes = plotting.panels(1, 2, height=2.8)
     held, peaks = axes.flat
     curves: list[plotting.Curve] = []
-    drawn: list[Any] = []
     for name, memory in memories.items():
         look = runs.entry.algorithms[name]
         # a run of one query is a point
@@ -184,8 +183,7 @@ def figure_6(runs: Runs, entry: FigureEntry) -> Figure:
         more = np.arange(memory.observations[-1], EVALUATIONS)
         if len(more) and (later := calculated(runs, name, memory, more)) is not None:
             t = more - memory.observations[-1] + memory.rounds[-1]
-            label = "_calculated" if drawn else "calculated"
-            drawn = held.plot(t, later / MIB, lw=0.6, color=COLORS[look.color], label=label)
+            held.plot(t, later / MIB, lw=0.6, color=COLORS[look.color], label="_calculated")
         if not np.isnan(memory.peak).all():
             middle = np.median(memory.peak, axis=0)
             ends = memory.peak.min(axis=0), memory.peak.max(axis=0)
