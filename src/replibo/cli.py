@@ -292,7 +292,10 @@ def _status(options: argparse.Namespace) -> str:
     if options.watch:
         status.watch(config, options.scale, options.papers, options.cores)
     found = status.survey(config, options.scale, options.papers)
-    return status.as_csv(found) if options.csv else status.text(found, options.cores)
+    if options.csv:
+        return status.as_csv(found)
+    outputs = status.outputs(config, options.scale, found)
+    return "\n".join([status.text(found, options.cores), *outputs])
 
 
 def _list(options: argparse.Namespace) -> str:

@@ -50,6 +50,19 @@ def test_a_paper_that_is_named_twice_is_counted_once(runs: SmallProject) -> None
     assert len(status.survey(runs.config(), "smoke", ["go_ucb", "go_ucb"])) == 2
 
 
+def test_a_figure_is_finished_with_the_last_of_its_runs(runs: SmallProject) -> None:
+    def said() -> str:
+        config = runs.config()
+        found = status.survey(config, "smoke", ["go_ucb"])
+        return " ".join(status.outputs(config, "smoke", found))
+
+    runs.run("0", "1", "2")
+    waiting = "0 of 1 figure and 0 of 1 table; not for figure_1_all, final_regret."
+    assert said() == f"go_ucb: all runs finished for {waiting}"
+    runs.run("0", "1", "2", algorithm="exploration_first")
+    assert said() == "go_ucb: all runs finished for 1 of 1 figure and 1 of 1 table."
+
+
 def test_finished_here_or_published_running_failed_and_left(runs: SmallProject) -> None:
     assert survey(runs)["random_search"].state == "untouched"
     assert survey(runs)["random_search"].left is None  # never run

@@ -8,7 +8,7 @@ import json
 import os
 import stat
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -28,7 +28,8 @@ from replibo.run.identity import (
 from replibo.run.loop import journal_path
 from replibo.run.progress import duration
 from replibo.stopping import STOPPED
-from replibo.workflow import costs, terminal
+from replibo.verdict_tables import wrapped
+from replibo.workflow import costs, targets, terminal
 
 
 @dataclass
@@ -290,6 +291,27 @@ def text(found: Sequence[Standing], cores: int, *, shown: Sequence[Standing] | N
         own = [one for one in shown if one.paper == paper]
         parts.append(f"{paper}\n{terminal.table(COLUMNS, rows(own), NUMBERS)}")
     return "\n\n".join([*parts, summary(found, cores, datetime.now(UTC))])
+
+
+def outputs(config: Config, scale: str, found: Sequence[Standing]) -> Iterator[str]:
+    """For each paper, how many of its figures and tables have all their runs finished, and which have
+    not."""
+    scale = config.scale(scale)
+    for paper in dict.fromkeys(one.paper for one in found):
+        finished = {(o.problem, o.algorithm) for o in found if o.paper == paper and not o.todo}
+        counts, lacking = [], []
+        for kind in targets.FILES:
+            names = targets.names_at(config, kind, paper, scale)
+            waiting = [
+                name
+                for name in names
+                if not finished.issuperset(targets.output_pairs(config, kind, paper, name, scale))
+            ]
+            counts.append(f"{len(names) - len(waiting)} of {counted(len(names), kind[:-1])}")
+            lacking += waiting
+        said = f"{paper}: all runs finished for {' and '.join(counts)}"
+        said += f"; not for {', '.join(lacking)}" * bool(lacking)
+        yield from wrapped("", f"{said}.")
 
 
 def watch(config: Config, scale: str, papers: Sequence[str], cores: int) -> None:
