@@ -48,7 +48,9 @@ def parser() -> argparse.ArgumentParser:
         epilog="'replibo list' shows what there is; 'replibo COMMAND --help' explains a command.",
     )
     made.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    commands = made.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    commands = made.add_subparsers(
+        title="commands", dest="command", required=True, metavar="COMMAND"
+    )
 
     def command(name: str, text: str, example: str) -> argparse.ArgumentParser:
         sub = commands.add_parser(
@@ -58,7 +60,6 @@ def parser() -> argparse.ArgumentParser:
             epilog=f"example:\n  {example}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        sub.set_defaults(command=name)
         sub.add_argument(
             "--config",
             action="append",

@@ -163,12 +163,12 @@ def _fetch(options: argparse.Namespace) -> str:
     from replibo.data.manifest import load_manifest
 
     config = _load(options)
-    paths = fetch_all(
+    fetched = fetch_all(
         options.files or list(load_manifest()),
         data_dir=options.data_dir or Path(config.data_dir),
         mirror=options.mirror if options.mirror is not None else config.data_mirror,
     )
-    return "\n".join(map(str, paths))
+    return "\n".join(map(str, fetched))
 
 
 def _collect(options: argparse.Namespace) -> None:

@@ -81,7 +81,7 @@ def judged(scale: str, paper: str) -> str:
     return JUDGED.format(scale=scale, paper=paper)
 
 
-def claim(scale: str, paper: str, claim: str, reading: str = ALL) -> str:
+def claim(scale: str, paper: str, claim: str, reading: str) -> str:
     """The file of the verdict on one claim in one reading or control, or in all."""
     return CLAIM.format(scale=scale, paper=paper, claim=claim, reading=reading)
 
@@ -117,7 +117,7 @@ def published_traces(paper: str, problem: str, algorithm: str) -> Path:
     return published_folder(paper) / problem / f"{algorithm}.parquet"
 
 
-def match(template: str, path: str, endings: tuple[str, ...] = ()) -> dict[str, str] | None:
+def match(template: str, path: str, endings: tuple[str, ...]) -> dict[str, str] | None:
     """The words that fill ``template``, followed by one of ``endings``, to give ``path``; None where
     none do."""
     reading = r"(?:\.\w+)?"  # table_2.pooled

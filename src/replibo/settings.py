@@ -1,4 +1,4 @@
-"""The settings of problems and algorithms: types and ranges, checked once, when an object is made.
+"""The settings of problems and algorithms: types and ranges, checked when an object is made.
 
 A constructor declares its settings as keyword-only arguments with the types below (or any other that
 pydantic knows); `Checked`, the metaclass of `Problem` and `Algorithm`, holds the arguments to them.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from replibo.config.claims import LEADING, SOURCES, place
 from replibo.config.models import COLORS
 from replibo.results import plotting
-from replibo.verdicts import Overall, Verdict
+from replibo.verdicts import HOLDING, Overall, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,7 +106,7 @@ def _of_all(found: Sequence[Verdict], labels: Mapping[str, str]) -> Figure:
     y = 0
     for paper in papers:
         headlines = [v.headline for v in found if v.paper == paper]
-        holds = sum(label in ("holds", "holds with exceptions") for label in headlines)
+        holds = sum(label in HOLDING for label in headlines)
         count = f"{holds} of {len(headlines)}"
         heading = f"{labels[paper]}: {count} claims hold as printed, some with exceptions"
         place_of_heading = (-LEFT / CELL + 0.2, y + 0.6)

@@ -204,13 +204,12 @@ class Verdict:
     @property
     def multiverse(self) -> str:
         """The effects of all readings in one line; empty if none has one."""
-        with_effect = [reading for reading in self.judged if reading.effect is not None]
-        medians = [reading.effect for reading in with_effect if reading.effect is not None]
-        if not medians:
+        found = [(own, *effect) for own in self.judged if (effect := own.effect)]
+        if not found:
             return ""
-        values, units = [value for value, _ in medians], {unit for _, unit in medians}
+        values, units = [value for _, value, _ in found], {unit for _, _, unit in found}
         parts = []
-        if not all(reading.equality for reading in with_effect):
+        if not all(own.equality for own, _, _ in found):
             parts.append(
                 f"claimed sign in {sum(value > 0 for value in values)} of {len(values)} readings"
             )

@@ -116,8 +116,8 @@ class Reading(Variation):
     """Where it comes from."""
 
 
-def _counts(value: object) -> object:
-    """A number above 0, or a mapping to such numbers."""
+def _numbers_of_seeds(value: object) -> object:
+    """`Claim.seeds`: a number above 0, or such a number for each problem."""
     counts = [*value.values()] if isinstance(value, dict) else [value]
     if not counts or not all(type(count) is int and count > 0 for count in counts):
         raise ValueError(
@@ -147,7 +147,7 @@ class Claim(Model):
     """The algorithms whose runs it needs; those that its options name if they are left out."""
     also: list[Name] = Field(default_factory=list)
     """Problems whose runs it reads where there are any."""
-    seeds: Annotated[int | dict[Name, int], BeforeValidator(_counts)]
+    seeds: Annotated[int | dict[Name, int], BeforeValidator(_numbers_of_seeds)]
     """The number of seeds behind the paper's statement, of each problem where they differ."""
     horizon: Rounds
     """The horizon behind the paper's statement."""
@@ -183,7 +183,8 @@ class Claim(Model):
 
     @property
     def group(self) -> str:
-        """The name of the paper's claims that are one row in the map of all papers."""
+        """`short` up to its first comma. A paper's claims that share it are one row in the map of all
+        papers."""
         return self.short.partition(", ")[0]
 
     @property

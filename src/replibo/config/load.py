@@ -259,10 +259,11 @@ def parse(raw: Mapping[str, Any]) -> Config:
         RepliboError: one line for each fault: where it stands and what is allowed there.
     """
     raw = dict(raw)
-    papers = raw.get("papers") if isinstance(raw.get("papers"), list) else []
+    # a name that stands there twice is said below
+    papers = [*dict.fromkeys(named)] if isinstance(named := raw.get("papers"), list) else []
     entries: dict[str, PaperEntry] = {}
     faults: list[str] = []
-    for paper in dict.fromkeys(papers or []):  # twice is said below
+    for paper in papers:
         try:
             entries[paper] = PaperEntry.model_validate(_whole(paper, raw.pop(paper, {})))
         except ValidationError as error:
@@ -272,7 +273,7 @@ def parse(raw: Mapping[str, Any]) -> Config:
     try:
         config = Config.model_validate({**raw, "entries": {}})
     except ValidationError as error:
-        faults += lines_of(Config, error, "config: ", also=list(dict.fromkeys(papers or [])))
+        faults += lines_of(Config, error, "config: ", also=papers)
     if faults:
         raise RepliboError("\n".join(faults))
     return config.model_copy(update={"entries": entries})

@@ -306,7 +306,7 @@ def scaling_slope(
     return exponent_interval(T, np.stack(values, axis=1), minus)
 
 
-def exponent_interval(T: Sequence[int], values: Array, minus: float = 0.0) -> intervals.Interval:
+def exponent_interval(T: Sequence[int], values: Array, minus: float) -> intervals.Interval:
     """The exponent of mean regret in T, minus ``minus``, with the jackknife's 95 % interval.
 
     Args:

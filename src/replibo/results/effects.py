@@ -190,7 +190,7 @@ def of_samples(
     return Effect(d, d - half, d + half, tuple(sizes), detectable, samples=samples)
 
 
-def of_share(wins: int, losses: int, samples: Sequence[Sample] = ()) -> Effect | None:
+def of_share(wins: int, losses: int, samples: Sequence[Sample]) -> Effect | None:
     """The excess of the share of wins over one half (Wilson's interval); None without cases.
 
     Args:

@@ -28,6 +28,7 @@ class Duel:
         difference: the mean of mine less the other's, with Student's interval.
         p: two-sided, by Wilcoxon's signed-rank test.
         p_holm: corrected for all other algorithms on the same problem (Holm 1979).
+        better: whether more of the ranks speak for the new algorithm.
     """
 
     paper: str
@@ -40,6 +41,7 @@ class Duel:
     difference: Interval
     p: float
     p_holm: float = float("nan")
+    better: bool = False
 
     @property
     def result(self) -> Result:
@@ -47,9 +49,6 @@ class Duel:
         if not self.p_holm < LEVEL:
             return "tie"
         return "win" if self.better else "loss"
-
-    better: bool = False
-    """Whether more of the ranks speak for the new algorithm."""
 
 
 def duel(
@@ -67,12 +66,12 @@ def duel(
     a, b = (np.array([f[s][:queries].max() for s in seeds]) for f in (mine, other))
     difference = a - b
     difference[np.abs(difference) <= statistics.ROUND_OFF * np.maximum(np.abs(a), np.abs(b))] = 0.0
-    worse, better = (statistics.signed_rank_less(sign * difference) for sign in (1.0, -1.0))
+    p_worse, p_better = (statistics.signed_rank_less(sign * difference) for sign in (1.0, -1.0))
     return Duel(
         *(paper, problem, other_name, len(seeds), queries, float(a.mean()), float(b.mean())),
         difference=student_interval(difference),
-        p=min(1.0, 2 * min(worse, better)),
-        better=better < worse,
+        p=min(1.0, 2 * min(p_worse, p_better)),
+        better=p_better < p_worse,
     )
 
 

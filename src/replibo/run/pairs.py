@@ -27,7 +27,7 @@ def at(
     return [
         (problem, algorithm)
         for problem, algorithm in pairs
-        if problem in (entry.problems if problems is None else problems)
+        if (problems is None or problem in problems)
         and (algorithms is None or algorithm in algorithms)
     ]
 

@@ -13,7 +13,7 @@ import io
 import itertools
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -187,7 +187,7 @@ def prepare(
             horizon = max(published[f"{problem}/{name}"].horizon for name in others)
             tasks.append(Task(paper, problem, tuple(row), horizon, tuple(others)))
             share = len(row) / timing["runs"]
-            total += _start(timing) + timing["cpu_seconds"] * share
+            total += timing["import_seconds"] / timing["jobs"] + timing["cpu_seconds"] * share
             queries += round(timing["queries"] * share)
     if not tasks:
         reasons = "; ".join(f"{name}: {why}" for name, why in left_out.items())
@@ -211,10 +211,6 @@ def _settings(parameters: Sequence[str]) -> dict[str, Any]:
         except yaml.YAMLError:
             raise RepliboError(f"--set: {name} must be a value of YAML, got {value!r}") from None
     return settings
-
-
-def _start(timing: Mapping[str, Any]) -> float:
-    return float(timing.get("import_seconds", 0.0)) / max(timing.get("jobs", 1), 1)
 
 
 def _is_finite(name: str) -> bool:

@@ -107,7 +107,7 @@ def prepare(
     asked = _asked(seeds, sorted({*itertools.chain(*configured.values())}))
     settings: dict[str, Any] = {}
     for algorithm in dict.fromkeys(algorithm for _, algorithm in wanted):
-        problems = [problem for problem, name in wanted if name == algorithm]
+        problems = [problem for problem, other in wanted if other == algorithm]
         its_seeds = [configured[problem, algorithm] for problem in problems]
         common = [seed for seed in asked if all(seed in row for row in its_seeds)]
         if not common:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from replibo.results.runs import Runs
     from replibo.results.tables import Table
 
-CONFIDENCE = 0.95
-
 
 def table(base: Config, variant: Config, papers: Sequence[str], scale: str) -> Table:
     """The best noise-free value at the end of the runs, in the base and in the variant, for every
@@ -53,7 +51,7 @@ def table(base: Config, variant: Config, papers: Sequence[str], scale: str) -> T
             "variant"
         )
     caption = (
-        f"Best noise-free value at the end: mean ± half of the {CONFIDENCE:.0%} interval (Student) over "
+        "Best noise-free value at the end: mean ± half of the 95 % interval (Student) over "
         "the seeds; the difference is the variant's less the base's over common seeds, in pairs. "
         "=: the same runs, bit for bit. Runs of different length are read up to the end of the shorter."
     )

@@ -24,7 +24,6 @@ SEEDS = 10
 READABLE, BEST, REFERENCE = 10, 5, "random_search"
 """Methods that a reader tells apart. If there are more, the page opens with the best ones and the
 reference."""
-CONFIDENCE = 0.95
 DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot", "dashdot": "dashdot"}
 """The lines of the config in the words of Plotly."""
 

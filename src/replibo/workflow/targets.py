@@ -304,8 +304,8 @@ def seeds_in(text: str, where: str, known: list[int] | None = None) -> list[int]
 def data_files(config: Config, paper: str, scale: str, problem: str) -> list[str]:
     """The data files that a problem's runs read; none where stand-ins are used."""
     entry = config.paper(paper)
-    found = entry.problems.get(problem)
-    if found is None or entry.at(scale).data == "stand_in":
+    found = entry.problems[problem]
+    if entry.at(scale).data == "stand_in":
         return []
     manifest = load_manifest()
     for name in found.data_files:

@@ -153,7 +153,7 @@ def finds_within(
 
 
 def _share_of_rounds(runs: Runs, problem: str, share: float) -> int:
-    """That many rounds of the runs, at least one, and not all of them."""
+    """That many rounds of the runs, rounded, at least one."""
     return max(1, round(share * runs.horizon(problem)))
 
 

@@ -19,7 +19,6 @@ from replibo.papers.lb_gp_ucb.traces import (
     METRICS,
     TESTS,
     Metric,
-    best_regret,
     cpu_time,
     diagnostic,
     final_regret_of,
@@ -171,7 +170,7 @@ def final_regret(runs: Runs, entry: FigureEntry, *, rounds: Rounds | None = None
                     f"p ({metric})": p,
                     f"adjusted p ({metric})": adjusted,
                 }
-            best = best_regret(runs, problem, name)[1][:, -1]
+            best = final_regret_of(runs, problem, name, "best")
             rows.append({**row, FOUND_COLUMN: float(np.mean(best <= found))})
     caption = (
         f"{entry.caption} Regret in the unit of each objective. p: {runs.label(OWN)}'s mean "

@@ -65,7 +65,8 @@ def queries_to_best(scores: Array) -> Array:
     """The number of queries after which each run has found a score of 1, infinity where it never has.
 
     Args:
-        scores: the largest score so far, ``seeds x (T + 1)``; the first of the initial documents.
+        scores: the largest score so far, ``seeds x (T + 1)``; column 0 is the best of the initial
+            documents, so that 0 queries means one of these.
     """
     found = scores == 1.0
     return np.where(found.any(axis=1), found.argmax(axis=1), np.inf)
