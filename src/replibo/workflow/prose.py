@@ -41,7 +41,7 @@ class Numbers:
         judged: the verdicts of published traces, if they were judged already.
     """
 
-    def __init__(self, config: Config, paper: str, judged: Sequence[Verdict]) -> None:
+    def __init__(self, config: Config, paper: str, judged: Sequence[Verdict] = ()) -> None:
         self.config, self.paper, self._judged = config, paper, judged
         self._tables: dict[str, pd.DataFrame] = {}
 
@@ -217,7 +217,7 @@ def paragraph(readme: str, paper: str) -> str:
     return match[1]
 
 
-def page(config: Config, paper: str, judged: Sequence[Verdict]) -> str:
+def page(config: Config, paper: str, judged: Sequence[Verdict] = ()) -> str:
     """The page of a paper's results: its template with the numbers filled in.
 
     Raises:
