@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from replibo.problems.base import Array
 from replibo.results.statistics import finite, standard_error
+from replibo.streams import generator
 
 CONFIDENCE = 0.95
 """Of all intervals, except where a paper names its own."""
@@ -188,34 +189,44 @@ def stratified_interval(values: Array, strata: Array) -> Interval:
     return contrast_interval(groups, [len(group) / len(values) for group in groups])
 
 
-def spread_trend(samples: Sequence[Array]) -> Interval:
-    """The slope of ln s² over the places of independent samples, with Student's interval and p-values.
+PERMUTATIONS = 9_999
+"""Of `spread_trend`."""
 
-    Least squares of the jackknife's pseudo-values of ln s² (Miller 1968). In simulations of five samples
-    of 5 to 20 values it rejects a true null hypothesis at 5 % in 3 to 5 % of normal samples, and in up to
-    8 % of skewed ones.
+
+def spread_trend(samples: Sequence[Array]) -> Interval:
+    """The slope of ln s² over the places of independent samples, with an interval and p-values by
+    permutation.
+
+    The values less the median of their sample change places at random. In simulations of five samples
+    of 20 values, each far off with a probability of 0 to 15 %, it rejects a true null hypothesis at 5 % in
+    3 to 6 % of the cases, in either direction. The jackknife of ln s² (Miller 1968) does in up to 20 %: a
+    sample with one such value has a larger variance, and looks as if it had a trend.
 
     Returns:
         NaN with fewer than two samples, or a sample with fewer than three different values.
     """
-    unknown = Interval.around(math.nan, math.nan, 1)
     if len(samples) < 2 or any(len(set(sample.tolist())) < 3 for sample in samples):
-        return unknown
-    x, y, freedom, squares = [], [], 0, 0.0
-    for place, sample in enumerate(samples):
-        n = len(sample)
-        without = np.array([np.delete(sample, i).var(ddof=1) for i in range(n)])
-        if not np.all(without > 0):
-            return unknown
-        pseudo = n * math.log(sample.var(ddof=1)) - (n - 1) * np.log(without)
-        x += [place] * n
-        y += pseudo.tolist()
-        freedom += n - 1
-        squares += float(np.sum((pseudo - pseudo.mean()) ** 2))
-    centred = np.array(x) - np.mean(x)
-    slope = float(centred @ y / (centred @ centred))
-    error = math.sqrt(squares / freedom / (centred @ centred))
-    return Interval.of_student(slope, error, freedom, freedom + 1)
+        return Interval.around(math.nan, math.nan, 1)
+    sizes = np.array([len(sample) for sample in samples])
+    place = np.arange(len(sizes)) - np.average(np.arange(len(sizes)), weights=sizes)
+    weights = sizes * place / (sizes @ place**2)
+
+    def slope(parts: Sequence[Array]) -> Array:
+        variances = np.array([part.var(axis=-1, ddof=1) for part in parts])
+        return np.asarray(weights @ np.log(np.maximum(variances, np.finfo(float).tiny)))
+
+    value = slope(samples)
+    values = np.concatenate([sample - np.median(sample) for sample in samples])
+    rng = generator("intervals", "spread trend")
+    moved = rng.permuted(np.tile(values, (PERMUTATIONS, 1)), axis=1)
+    by_chance = slope(np.split(moved, np.cumsum(sizes)[:-1], axis=1))
+    low, high = value - np.quantile(by_chance, [(1 + CONFIDENCE) / 2, (1 - CONFIDENCE) / 2])
+    above, below = (
+        np.asarray((1 + np.sum(sign * by_chance >= sign * value)) / (1 + PERMUTATIONS))
+        for sign in (1, -1)
+    )
+    n = int(sizes.sum()) - len(sizes) + 1
+    return Interval(value, np.asarray(low), np.asarray(high), n, above, below)
 
 
 def spread_ratio(first: Array, last: Array) -> Interval:
