@@ -198,9 +198,9 @@ def spread_trend(samples: Sequence[Array]) -> Interval:
     permutation.
 
     The values less the median of their sample change places at random. In simulations of five samples
-    of 20 values, each far off with a probability of 0 to 15 %, it rejects a true null hypothesis at 5 % in
-    3 to 6 % of the cases, in either direction. The jackknife of ln s² (Miller 1968) does in up to 20 %: a
-    sample with one such value has a larger variance, and looks as if it had a trend.
+    of 20 values, each far off with a probability of 0 to 15 %, it rejects a true null hypothesis at 5 %
+    in 3 to 6 % of the cases, in either direction. The jackknife of ln s² (Miller 1968) does in up to
+    20 %: a sample with one such value has a larger variance, and looks as if it had a trend.
 
     Returns:
         NaN with fewer than two samples, or a sample with fewer than three different values.
