@@ -233,23 +233,36 @@ def test_shrinking_error_bars():
 
 
 def test_no_spread_left_is_less_than_some():
-    """By Pitman and Morgan's test against its definition, and the limit of no spread."""
+    """The ratio of spreads by SciPy's permutation test, and the limit of no spread."""
     from replibo.results.intervals import spread_ratio
 
+    def ratio(a, b, axis):
+        return np.log(a.std(axis=axis) / b.std(axis=axis))
+
     first, last = np.random.default_rng(3).normal(size=(2, 12)) * [[2.0], [1.0]]
-    ratio, r = first.var(ddof=1) / last.var(ddof=1), np.corrcoef(first, last)[0, 1]
-    t = (ratio - 1) * np.sqrt(10 / (4 * ratio * (1 - r**2)))
     found = spread_ratio(first, last)
-    assert found.p_above == pytest.approx(scipy.stats.t.sf(t, 10))
-    assert found.mean == pytest.approx(np.log(ratio) / 2)
-    # its ends are the ratios that the test just does not reject at 2.5 %
-    for end in (found.low, found.high):
-        p = spread_ratio(first, last * np.exp(float(end))).p_above
-        assert min(p, 1 - p) == pytest.approx(0.025)
-    assert spread_ratio(first, np.ones(12)).p_above == 0
-    assert spread_ratio(np.ones(12), first).p_above == 1
-    for samples in ((first, first), (first[:2], last[:2])):
+    sides = [side - np.median(side) for side in (first, last)]
+    expected = scipy.stats.permutation_test(
+        sides, ratio, permutation_type="samples", vectorized=True, alternative="greater"
+    )
+    assert len(expected.null_distribution) == 2**12  # all there are
+    assert found.mean == pytest.approx(expected.statistic)
+    assert found.p_above == pytest.approx(expected.pvalue, abs=0.006)
+    half = np.quantile(expected.null_distribution, 0.975)
+    assert found.high - found.mean == pytest.approx(half, rel=0.03)
+    assert spread_ratio(first, np.ones(12)).p_above < 0.001
+    assert spread_ratio(np.ones(12), first).p_below < 0.001
+    assert spread_ratio(first, first).p_above == 1
+    for samples in ((np.ones(12), np.zeros(12)), (first[:2], last[:2])):
         assert np.isnan(spread_ratio(*samples).p_above)
+
+
+def test_two_seeds_far_off_in_the_first_round_make_no_smaller_spread():
+    from replibo.results.intervals import spread_ratio
+
+    first, last = np.random.default_rng(4).normal(size=(2, 100))
+    first[:2] = 30.0
+    assert spread_ratio(first, last).p_above > 0.05
 
 
 def test_the_returned_point_is_that_of_largest_y():

@@ -474,9 +474,9 @@ def shrinking_error_bars(
 ) -> list[Comparison]:
     """The 98 % error bar at t = T is smaller than at the first round of Phase II.
 
-    The two standard deviations are of the same seeds, so they are compared by Pitman and Morgan's
-    test (the correlation of sum and difference of the pairs), one-sided at 1 % in both directions. A
-    method whose seeds do not differ at either round has no error bar, and is left out.
+    The two standard deviations are of the same seeds. They are compared by permutation within the
+    pairs (`intervals.spread_ratio`), one-sided at 1 % in both directions. A method whose seeds do not
+    differ at either round has no error bar, and is left out.
     """
     comparisons: list[Undecided | Comparison] = []
     for problem in problems:

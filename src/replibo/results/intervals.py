@@ -1,4 +1,4 @@
-"""Confidence intervals, on SciPy: Wald, Student, Wilson, jackknife, bootstrap.
+"""Confidence intervals, on SciPy: Wald, Student, Wilson, jackknife, bootstrap, permutation.
 
 Where there are too few values for an interval its ends are NaN; where there are none, or one is not a
 finite number, a `RepliboError` of one line is raised. ``scipy.stats`` is imported late
@@ -190,7 +190,19 @@ def stratified_interval(values: Array, strata: Array) -> Interval:
 
 
 PERMUTATIONS = 9_999
-"""Of `spread_trend`."""
+"""Of the tests of spreads."""
+
+
+def _by_permutation(value: Array, by_chance: Array, n: int) -> Interval:
+    """A statistic that is 0 by symmetry if nothing differs, with the interval and p-values of its values
+    `by_chance`."""
+    with np.errstate(invalid="ignore"):  # some are infinite
+        low, high = value - np.quantile(by_chance, [(1 + CONFIDENCE) / 2, (1 - CONFIDENCE) / 2])
+    above, below = (
+        np.asarray((1 + np.sum(sign * by_chance >= sign * value)) / (1 + len(by_chance)))
+        for sign in (1, -1)
+    )
+    return Interval(value, np.asarray(low), np.asarray(high), n, above, below)
 
 
 def spread_trend(samples: Sequence[Array]) -> Interval:
@@ -215,40 +227,35 @@ def spread_trend(samples: Sequence[Array]) -> Interval:
         variances = np.array([part.var(axis=-1, ddof=1) for part in parts])
         return np.asarray(weights @ np.log(np.maximum(variances, np.finfo(float).tiny)))
 
-    value = slope(samples)
     values = np.concatenate([sample - np.median(sample) for sample in samples])
     rng = generator("intervals", "spread trend")
     moved = rng.permuted(np.tile(values, (PERMUTATIONS, 1)), axis=1)
     by_chance = slope(np.split(moved, np.cumsum(sizes)[:-1], axis=1))
-    low, high = value - np.quantile(by_chance, [(1 + CONFIDENCE) / 2, (1 - CONFIDENCE) / 2])
-    above, below = (
-        np.asarray((1 + np.sum(sign * by_chance >= sign * value)) / (1 + PERMUTATIONS))
-        for sign in (1, -1)
-    )
-    n = int(sizes.sum()) - len(sizes) + 1
-    return Interval(value, np.asarray(low), np.asarray(high), n, above, below)
+    return _by_permutation(slope(samples), by_chance, int(sizes.sum()) - len(sizes) + 1)
 
 
 def spread_ratio(first: Array, last: Array) -> Interval:
-    """ln of the standard deviation of ``first`` over that of ``last``, of pairs, with the interval and
-    the p-values of Pitman and Morgan's test (1939).
+    """ln of the standard deviation of ``first`` over that of ``last``, of pairs, with an interval and
+    p-values by permutation.
 
-    If one of the two has no spread, the ratio has no interval, and p is 0 or 1. All is NaN if there are
-    fewer than three pairs, or if the sums or the differences do not vary.
+    The two values of a pair, each less the median of its side, change places at random. Pitman and
+    Morgan's test (1939), which is for normal values, takes two values far off on one side for p < 1e-40.
+
+    Returns:
+        NaN with fewer than three pairs, or if neither side varies; no interval if one does not.
     """
     n = len(first)
-    if n < 3 or np.ptp(first + last) == 0 or np.ptp(first - last) == 0:
+    if n < 3 or not (np.ptp(first) or np.ptp(last)):
         return Interval.around(math.nan, math.nan, n)
-    from scipy.special import stdtr
 
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = float(np.log(first.std() / last.std())) if np.ptp(last) else math.inf
-        r = float(np.corrcoef(first, last)[0, 1]) if math.isfinite(ratio) else math.nan
-        error = math.sqrt(max(1 - r**2, 0.0) / (n - 2)) if math.isfinite(ratio) else 0.0
-        t = np.divide(np.sinh(ratio), error)
-    half = math.asinh(student_quantile(n - 2) * error) if error else math.nan
-    above, below = (np.asarray(stdtr(n - 2, sign * t)) for sign in (-1, 1))
-    return replace(Interval.around(ratio, half, n), p_above=above, p_below=below)
+    def ratio(a: Array, b: Array) -> Array:
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(a.std(axis=-1) / b.std(axis=-1)))
+
+    a, b = (side - np.median(side) for side in (first, last))
+    moved = generator("intervals", "spread ratio").random((PERMUTATIONS, n)) < 0.5
+    by_chance = ratio(np.where(moved, b, a), np.where(moved, a, b))
+    return _by_permutation(ratio(a, b), by_chance, n)
 
 
 def bootstrap_median_interval(
