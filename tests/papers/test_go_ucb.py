@@ -222,12 +222,14 @@ def test_shrinking_error_bars():
         (constant, "open"),
         (np.full_like(constant, 0.3), "left out"),  # no seed differs: there is no error bar
         (noisy(0.3, n=2), "open"),
+        (noisy(0.3, spread=1.0, n=5), "open"),  # of 32 exchanges, at 1 %
     ):
         (found,) = paper.shrinking_error_bars(
             made_runs({("f1", "go_ucb"): f}), problems=["f1"], algorithms=["go_ucb"]
         )
         assert found.outcome == expected
         first = OPTIMUM - f[:, INITIAL]
+        assert bool(found.unreachable) == (len(f) == 5)
         bar = 2.3263478740408408 * scipy.stats.sem(first)
         assert found.ours.startswith(f"F1, GO_UCB: {bar:.4f} at t = 3, ")
 

@@ -490,7 +490,9 @@ def shrinking_error_bars(
                 comparisons.append(Comparison("left out", f"{text}: no error bar to compare"))
             else:
                 ratio = intervals.spread_ratio(first, last)
-                comparisons.append(tested(text, ratio, "log ratio of spreads"))
+                test = tested(text, ratio, "log ratio of spreads")
+                # of the exchanges of n pairs one is the smallest p
+                comparisons.append(replace(test, smallest=(0.5 ** len(values),) * 2))
     return decided(comparisons, LEVEL)
 
 
