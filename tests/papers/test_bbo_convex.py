@@ -76,10 +76,33 @@ def test_the_exponent_is_that_of_the_runs(power: float, expected: str) -> None:
 
 def test_of_equal_cost_the_larger_n_is_better_where_regret_falls_with_n() -> None:
     found = convex.balance(made(0.5, HORIZONS), smallest_loss=LOSS, **BUDGETS)
-    assert [one.outcome for one in found] == ["contradicted", "supported"] * 2
+    assert [one.outcome for one in found] == ["contradicted"] * 2
     # √2 times that of N = 4 T, and 1/√2 times that of T = 4 N
     assert "is 1.41 times" in found[0].ours or "is 1.42 times" in found[0].ours
-    assert "is 0.71 times" in found[1].ours and "2 budgets" in found[1].ours
+    assert "EI, 2 budgets: R_T/T with N = T is 0.71 times that with T = 4 N" in found[0].ours
+    # with N = 4 T, against N = T and N = 16 T
+    budgets = {"more_steps": [1600], "more_queries": [1600, 6400, 25600]}
+    found = convex.balance(made(0.5, HORIZONS), smallest_loss=LOSS, constant=4, **budgets)
+    assert [one.outcome for one in found] == ["contradicted"] * 2
+    assert "3 budgets: R_T/T with N = 4 T is 0.71 times that with N = T" in found[0].ours
+    assert "1 budgets: R_T/T with N = 4 T is 1.4" in found[0].ours
+
+
+@pytest.mark.parametrize(("worse", "expected"), [(2.0, "supported"), (1.0, "open")])
+def test_n_is_best_where_fewer_and_more_steps_are_shown_to_be_worse(
+    monkeypatch: pytest.MonkeyPatch, worse: float, expected: str
+) -> None:
+    """Regret with N = 4 T is ``worse`` times that with N = T, with T = 4 N twice."""
+    noise = 1 + 0.01 * np.random.default_rng(0).normal(size=(5, 1))
+    level = {1: 1.0, 4: worse, 0.25: 2.0}
+
+    def first(values: Any, t: int, n: int) -> Any:
+        own = noise if level[n / t] != 1 else noise[::-1]
+        return level[n / t] * np.repeat(own, t, axis=1)
+
+    monkeypatch.setattr(convex, "_first", first)
+    found = convex.balance(made(0.5, HORIZONS), smallest_loss=LOSS, **BUDGETS)
+    assert [one.outcome for one in found] == [expected] * 2
 
 
 def test_runs_that_are_shorter_than_asked_leave_a_budget_open() -> None:
@@ -91,12 +114,12 @@ def test_runs_that_are_shorter_than_asked_leave_a_budget_open() -> None:
     ):
         runs = made(0.5, {**HORIZONS, problem: horizon})
         found = convex.balance(runs, smallest_loss=LOSS, **BUDGETS)
-        assert [one.outcome for one in found[:4]] == ["contradicted", "supported"] * 2
-        left = [one.ours for one in found[4:]]
+        assert [one.outcome for one in found[:2]] == ["contradicted"] * 2
+        left = [one.ours for one in found[2:]]
         assert left == [
             f"not run: {name}, N = T against {own}" for name in ("EI", "UCB") for own in missing
         ]
-        assert {one.outcome for one in found[4:]} == {"open"}
+        assert {one.outcome for one in found[2:]} == {"open"}
         assert "is 1.4" in found[0].ours  # of equal budgets alone
     with pytest.raises(
         MissingRunsError, match=r"not run: EI, N = T against N = 4 T at T·N = 1,600"
@@ -112,7 +135,7 @@ def test_n_are_compared_on_the_seeds_that_all_have() -> None:
     own = -runs.f("softmax_40", "gp_ei")[[0, 2]] - LOSS
     np.testing.assert_allclose(values[40], own)
     comparisons = convex.balance(runs, smallest_loss=LOSS, **BUDGETS)
-    assert len(comparisons) == 4
+    assert len(comparisons) == 2
     assert all("] (2 seeds), p" in comparison.ours for comparison in comparisons)
     with pytest.raises(MissingRunsError):
         none = made(0.5, HORIZONS, seeds={"softmax_40": [5]})

@@ -2,7 +2,7 @@
 
 import math
 import re
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -12,11 +12,11 @@ from scipy import stats
 
 from replibo.config.models import COLORS
 from replibo.papers.neuralbo import sensitive as paper
-from replibo.papers.neuralbo.tampering import query_rates, rates_of, subset_rates
+from replibo.papers.neuralbo.tampering import by_exchange, query_rates, rates_of, subset_rates
 from replibo.problems.networks.digit_classifier import PARAMETERS, DigitClassifier
 from replibo.problems.sensitive_samples import detections, upscaling_operator
 from replibo.results.comparisons import MissingRunsError
-from replibo.results.intervals import jackknife_interval
+from replibo.results.intervals import Interval, jackknife_interval
 from replibo.streams import generator
 
 from .conftest import caption_of, drawn, made_paper, output, pair, records, runs_of
@@ -92,6 +92,23 @@ def test_subset_rates_by_enumeration(detected):
 def test_query_rates_by_counting(detected):
     for n, rate in enumerate(query_rates(detected), start=1):
         assert rate == pytest.approx(np.mean([run[:n].any(axis=0).mean() for run in detected]))
+
+
+def test_p_of_two_rates_by_all_exchanges():
+    """Sets of 2 of 7 samples: the share of the 128 exchanges with a difference as large, either way."""
+    both = np.random.default_rng(1).random((7, 2, 40)) < np.array([0.3, 0.2])[:, None]
+
+    def difference(runs):
+        return subset_rates(runs[:, 0])[1] - subset_rates(runs[:, 1])[1]
+
+    exchanged = [
+        difference(np.where(np.array(which)[:, None, None], both[:, ::-1], both))
+        for which in product([False, True], repeat=7)
+    ]
+    found = by_exchange(Interval.around(difference(both), 0.1, 7), both, 2)
+    for sign, p in ((1, found.p_above), (-1, found.p_below)):
+        exact = np.mean(sign * np.array(exchanged) >= sign * difference(both) - 1e-12)
+        assert p == pytest.approx(exact, abs=0.05)
 
 
 def test_the_jackknife_of_a_mean_is_students_interval():

@@ -176,6 +176,16 @@ def test_without_spread(paired: bool, equal_variances: bool) -> None:
     assert zeros.p_value == 1
 
 
+@pytest.mark.parametrize("trim", [0.0, 0.2])
+def test_a_contrast_of_two_means_is_scipys_test(trim: float) -> None:
+    """Welch's, and Yuen's of trimmed means."""
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(size=12), rng.normal(0.5, 2.0, size=20)
+    found = intervals.contrast_interval([first, second], [1.0, -1.0], trim=trim)
+    expected = scipy.stats.ttest_ind(first, second, equal_var=False, trim=trim, alternative="less")
+    assert float(found.p_below) == pytest.approx(expected.pvalue)
+
+
 def test_constant_differences_of_spread_samples() -> None:
     b = np.random.default_rng(3).standard_normal(10)
     paired = statistics.t_test_less(b - 0.3, b, paired=True)  # constant only up to round-off

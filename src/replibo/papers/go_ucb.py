@@ -30,6 +30,7 @@ from replibo.results.comparisons import (
     Undecided,
     decided,
     t_tested,
+    together,
 )
 from replibo.results.effects import of_samples
 from replibo.results.runs import Runs, of_common_seeds
@@ -411,10 +412,11 @@ def larger_lead(
     ranges: Mapping[str, float] | None = None,
 ) -> list[Comparison]:
     """The lead over each baseline, its final regret minus ``algorithm``'s, is larger on ``problem`` than
-    on ``other_problem``.
+    on ``other_problem``, and is one: above 0 on ``problem``.
 
     One number per seed, of the seeds that both methods have. The two problems share no random numbers, so
-    that their leads are compared by Welch's t-test, one-sided at 1 % in both directions.
+    that their leads are compared by Welch's t-test, one-sided at 1 % in both directions; the lead itself,
+    by Student's.
 
     Args:
         ranges: max f - min f by problem, in whose units the leads are compared; None takes them as
@@ -429,7 +431,9 @@ def larger_lead(
         text = f"lead over {runs.label(baseline)}: " + ", ".join(
             f"{lead.mean():.4f} on {runs.problem_label(name)}" for name, lead in leads.items()
         )
-        tests.append(t_tested(text, leads[other_problem], leads[problem], paired=False))
+        larger = t_tested(text, leads[other_problem], leads[problem], paired=False)
+        ahead = t_tested("", np.zeros_like(leads[problem]), leads[problem], paired=True)
+        tests.append(together([larger, replace(ahead, effect=larger.effect)]))
     return decided(tests, LEVEL)
 
 

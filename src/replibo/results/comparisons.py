@@ -9,7 +9,7 @@ is at most 5 %. Both ways together: at most 10 % in a direction. Nothing is corr
 readings.
 
 Papers' own criteria stand as printed: NeuralBO's Table 2 has the correction of its caption, GO-UCB's
-error bars of 98 % overlap or do not, and its other tests are at the 1 % that goes with them.
+error bars of 98 % overlap or do not, and the tests beside them are at the 1 % that goes with them.
 
 A comparison carries its effect with its interval, the sizes of the samples and the detectable effect
 (`replibo.results.effects`). It says so if its test cannot give an outcome with so few runs, whatever
@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -197,6 +197,15 @@ def rank_tested(text: str, less: Array) -> Undecided:
     p, reverse = (statistics.signed_rank_less(sign * less) for sign in (1, -1))
     effect = effects.of_samples(less, np.zeros_like(less), paired=True)
     return Undecided(text, p, reverse, effect, (smallest, smallest))
+
+
+def together(tests: Sequence[Undecided]) -> Undecided:
+    """One comparison of several tests: supported if all of them are (an intersection-union test),
+    contradicted if one of them is (Bonferroni). Its effect is that of the test with the largest p."""
+    last = max(tests, key=lambda test: 1.0 if math.isnan(test.p) else test.p)
+    reverse = np.minimum(1.0, len(tests) * np.min([test.reverse for test in tests]))
+    said = "; ".join(test.ours for test in tests if test.ours)
+    return replace(last, ours=said, reverse=float(reverse))
 
 
 def counts(comparisons: Sequence[Comparison]) -> tuple[int, int, int]:

@@ -151,8 +151,20 @@ def jackknife_interval(
     return Interval.of_student(mean, error, R - 1, R)
 
 
+def trimmed_mean(values: Array, trim: float) -> Array:
+    """The mean over the first axis without the share ``trim`` of the values at each end."""
+    if not trim:
+        return np.asarray(values.mean(axis=0))
+    from scipy.stats import trim_mean
+
+    return np.asarray(trim_mean(values, trim))
+
+
 def contrast_interval(
-    samples: Sequence[Array], weights: Sequence[float], confidence: float = CONFIDENCE
+    samples: Sequence[Array],
+    weights: Sequence[float],
+    confidence: float = CONFIDENCE,
+    trim: float = 0.0,
 ) -> Interval:
     """A weighted sum of the means of independent samples, with Welch and Satterthwaite's interval and
     one-sided p-values; NaN if a sample has one value.
@@ -160,19 +172,26 @@ def contrast_interval(
     Args:
         samples: ``n_i x …`` each.
         weights: one for each sample.
+        trim: of trimmed means, whose variance is that of the values with the trimmed ones moved to the
+            nearest that stay (Yuen 1974).
     """
-    sizes = [len(own) for own in samples]
-    mean = sum(w * own.mean(axis=0) for w, own in zip(weights, samples, strict=True))
+    cuts = [int(trim * len(own)) for own in samples]
+    sizes = [len(own) - 2 * cut for own, cut in zip(samples, cuts, strict=True)]
+    mean = sum(w * trimmed_mean(own, trim) for w, own in zip(weights, samples, strict=True))
+    total = sum(map(len, samples))
     if min(sizes) < 2:
-        return Interval.around(mean, math.nan, sum(sizes))
-    parts = [
-        w**2 * own.var(axis=0, ddof=1) / len(own) for w, own in zip(weights, samples, strict=True)
-    ]
+        return Interval.around(mean, math.nan, total)
+    parts = []
+    for w, own, cut, n in zip(weights, samples, cuts, sizes, strict=True):
+        ordered = np.sort(own, axis=0)
+        moved = np.clip(ordered, ordered[cut], ordered[len(own) - 1 - cut])
+        squares = np.sum((moved - moved.mean(axis=0)) ** 2, axis=0)
+        parts.append(w**2 * squares / (n * (n - 1)))
     variance = np.asarray(sum(parts))
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = variance**2 / sum(part**2 / (n - 1) for part, n in zip(parts, sizes, strict=True))
     freedom = np.where(variance > 0, freedom, 1.0)
-    return Interval.of_student(mean, np.sqrt(variance), freedom, sum(sizes), confidence)
+    return Interval.of_student(mean, np.sqrt(variance), freedom, total, confidence)
 
 
 def stratified_interval(values: Array, strata: Array) -> Interval:

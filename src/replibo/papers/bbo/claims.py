@@ -14,6 +14,7 @@ its table.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -42,15 +43,18 @@ from replibo.results.comparisons import (
     decided,
     sign_tested,
     t_tested,
+    together,
 )
-from replibo.results.effects import of_interval
-from replibo.results.intervals import contrast_interval, spread_trend
+from replibo.results.intervals import contrast_interval, spread_trend, trimmed_mean
 from replibo.results.runs import Runs, of_common_seeds
 from replibo.results.tables import p_value
 
 MARGIN = 0.25
 """A curve has levelled off where it changes by less than this share of its fall before. The printed
 tables of UCB change by .15, .17 and -.03 of it."""
+
+TRIMMED = 0.2
+"""The share of the runs that a trimmed mean leaves out at each end."""
 
 NO_WORSE = 1.1
 """UCB is "at least as good" as EI if its loss is less than this many times EI's; the margin is ours."""
@@ -132,53 +136,66 @@ def turns_up(
     return _by_algorithm(runs, ("gp_ei",), steps, (since or before, largest), reading, test)
 
 
-def levels_off(runs: Runs, *, steps: Steps, reading: ReadingName = "reported") -> list[Comparison]:
+def levels_off(
+    runs: Runs, *, steps: Steps, reading: ReadingName = "reported", means: bool = False
+) -> list[Comparison]:
     """At fixed T the performance changes little from the N before the largest to the largest: by less
     than `MARGIN` times its fall from the smallest N to the one before the largest.
 
-    By the test of `levelling`.
+    By the test of `levelling`, of means without the `TRIMMED` share of the runs at each end: a stuck run
+    in 350 would move the mean at T = 60 by the margin, and 20 seeds cannot exclude one.
+
+    Args:
+        means: take all runs.
     """
+    trim = 0.0 if means else TRIMMED
 
     def test(label: str, cells: Sequence[Cell]) -> Undecided:
         first, before, last = cells
+        ends = [float(trimmed_mean(cell.values, trim)) for cell in cells]
         text = (
-            f"{label}: a fall of {first.mean - before.mean:.3g} to N = {before.iterations}, then a "
-            f"change of {last.mean - before.mean:+.3g} from {before} to {last.at_its_n}"
+            f"{label}: a fall of {ends[0] - ends[1]:.3g} to N = {before.iterations}, then a "
+            f"change of {ends[2] - ends[1]:+.3g} from {before} to {last.at_its_n}"
         )
         seeds = [cell.seeds.tolist() for cell in cells]
-        return levelling(text, first.values, before.values, last.values, seeds)
+        return levelling(text, first.values, before.values, last.values, seeds, trim)
 
     smallest, *_, before, largest = iterations_of(steps)
     return _by_algorithm(runs, ("gp_ucb",), steps, (smallest, before, largest), reading, test)
 
 
 def levelling(
-    text: str, first: Array, before: Array, last: Array, seeds: Sequence[Sequence[int]] = ()
+    text: str,
+    first: Array,
+    before: Array,
+    last: Array,
+    seeds: Sequence[Sequence[int]] = (),
+    trim: float = 0.0,
 ) -> Undecided:
     """The test that the last of three samples changes little from the one before.
 
     Both contrasts MARGIN·(first - before) ± (last - before) of the means are above 0 (Welch's tests of
-    contrasts; the larger p). Contradicted where one of them is shown to be below 0 (twice the smaller
-    p): the change is larger, or there is no fall.
+    contrasts). Contradicted where one of them is shown to be below 0: the change is larger, or there is
+    no fall.
 
     In simulations of five seeds it supports a change of the margin in 5 %, and contradicts it in 3 %.
     After a fall of eight standard deviations it supports no change in 74 %. With the printed means
     and deviations it would support the claim in 10, 0 and 1 % (T = 20, 40, 60): five seeds are few.
     """
     values = (first, before, last)
-    weights = [(MARGIN, -MARGIN - sign, sign) for sign in (1, -1)]
-    both = [contrast_interval(values, contrast) for contrast in weights]
-    i = int(np.argmax([float(np.nan_to_num(interval.p_above, nan=1.0)) for interval in both]))
-    samples = [
-        dict(zip(names, (weight * own).tolist(), strict=True))
-        for names, weight, own in zip(seeds, weights[i], values, strict=False)
-    ]
-    return Undecided(
-        text,
-        float(both[i].p_above),
-        2 * min(float(own.p_below) for own in both),
-        of_interval(both[i], "quarter of the fall − change", samples, [len(own) for own in values]),
-    )
+    sizes = [len(own) for own in values]
+    tests = []
+    for sign in (1, -1):
+        weights = (MARGIN, -MARGIN - sign, sign)
+        # a trimmed mean is no mean of all seeds
+        samples = [
+            dict(zip(names, (weight * own).tolist(), strict=True))
+            for names, weight, own in zip(seeds if not trim else (), weights, values, strict=False)
+        ]
+        interval = contrast_interval(values, weights, trim=trim)
+        tests.append(tested(text, interval, "quarter of the fall − change", samples, sizes))
+        text = ""
+    return together(tests)
 
 
 # Claim 3
@@ -275,43 +292,34 @@ def advised_horizon(
     algorithms: Sequence[str] = EI_AND_UCB,
     reading: ReadingName = "reported",
 ) -> list[Comparison]:
-    """The cell nearer to the paper's advice is better, over all pairs of cells with equal T·N (SGD
-    steps in total).
+    """The cell nearer to the paper's advice is better, in each pair of cells with equal T·N (SGD steps in
+    total).
 
     The advice is N ≍ T (``power`` 1; section 4.2) or, if the loss is not convex, N ≍ T² (``power`` 2;
     section F.1). The nearer cell has the smaller |log(N/(constant T^power))|. The paper has no constant.
     All cells have N ≥ 5 T. So for N ≍ T the nearer cell has the larger T, for each constant up to 12. For
     N ≍ T² it has the larger T in all pairs below 0.88, and the smaller T above 1.77.
 
-    Per seed the mean over the pairs of ln(performance of the nearer / of the other), which is the same at
-    any level of performance; Student's t-test of the seeds. Pairs share runs (a run to the smaller T is
-    the beginning of that to the larger), which the mean over a seed's pairs allows for.
+    ln(performance of the nearer / of the other), which is the same at any level of performance: Student's
+    t-test of the seeds.
     """
     tests, missing = [], []
-    for algorithm in algorithms:
-        label = runs.label(algorithm)
-        samples: list[tuple[Array, Array]] = []  # of each pair the nearer cell, then the other
-        for pair in equal_cost():
-            at = sorted(pair, key=lambda at: distance_to_advice(at[0], at[1], power, constant))
-            cells = [READINGS[reading].cell(runs, algorithm, t, n) for t, n in at]
-            ran = [(cell.seeds, np.log(cell.values)) for cell in cells if cell is not None]
-            if len(ran) == 2:
-                samples += ran
-            else:
-                missing.append(f"{label}, {pair[0][0] * pair[0][1]} SGD steps")
-        if not samples:
+    for algorithm, pair in itertools.product(algorithms, equal_cost()):
+        near, far = sorted(pair, key=lambda at: distance_to_advice(at[0], at[1], power, constant))
+        what = f"{runs.label(algorithm)}, {near[0] * near[1]:,} SGD steps"
+        cells = [READINGS[reading].cell(runs, algorithm, t, n) for t, n in (near, far)]
+        ran = [(cell.seeds, np.log(cell.values)) for cell in cells if cell is not None]
+        seeds, logs = of_common_seeds(ran or [(np.empty(0), np.empty(0))])
+        if len(logs) < 2 or not len(seeds):
+            missing.append(what)
             continue
-        seeds, logs = of_common_seeds(samples)
-        if not len(seeds):
-            continue
-        means = np.mean(np.subtract(logs[::2], logs[1::2]), axis=0)
-        ratio, interval = shown_ratio(means)
+        ratios = logs[0] - logs[1]
+        ratio, interval = shown_ratio(ratios)
         text = (
-            f"{label}, {len(logs) // 2} pairs: the nearer's loss or error is {ratio} times the other's "
-            f"{interval}"
+            f"{what}: with T = {near[0]} the loss or error is {ratio} times that with T = {far[0]} "
         )
-        both = [seeds.tolist()] * 2
-        tests.append(t_tested(text, means, np.zeros_like(means), paired=True, seeds=both))
+        zeros, both = np.zeros_like(ratios), [seeds.tolist()] * 2
+        tests.append(t_tested(text + interval, ratios, zeros, paired=True, seeds=both))
     return with_missing(decided(tests), missing)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import PositiveInt
 
 from replibo.config.models import COLORS, FigureEntry
 from replibo.errors import RepliboError
@@ -26,6 +27,7 @@ from replibo.results.comparisons import (
     Undecided,
     decided,
     t_tested,
+    together,
 )
 from replibo.results.runs import Runs, of_common_seeds
 
@@ -113,6 +115,7 @@ def regrets(
     common = functools.reduce(np.intersect1d, seeds.values()) if seeds else ()
     if not len(common):
         return {}
+    incumbents = incumbents and algorithm == "gp_ei"
     return {
         n: _regret(runs, by_steps[n], algorithm, smallest_loss, incumbents=incumbents)[
             np.isin(ran, common)
@@ -228,15 +231,18 @@ def balance(
     smallest_loss: float,
     more_steps: Sequence[int],
     more_queries: Sequence[int],
+    constant: PositiveInt = 1,
     incumbents: bool = False,
 ) -> list[Comparison]:
-    """At equal cost T·N the average regret R_T/T is smaller with N = T than with N = 4 T, and than
-    with T = 4 N. Student's test is made over the seeds, of the mean over the budgets of ln(with N =
-    T / with the other). A budget of which one side was not run to its T is an open comparison.
+    """At equal cost T·N the average regret R_T/T is smaller with N = c T than with four times as many
+    steps for a query, and than with a quarter of them: both are shown. It is contradicted if one of them
+    is shown to be smaller. Student's tests over the seeds, of the mean over the budgets of ln(with N =
+    c T / with the other). A budget of which one side was not run to its T is an open comparison.
 
     Args:
-        more_steps: the budgets T·N of N = T against N = 4 T.
-        more_queries: those of N = T against T = 4 N.
+        more_steps: the budgets T·N of N = c T against N = 4 c T.
+        more_queries: those of N = c T against N = c T / 4.
+        constant: c.
         incumbents: as of `regrets`.
 
     Raises:
@@ -246,22 +252,36 @@ def balance(
     for name in ACQUISITIONS:
         values = regrets(runs, name, smallest_loss, incumbents=incumbents)
         label = runs.label(name)
-        for word, times, budgets in (("N = 4 T", 2.0, more_steps), ("T = 4 N", 0.5, more_queries)):
-            logs = []
+        order, sides = _ratio(constant), []
+        for times, budgets in ((4.0, more_steps), (0.25, more_queries)):
+            other, logs = _ratio(constant * times), []
             for budget in budgets:
-                side = round(budget**0.5)
-                even = _first(values, side, side)
-                other = _first(values, round(side / times), round(side * times))
-                if even is None or other is None:
-                    missing.append(f"{label}, N = T against {word} at T·N = {budget:,}")
+                both = [_first(values, *_cell(budget, c)) for c in (constant, constant * times)]
+                means = [own.mean(axis=1) for own in both if own is not None]
+                if len(means) < 2:
+                    missing.append(f"{label}, {order} against {other} at T·N = {budget:,}")
                 else:
-                    logs.append(np.log(even.mean(axis=1) / other.mean(axis=1)))
+                    logs.append(np.log(means[0] / means[1]))
             if logs:
-                what = f"{label}, {len(logs)} budgets: R_T/T with N = T"
-                tests.append(_ratio_tested(what, np.mean(logs, axis=0), f"with {word}"))
+                what = f"{label}, {len(logs)} budgets: R_T/T with {order}"
+                sides.append(_ratio_tested(what, np.mean(logs, axis=0), f"with {other}"))
+        if len(sides) == 2:
+            tests.append(together(sides))
     if not tests:
         raise MissingRunsError(f"not run: {'; '.join(missing)}")
     return decided(tests) + [Comparison("open", f"not run: {budget}") for budget in missing]
+
+
+def _cell(budget: int, ratio: float) -> tuple[int, int]:
+    """(T, N) with T·N = ``budget`` and N = ``ratio`` T."""
+    return round((budget / ratio) ** 0.5), round((budget * ratio) ** 0.5)
+
+
+def _ratio(ratio: float) -> str:
+    """``N = T``, ``N = 4 T`` or ``T = 4 N``."""
+    if ratio == 1:
+        return "N = T"
+    return f"N = {ratio:g} T" if ratio > 1 else f"T = {1 / ratio:g} N"
 
 
 def smaller_regret(
@@ -278,7 +298,7 @@ def smaller_regret(
 
     Args:
         cells: (T, N).
-        incumbents: as of `regrets`.
+        incumbents: the regret of λ_t⁺ in place of λ_t, of both (`incumbents_of`).
 
     Raises:
         MissingRunsError: a cell was not run, or with no seed in common.
@@ -305,9 +325,9 @@ def smaller_regret(
 def _regret(
     runs: Runs, problem: str, algorithm: str, smallest_loss: float, *, incumbents: bool
 ) -> Array:
-    """The regret of every query, ``seeds x T``; of EI's incumbents, where these are asked for."""
+    """The regret of every query, or of the incumbents, ``seeds x T``."""
     losses = regret.instantaneous_regret(runs.f(problem, algorithm), -smallest_loss)
-    if incumbents and algorithm == "gp_ei":
+    if incumbents:
         return np.take_along_axis(losses, incumbents_of(runs, problem, algorithm), axis=1)
     return losses
 

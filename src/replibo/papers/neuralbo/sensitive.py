@@ -28,6 +28,7 @@ from replibo.papers.neuralbo.tampering import (
     Detected,
     Reading,
     about_the_models,
+    by_exchange,
     classifier_of,
     detected_by,
     rates,
@@ -296,9 +297,9 @@ def detection_at(
 
     The level: supported if the rate's 95 % interval lies above ``rate`` - 0.05; contradicted if it
     lies below that; open otherwise. Each baseline: the difference of the rates on the seeds that
-    both ran, with a paired jackknife. Supported if its 95 % interval lies above 0 after Holm's
-    correction over the baselines, contradicted if below. Open otherwise, or if too few seeds of the
-    baseline were run.
+    both ran, with the paired jackknife's interval. Supported if it is shown to lie above 0 (of the
+    samples of one run by the jackknife, else by `by_exchange`; Holm's correction over the baselines),
+    contradicted if below. Open otherwise, or if too few seeds of the baseline were run.
 
     Several problems are the same task with other classifiers. Then the classifiers are the sample: the
     level and each difference are means over the classifiers, with Student's intervals. A classifier
@@ -347,7 +348,10 @@ def detection_at(
             first, second = (rates(both[:, i], reading)[samples - 1] for i in (0, 1))
             return np.asarray(first - second)
 
-        interval = jackknife_interval(np.stack(pair, axis=1), difference)
+        both = np.stack(pair, axis=1)
+        interval = jackknife_interval(both, difference)
+        if reading == "runs":
+            interval = by_exchange(interval, both[:, :, 0], samples)
         other = rates(pair[1], reading)[samples - 1]
         text = (
             f"{label}: {runs.label(baseline)} {other:.3f}, {shown_difference(interval)} "

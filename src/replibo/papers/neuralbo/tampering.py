@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -37,6 +38,8 @@ Detected = NDArray[np.bool_]
 
 SAMPLES = 16
 """The largest N_S of our Figure 3, twice the paper's."""
+EXCHANGES = 1_999
+"""Of the test of two rates."""
 REFERENCE = 200
 """Images at random that the samples are compared with."""
 
@@ -59,9 +62,37 @@ def subset_rates(detected: Detected) -> Array:
     k = detected.sum(axis=0)
     rates = np.full(SAMPLES, np.nan)
     for n in range(1, min(SAMPLES, R) + 1):
-        share = np.array([1 - math.comb(R - own, n) / math.comb(R, n) for own in range(R + 1)])
-        rates[n - 1] = share[k].mean()
+        rates[n - 1] = detecting_share(R, n)[k].mean()
     return rates
+
+
+def detecting_share(R: int, n: int) -> Array:
+    """The share of the sets of ``n`` of R samples that detect a model, if 0, 1 … R of the samples do."""
+    return np.array([1 - math.comb(R - k, n) / math.comb(R, n) for k in range(R + 1)])
+
+
+def by_exchange(difference: Interval, both: Detected, n: int) -> Interval:
+    """The difference of two `subset_rates`, with p-values by exchanging the two runs of a seed at random.
+
+    A few runs that are much better than the others make the jackknife's too small: of two methods that
+    do not differ it shows a difference at 0.83 % in 3 %.
+
+    Args:
+        both: ``R x 2 x models``.
+        n: the number of samples.
+    """
+    R = len(both)
+    share = detecting_share(R, n)
+    first, second = both[:, 0].astype(np.float32), both[:, 1].astype(np.float32)
+    exchanged = generator("tampering", "exchange").random((EXCHANGES, R)) < 0.5
+    k = np.rint(first.sum(axis=0) + exchanged @ (second - first)).astype(int)
+    other = both.sum(axis=(0, 1)) - k
+    by_chance = share[k].mean(axis=1) - share[other].mean(axis=1)
+    above, below = (
+        np.asarray((1 + np.sum(sign * by_chance >= sign * difference.mean)) / (1 + EXCHANGES))
+        for sign in (1, -1)
+    )
+    return replace(difference, p_above=above, p_below=below)
 
 
 def query_rates(detected: Detected) -> Array:
