@@ -221,7 +221,7 @@ def _by_permutation(value: Array, by_chance: Array, n: int) -> Interval:
         np.asarray((1 + np.sum(sign * by_chance >= sign * value)) / (1 + len(by_chance)))
         for sign in (1, -1)
     )
-    return Interval(value, np.asarray(low), np.asarray(high), n, above, below)
+    return Interval(np.asarray(value), np.asarray(low), np.asarray(high), n, above, below)
 
 
 def spread_trend(samples: Sequence[Array]) -> Interval:
@@ -269,12 +269,27 @@ def spread_ratio(first: Array, last: Array) -> Interval:
 
     def ratio(a: Array, b: Array) -> Array:
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(a.std(axis=-1) / b.std(axis=-1)))
+            return np.asarray(np.log(a.std(axis=1) / b.std(axis=1)))
 
-    a, b = (side - np.median(side) for side in (first, last))
-    moved = generator("intervals", "spread ratio").random((PERMUTATIONS, n)) < 0.5
-    by_chance = ratio(np.where(moved, b, a), np.where(moved, a, b))
-    return _by_permutation(ratio(a, b), by_chance, n)
+    return of_pairs(first - np.median(first), last - np.median(last), ratio)
+
+
+def of_pairs(first: Array, second: Array, statistic: Callable[[Array, Array], Array]) -> Interval:
+    """A statistic that changes its sign where two samples change places, with an interval and p-values by
+    exchanging the two values of each pair: in all ways up to 13 pairs, at random beyond.
+
+    Args:
+        first, second: ``n x …``, of the same shape.
+        statistic: of two arrays ``m x n x …`` to ``m`` values.
+    """
+    n = len(first)
+    if 2**n <= PERMUTATIONS:  # all ways but the one that was seen
+        moved = (np.arange(1, 2**n)[:, None] >> np.arange(n)) % 2 == 1
+    else:
+        moved = generator("intervals", "pairs").random((PERMUTATIONS, n)) < 0.5
+    moved = moved.reshape(*moved.shape, *[1] * (first.ndim - 1))
+    by_chance = statistic(np.where(moved, second, first), np.where(moved, first, second))
+    return _by_permutation(statistic(first[None], second[None])[0], by_chance, n)
 
 
 def bootstrap_median_interval(
