@@ -212,7 +212,7 @@ PERMUTATIONS = 9_999
 """Of the tests of spreads."""
 
 
-def _by_permutation(value: Array, by_chance: Array, n: int) -> Interval:
+def by_permutation(value: Array, by_chance: Array, n: int) -> Interval:
     """A statistic that is 0 by symmetry if nothing differs, with the interval and p-values of its values
     `by_chance`."""
     with np.errstate(invalid="ignore"):  # some are infinite
@@ -250,7 +250,7 @@ def spread_trend(samples: Sequence[Array]) -> Interval:
     rng = generator("intervals", "spread trend")
     moved = rng.permuted(np.tile(values, (PERMUTATIONS, 1)), axis=1)
     by_chance = slope(np.split(moved, np.cumsum(sizes)[:-1], axis=1))
-    return _by_permutation(slope(samples), by_chance, int(sizes.sum()) - len(sizes) + 1)
+    return by_permutation(slope(samples), by_chance, int(sizes.sum()) - len(sizes) + 1)
 
 
 def spread_ratio(first: Array, last: Array) -> Interval:
@@ -289,7 +289,7 @@ def of_pairs(first: Array, second: Array, statistic: Callable[[Array, Array], Ar
         moved = generator("intervals", "pairs").random((PERMUTATIONS, n)) < 0.5
     moved = moved.reshape(*moved.shape, *[1] * (first.ndim - 1))
     by_chance = statistic(np.where(moved, second, first), np.where(moved, first, second))
-    return _by_permutation(statistic(first[None], second[None])[0], by_chance, n)
+    return by_permutation(statistic(first[None], second[None])[0], by_chance, n)
 
 
 def bootstrap_median_interval(

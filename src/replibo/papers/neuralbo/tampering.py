@@ -27,7 +27,7 @@ from replibo.problems.sensitive_samples import (
     detections,
     upscaling_operator,
 )
-from replibo.results.intervals import Interval, jackknife_interval
+from replibo.results.intervals import Interval, by_permutation, jackknife_interval
 from replibo.results.runs import Runs
 from replibo.streams import generator
 
@@ -88,11 +88,8 @@ def by_exchange(difference: Interval, both: Detected, n: int) -> Interval:
     k = np.rint(first.sum(axis=0) + exchanged @ (second - first)).astype(int)
     other = both.sum(axis=(0, 1)) - k
     by_chance = share[k].mean(axis=1) - share[other].mean(axis=1)
-    above, below = (
-        np.asarray((1 + np.sum(sign * by_chance >= sign * difference.mean)) / (1 + EXCHANGES))
-        for sign in (1, -1)
-    )
-    return replace(difference, p_above=above, p_below=below)
+    found = by_permutation(difference.mean, by_chance, R)
+    return replace(difference, p_above=found.p_above, p_below=found.p_below)
 
 
 def query_rates(detected: Detected) -> Array:
