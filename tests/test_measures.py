@@ -180,6 +180,7 @@ CHANGES: tuple[Change, ...] = (
     losses(*RISING, others=0.5),
     losses(32.0, 1.0),  # at first much better, then level
     losses(32.0, 16.0, 1.0, 2.0, 4.0),  # turns up
+    losses(8.0, 1.0, 1.0, 1.0, 8.0),  # best in the middle
     losses(1e-9, others=1e18),
     losses(1.0, spread=2.0),
     losses(1.0, spread=0.5),
