@@ -30,6 +30,13 @@ def test_a_resumed_run_is_judged_by_what_its_process_did(power: float) -> None:
     assert forecast.left(700) == pytest.approx(left, rel=0.03)
 
 
+def test_an_initial_design_that_costs_nothing_is_left_out() -> None:
+    forecast = progress.Forecast()
+    for n in range(1, 221):
+        forecast.add(n, 0.001 * n if n <= 100 else 0.1 + 0.45 * (n - 100))
+    assert forecast.left(1110) == pytest.approx(0.45 * (1110 - 220), rel=0.05)
+
+
 def test_few_queries_say_nothing_of_the_rest() -> None:
     forecast = progress.Forecast()
     for n in range(1, 100):

@@ -17,7 +17,8 @@ class Forecast:
     """What the rest of a run takes, from the pace of what this process has done of it.
 
     A query's time is taken to grow as a power of its number; which one, the first half of the process's
-    queries and the second say.
+    queries and the second say. The first queries, which took less than a hundredth of the time together,
+    are left out: an initial design costs an algorithm nothing.
     """
 
     def __init__(self) -> None:
@@ -30,13 +31,15 @@ class Forecast:
     def left(self, total: int) -> float | None:
         """Seconds until ``total`` queries are done; None as long as too little is done to say: fewer than
         three queries, or less than a tenth of what this process has to do."""
-        if len(self._points) < 3:
+        points = [
+            (n, seconds) for n, seconds in self._points if seconds >= self._points[-1][1] / 100
+        ]
+        if len(points) < 3:
             return None
-        first, last = self._points[0][0], self._points[-1][0]
-        if last - first < (total - first) / 10:
+        (first, start), (done, end) = points[0], points[-1]
+        if done - first < (total - first) / 10:
             return None
-        (first, start), (done, end) = self._points[0], self._points[-1]
-        middle, between = self._points[len(self._points) // 2]
+        middle, between = points[len(points) // 2]
         low, high = 1.0, STEEPEST + 1
         for _ in range(30):  # bisection: of steeper powers the first half has a smaller share
             power = (low + high) / 2
