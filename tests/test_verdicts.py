@@ -229,8 +229,10 @@ def test_a_claim_that_no_setting_prints_is_judged_in_its_readings_alone(root: Pa
     whole = made_runs({"f1": regrets(**BETTER)})
     own = Claim.model_validate(fields)
     found = verdicts.judge_claim("c", "go_ucb", own, load.load().paper("go_ucb"), whole)
-    assert (found.printed.word, found.printed.reason) == ("not run", "the paper names no model")
+    assert (found.printed.word, found.printed.reason) == ("not printed", "the paper names no model")
     assert found.readings[1].word == "holds" and not found.replicated
+    assert (found.headline, found.overall) == ("not printed", "holds")
+    assert found.summary == "holds (holds in 1 of 1 readings run)"
     with pytest.raises(ValidationError, match=r"readings\.one_model: must replace something"):
         Claim.model_validate(fields | {"unprinted": ""})
 
@@ -321,7 +323,7 @@ def overall(*words: Any) -> Verdict:
     return Verdict("c", "go_ucb", own, "paper", tuple(found), (control,))
 
 
-HOLDS, SOME, MIXED, FAILS, OPEN, ABSENT = get_args(Word)
+HOLDS, SOME, MIXED, FAILS, OPEN, ABSENT, _ = get_args(Word)
 
 
 @pytest.mark.parametrize(
@@ -492,7 +494,7 @@ def test_readings_that_are_said_to_change_no_verdict_change_none(paper: str, roo
             {
                 verdict.name: verdict.readings[0].word
                 for verdict in verdicts.judge_all(config, [paper], paths.PUBLISHED, having, name)
-                if verdict.readings[0].word != "not run"
+                if verdict.readings[0].word not in verdicts.UNJUDGED
             }
             for name in ("printed", reading)
         )

@@ -23,6 +23,7 @@ LOOKS: dict[Overall, tuple[str, str, str]] = {
     "undecided": ("u", "#D9D9D9", "black"),
     "holds by construction": ("c", "#A9CCEE", "black"),
     "not run": ("–", "#FFFFFF", "0.35"),
+    "not printed": ("o", "#B4B4B4", "black"),
 }
 """For each verdict its letter, the colour of the cell, and that of the letter."""
 

@@ -30,6 +30,7 @@ SHORT: Mapping[Overall, str] = {
     "undecided": "undecided",
     "holds by construction": "weak",
     "not run": "not run",
+    "not printed": "not printed",
 }
 """The labels beside a claim's name and what it is about, on one line."""
 
@@ -71,7 +72,7 @@ def lines(found: Sequence[Verdict]) -> Iterator[str]:
     for paper in dict.fromkeys(verdict.paper for verdict in found):
         own = [verdict for verdict in found if verdict.paper == paper]
         said = [
-            f"{SHORT[v.headline]:<10} {SHORT[v.overall]} {v.holding}/{len(v.judged)}"
+            f"{SHORT[v.headline]:<11} {SHORT[v.overall]} {v.holding}/{len(v.judged)}"
             if v.judged
             else "not run"
             for v in own

@@ -9,7 +9,8 @@ algorithms or options, and the measure is made again. A *control* does the same,
 paper, and is never counted. A reading is undecided, whatever its comparisons say, if its runs end before
 the paper's T or use stand-in data: it says so, and which label these runs alone would give.
 
-The headline of a claim is its label as printed, *not run* if that reading was not run. Over the K
+The headline of a claim is its label as printed: *not run* if that reading was not run, *not printed* if
+the paper leaves open what to run (`Claim.unprinted`), so that only other readings can be. Over the K
 readings that were run, S hold or hold with exceptions, C fail and M are mixed. The first line that
 applies is the claim's label over all readings (`Verdict.overall`):
 
@@ -55,8 +56,12 @@ Overall = Literal[
     "undecided",
     "holds by construction",
     "not run",
+    "not printed",
 ]
 """The label of a claim."""
+
+UNJUDGED = ("not run", "not printed")
+"""The labels of readings without a judgement."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,7 @@ class Judgement:
     @property
     def verdict(self) -> str:
         """``mixed (for 2, against 1, of 6; reduced: 5 of 10 seeds)``: the word and the counts."""
-        if self.word == "not run":
+        if self.word in UNJUDGED:
             return self.word
         s, c, k = counts(self.comparisons)
         said = []
@@ -158,7 +163,7 @@ class Verdict:
     @property
     def judged(self) -> tuple[Judgement, ...]:
         """The readings that were run."""
-        return tuple(own for own in self.readings if own.word != "not run")
+        return tuple(own for own in self.readings if own.word not in UNJUDGED)
 
     @property
     def headline(self) -> Overall:
@@ -197,7 +202,7 @@ class Verdict:
     def deciding(self) -> tuple[Judgement, ...]:
         """The readings on which the claim depends: with another label than as printed, and effects that
         are shown to be other ones. Each differs from the printed one by one choice."""
-        if not self.judged or self.printed.word == "not run":
+        if not self.judged or self.printed.word in UNJUDGED:
             return ()
         return tuple(own for own in self.judged if own.word != self.printed.word and own.differs)
 
@@ -250,10 +255,9 @@ class Verdict:
     def summary(self) -> str:
         """All readings in one line: ``mixed (holds in 2 of 4 readings run, 1 not run): holds as printed,
         stock; fails as code``."""
-        n, total = len(self.judged), len(self.readings)
-        count = f"holds in {self.holding} of {n} readings run" + (
-            f", {total - n} not run" * (n < total)
-        )
+        missing = sum(own.word == "not run" for own in self.readings)
+        count = f"holds in {self.holding} of {len(self.judged)} readings run"
+        count += f", {missing} not run" * (missing > 0)
         if self.repeating:
             again = ", ".join(reading.name for reading in self.repeating)
             count += f"; on the printed runs by another rule: {again}"
@@ -322,7 +326,7 @@ def _judged(
     variation = claim.variations[label]
     source = claim.readings[label].source if label in claim.readings else None
     if label == PRINTED and claim.unprinted:
-        return Judgement(label, source, "", "not run", reason=claim.unprinted)
+        return Judgement(label, source, "", "not printed", reason=claim.unprinted)
     own = claim.under(variation)
     if label != PRINTED:
         where = f"{where}.{'controls' if source is None else 'readings'}.{label}"

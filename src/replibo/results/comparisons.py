@@ -51,7 +51,7 @@ Outcome = Literal["supported", "contradicted", "open", "left out"]
 Label = Literal["holds", "holds with exceptions", "mixed", "fails", "undecided"]
 """The verdict of the comparisons together."""
 
-Word = Literal["holds", "holds with exceptions", "mixed", "fails", "undecided", "not run"]
+Word = Literal[Label, "not run", "not printed"]
 """The verdict on a claim in one reading."""
 
 LEVEL = 0.05

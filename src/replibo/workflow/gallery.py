@@ -68,13 +68,14 @@ def summary(found: Sequence[Verdict]) -> str:
     for paper in dict.fromkeys(v.paper for v in found):
         own = [v for v in found if v.paper == paper]
         sizes = str(len(own)), str(verdicts.sets_of_runs(own))
-        for title, labels, last in (
-            ("as printed", [v.headline for v in own], sum(v.replicated for v in own)),
-            ("all readings", [v.overall for v in own], 0),
+        link = f"[{paper}](docs/results/{paper}.md)"
+        for name, title, labels, last in (
+            (link, "as printed", [v.headline for v in own], sum(v.replicated for v in own)),
+            (paper, "all readings", [v.overall for v in own], 0),
         ):
             counts = Counter(labels)
             cells = (str(count or "") for count in (*(counts[word] for word in words), last))
-            rows.append((f"[{paper}](docs/results/{paper}.md)", *sizes, title, *cells))
+            rows.append((name, *sizes, title, *cells))
     return _markdown(rows, ("paper", "claims", "sets of runs", "judged", *words, "replicated"))
 
 
