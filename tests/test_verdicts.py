@@ -18,7 +18,7 @@ from replibo import paths, verdicts
 from replibo.config import claims, load, models
 from replibo.config.claims import Claim
 from replibo.errors import RepliboError
-from replibo.papers import go_ucb, lookup
+from replibo.papers import lookup
 from replibo.results import effects
 from replibo.results.comparisons import Comparison, Undecided, Word, decided, judge, label_of_counts
 from replibo.results.runs import Runs
@@ -129,48 +129,6 @@ def test_tests_are_decided_by_holms_p_values(
             "contradicted" if i in rejected[1] else "supported" if i in rejected[0] else "open"
         )
         assert own.outcome == expected
-
-
-@pytest.mark.parametrize(
-    ("own", "expected"),
-    [(0.0, "holds"), (0.5, "fails"), (0.1, "undecided"), (0.15, "mixed")],
-)
-def test_below_each_baseline(own: float, expected: str, root: Path) -> None:
-    runs = made_runs({"f1": regrets(go_ucb=own, gp_ei=0.2, gp_pi=0.1, gp_ucb=0.1)})
-    if expected == "undecided":
-        runs = made_runs({"f1": {name: constant(0.1, sd=0.1, key=7) for name in NAMES}})
-    found = judged(runs, claim("go_ucb_1_f1"))
-    assert found.word == expected
-    assert found.seeds == 100 and all("±" in text for text in found.ours)
-
-
-def test_performs_similarly(root: Path) -> None:
-    near = {"go_ucb": 0.0, "gp_ei": 0.3, "gp_pi": 0.3, "gp_ucb": 0.01}
-    far = {**near, "gp_ucb": 0.3}
-    for f1, f2, expected in ((near, near, "holds"), (near, far, "mixed"), (far, far, "fails")):
-        runs = made_runs({"f1": regrets(**f1), "f2": regrets(**f2)})
-        assert judged(runs, claim("go_ucb_2")).word == expected
-
-
-def test_shrinking_error_bars(root: Path) -> None:
-    own = claim("go_ucb_3")
-    # independent noise: the running average's spread shrinks as 1/sqrt(t - n)
-    shrinking = {name: constant(0.1, key=i) for i, name in enumerate(NAMES)}
-    assert judged(made_runs({"f1": shrinking, "f2": shrinking}), own).word == "holds"
-    growing = {name: value * np.arange(1, 21) ** 2 for name, value in shrinking.items()}
-    assert judged(made_runs({"f1": growing, "f2": growing}), own).word == "fails"
-    # methods that had a spread at first, and none in the end
-    spread = np.random.default_rng(0).uniform(size=(100, 1))
-    vanished = {name: np.where(np.arange(20) == 5, 1.0, -1 / 14) * spread for name in NAMES}
-    assert judged(made_runs({"f1": vanished, "f2": vanished}), own).word == "holds"
-    # a method without any spread is left out, and said to be
-    some = {**shrinking, "go_ucb": np.zeros((100, 20))}
-    found = judged(made_runs({"f1": some, "f2": some}), own)
-    assert found.word == "holds"
-    assert [c.ours.endswith("no error bar to compare") for c in found.comparisons].count(True) == 2
-    # and nothing but such methods shows nothing
-    runs = made_runs({p: {name: np.zeros((100, 20)) for name in NAMES} for p in ("f1", "f2")})
-    assert judged(runs, own).word == "undecided"
 
 
 BETTER = {"go_ucb": 0.0, "gp_ei": 0.2, "gp_pi": 0.2, "gp_ucb": 0.1}
@@ -801,17 +759,6 @@ def test_a_changed_config_is_said(root: Path) -> None:
     runs = made_runs({"f1": regrets(**BETTER)})
     runs.metadata["changed_config"] = True
     assert judged(runs, claim("go_ucb_1_f1")).reduced == "a changed config"
-
-
-def test_paired_tests_use_the_seeds_that_all_have(root: Path) -> None:
-    close = {"go_ucb": 0.0, "gp_ei": 0.3, "gp_pi": 0.3, "gp_ucb": 0.01}
-    some = regrets(**close)
-    some["gp_ucb"] = some["gp_ucb"][:50]
-    runs = made_runs({"f1": some, "f2": regrets(**close)})
-    found = judged(runs, claim("go_ucb_2"))
-    assert (found.word, found.reduced, found.seeds) == ("holds", "50 of 100 seeds", 50)
-    own, other = go_ucb.paired_final_regret(runs, "f1", ["go_ucb", "gp_ucb"])
-    assert len(own) == len(other) == 50
 
 
 def test_wrong_options_of_a_claim_are_said_in_one_line(root: Path) -> None:

@@ -134,11 +134,11 @@ def test_below_each_baseline():
     f = F | {("f1", "gp_ucb"): noisy(0.1, seed=5)}
 
     def judged(algorithm, *baselines):
-        return outcomes(
-            paper.below_each_baseline(
-                made_runs(f), problem="f1", algorithm=algorithm, baselines=baselines
-            )
+        found = paper.below_each_baseline(
+            made_runs(f), problem="f1", algorithm=algorithm, baselines=baselines
         )
+        assert all("±" in comparison.ours for comparison in found)
+        return outcomes(found)
 
     assert judged("go_ucb", "gp_ei", "gp_ucb") == ["supported", "open"]
     assert judged("gp_ei", "go_ucb") == ["contradicted"]
@@ -230,10 +230,12 @@ def test_shrinking_error_bars():
     growing = noisy(0.0)
     growing[:, INITIAL:] = OPTIMUM - np.arange(1, 5) ** 3 * noisy(0.3)[:, INITIAL:]
     constant = np.tile(noisy(0.3)[:, :1], (1, HORIZON))
+    vanished = OPTIMUM - np.outer(np.arange(SEEDS) / 32, [0, 0, 1, 3, 3, -7])
     for f, expected in (
         (noisy(0.3, spread=1.0), "supported"),
         (growing, "contradicted"),
         (constant, "open"),
+        (vanished, "supported"),  # the average grows up to the last round, which ends it at 0
         (np.full_like(constant, 0.3), "left out"),  # no seed differs: there is no error bar
         (noisy(0.3, n=2), "open"),
         (noisy(0.3, spread=1.0, n=5), "open"),  # of 32 exchanges, at 1 %
