@@ -20,7 +20,6 @@ from replibo.papers.lb_gp_ucb.traces import (
     METRICS,
     TESTS,
     best_regret,
-    cpu_time,
     cumulative_regret,
     final_losses,
     paired_losses,
@@ -29,7 +28,6 @@ from replibo.results import plotting, tables
 from replibo.results.comparisons import Comparison, MissingRunsError
 from replibo.results.runs import Runs
 from replibo.results.tables import Table
-from replibo.run import collect, traces
 
 from .conftest import (
     configured,
@@ -356,42 +354,6 @@ def test_table_2_has_ours_beside_the_papers() -> None:
         ("A-GP-UCB", 0, None, 49),
         ("LB-GP-UCB", 0, None, 49),
     ]
-
-
-def test_the_spread_of_cpu_times_comes_from_the_traces() -> None:
-    rng = np.random.default_rng(0)
-    seconds = rng.uniform(size=(5, 7, 3)).astype(np.float32)
-    timings: dict[str, Any] = {}
-    for block in ([0, 1, 2], [3, 4]):  # two files
-        found = [
-            traces.Trace(
-                seed,
-                t=list(range(7)),
-                phase=["search"] * 7,
-                x=[[0.0]] * 7,
-                y=[0.0] * 7,
-                f=[0.0] * 7,
-                seconds=seconds[seed].tolist(),
-                diagnostics=[{}] * 7,
-                peak_mib=[0.0] * 7,
-            )
-            for seed in block
-        ]
-        metadata = {"digests": {str(s): "" for s in block}, "overhead_seconds": 1.0, "peak_mb": 2.0}
-        own = collect.timings(traces.table(found, metadata), metadata)
-        timings = collect.added(timings, own) if timings else own
-    made = made_runs({"agnp": {"mle": falling(0.1, 5)}})
-    made.metadata["timings"] = {"agnp/mle": timings}
-    time = cpu_time(made, "agnp", "mle")
-    totals = seconds.astype(float).sum(axis=(1, 2))
-    assert time is not None and time.runs == 5 and time.queries == 35
-    assert time.mean == pytest.approx(totals.mean())
-    assert time.standard_error == pytest.approx(totals.std(ddof=1) / 5**0.5)
-    # traces that were collected without the squares have a mean and no spread
-    del timings["cpu_seconds_squared"]
-    time = cpu_time(made, "agnp", "mle")
-    assert time is not None and np.isnan(time.standard_error)
-    assert cpu_time(made, "agnp", "mcmc") is None
 
 
 def test_final_regret_and_its_tests() -> None:

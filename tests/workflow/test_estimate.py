@@ -98,6 +98,7 @@ def test_collect_keeps_the_seconds_by_the_number_of_the_query() -> None:
     expected = [0.0, 6 + 7, 8 + 9 + 10 + 11, 12 + 13 + 14 + 15, 16 + 17 + 18 + 19 + 20]
     assert list(found["profile"].values()) == pytest.approx([4 * s for s in expected], rel=1e-6)
     assert sum(found["profile"].values()) == pytest.approx(found["cpu_seconds"], rel=1e-6)
+    assert found["cpu_seconds_squared"] == pytest.approx(found["cpu_seconds"] ** 2 / 4, rel=1e-6)
     assert found["evaluate_seconds"] == pytest.approx(found["cpu_seconds"] / 4, rel=1e-6)
     assert (found["runs"], found["jobs"], found["queries"]) == (4, 2, 80)
 

@@ -143,8 +143,8 @@ def growth_exponent(runs: Runs, algorithm: str) -> float:
 
 @dataclass(frozen=True)
 class CpuTime:
-    """CPU seconds of a whole run: mean over the runs, its standard error (NaN where it is not
-    known), the number of runs, and the queries of all of them (initial points included)."""
+    """CPU seconds of a whole run: mean over the runs, its standard error (NaN of a single
+    run), the number of runs, and the queries of all of them (initial points included)."""
 
     mean: float
     standard_error: float
@@ -158,7 +158,7 @@ def cpu_time(runs: Runs, problem: str, algorithm: str) -> CpuTime | None:
         return None
     n, mean = entry["runs"], entry["cpu_seconds"] / entry["runs"]
     standard_error = math.nan
-    if n > 1 and "cpu_seconds_squared" in entry:
+    if n > 1:
         # Round-off could make the variance negative.
         variance = max(entry["cpu_seconds_squared"] - n * mean**2, 0.0) / (n - 1)
         standard_error = math.sqrt(variance / n)
