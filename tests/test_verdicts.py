@@ -489,19 +489,6 @@ def test_every_claim_names_runs_that_exist(paper: str, root: Path) -> None:
             assert (settings.horizon or 0) >= own.horizon, name
 
 
-@pytest.mark.parametrize("paper", TITLES)
-def test_every_reading_and_control_can_be_judged_at_the_papers_scale(
-    paper: str, root: Path
-) -> None:
-    """None asks for runs that no scale makes."""
-    config = load.load()
-    entry = config.paper(paper)
-    made = set(entry.pairs("paper"))
-    for name, own in claims.load(config, paper).items():
-        for label, variation in own.variations.items():
-            assert not set(own.needed(variation)) - made, (name, label)
-
-
 def test_a_claim_reads_what_its_options_name(root: Path) -> None:
     entry = load.load().paper("neuralbo")
     own = claims.load(load.load(), "neuralbo")["neuralbo_7"]
