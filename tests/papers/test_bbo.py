@@ -468,20 +468,6 @@ def test_improves_at_first() -> None:
     assert found.outcome == "open" and found.ours.endswith(f"p {p:.4f}")
 
 
-def test_holm_counts_the_tests_of_one_table() -> None:
-    """p = .03 of one test is enough alone, and not beside another that shows nothing."""
-    first, half = np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([0.0, 0.5, 1.0, 1.5, 2.5])
-    p = stats.ttest_ind(half, first, equal_var=False, alternative="less").pvalue
-    assert 0.025 < p < 0.05
-    flat = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
-    runs = cells_of(
-        {100: {"gp_ei": first, "gp_ucb": flat}, 2000: {"gp_ei": half, "gp_ucb": flat + 0.001}}
-    )
-    alone = measures.improves_at_first(runs, steps=20, algorithms=["gp_ei"])
-    both = measures.improves_at_first(runs, steps=20)
-    assert outcomes(alone) == ["supported"] and outcomes(both) == ["open", "open"]
-
-
 def test_turns_up_from_the_number_of_steps_before_or_another() -> None:
     losses = {1000: 2 + SPREAD, 2000: 3 + SPREAD, 3000: 2.5 + SPREAD}
     runs = cells_of({n: {"gp_ei": values} for n, values in losses.items()})
