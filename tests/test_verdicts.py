@@ -540,6 +540,11 @@ CLAIM_FAULTS = [
         "controls: {other: {options: {a: 1}}}",
         r"controls: must have other names",
     ),
+    (
+        "controls: {}",
+        "options: {own: [go_ucb]}, controls: {x: {options: {own: [gp_ei]}}}",
+        r"a\.controls\.x\.options: must name go_ucb, names none",
+    ),
 ]
 
 SHARED = """

@@ -361,6 +361,11 @@ def load(config: Config, paper: str) -> dict[str, Claim]:
                         f"{where}.{kind}.{label}: must replace something else than {twin}, got the same"
                     )
                 _check_variation(f"{where}.{kind}.{label}", claim.reads(entry), own, entry)
+                if not claim.under(own).algorithms:
+                    raise RepliboError(
+                        f"{where}.{kind}.{label}.options: must name {allowed(claim.algorithms)}, "
+                        "names none of the claim's algorithms"
+                    )
                 source = own.source if kind == "readings" else "control"
                 if sources.setdefault(label, source) != source:
                     raise RepliboError(
