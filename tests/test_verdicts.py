@@ -349,7 +349,7 @@ def test_the_effects_of_all_readings_in_one_line(root: Path) -> None:
 
 
 def test_an_effect_of_seeds_that_hardly_differ_is_cut() -> None:
-    effect = effects.Effect(31.0, 12.0, 50.0, (5,), 1.0)
+    effect = effects.Effect(31.0, 12.0, 50.0, (5,), 1.0, 4)
     assert str(effect) == "d more than +20 [+12.00, more than +20]"
     assert str(dataclasses.replace(effect, low=21.0)) == "d more than +20"
     assert str(dataclasses.replace(effect, unit="difference of means")).startswith(

@@ -227,6 +227,11 @@ def test_equivalence_that_few_seeds_cannot_show() -> None:
     assert not statistics.equivalence_reachable(5, 5, 1.0, 0.05)
 
 
+def test_the_level_of_a_test_counts_the_tests_beside_it() -> None:
+    tests = [comparisons.t_tested("", *np.eye(2, 6) + i, paired=False) for i in range(3)]
+    assert [own.level for own in comparisons.decided(tests, 0.03)] == [pytest.approx(0.01)] * 3
+
+
 def test_the_detectable_effect_has_power_of_80_per_cent() -> None:
     for n in (5, 10, 40):
         values = np.arange(float(n))
@@ -234,10 +239,13 @@ def test_the_detectable_effect_has_power_of_80_per_cent() -> None:
             found = effects.of_samples(values, values[::-1], paired=own)
             assert found is not None and found.n == sizes
             freedom, scale = (n - 1, n) if own else (2 * n - 2, n / 2)
-            power = scipy.stats.nct.sf(
-                scipy.stats.t.ppf(0.95, freedom), freedom, found.detectable * np.sqrt(scale)
-            )
-            assert power == pytest.approx(0.8, abs=0.02)
+            for level in (0.05, 0.01):
+                power = scipy.stats.nct.sf(
+                    scipy.stats.t.ppf(1 - level, freedom),
+                    freedom,
+                    found.detectable(level) * np.sqrt(scale),
+                )
+                assert power == pytest.approx(0.8, abs=0.05)
 
 
 def test_an_open_comparison_says_what_it_leaves_open() -> None:

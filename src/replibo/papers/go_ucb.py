@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -391,11 +393,14 @@ def below_each_baseline(
         bar = f"{float(wald[name].mean):.4f} ± {float(wald[name].half_width):.4f}"
         shown[name] = f"{runs.label(name)} {bar}"
     interval = wald[algorithm]
+    # With equal deviations disjoint intervals are a test of the difference at √2 their quantile.
+    level = NormalDist().cdf(math.sqrt(2) * NormalDist().inv_cdf((1 - CONFIDENCE) / 2))
     return [
         Comparison(
             outcome(bool(interval.high < wald[name].low), bool(interval.low > wald[name].high)),
             shown[name] if i else f"{shown[algorithm]}; {shown[name]}",
             of_samples(values[algorithm], values[name], paired=False),
+            level=level,
         )
         for i, name in enumerate(baselines)
     ]

@@ -75,12 +75,14 @@ class Comparison:
         ours: our numbers in words.
         effect: how large the difference is; None if it has no size.
         unreachable: the outcomes that its test cannot give at its number of runs.
+        level: of its one-sided test, corrected by Bonferroni for the tests beside it.
     """
 
     outcome: Outcome
     ours: str
     effect: Effect | None = None
     unreachable: tuple[Outcome, ...] = ()
+    level: float = LEVEL
 
     def said(self) -> str:
         """Our numbers, the effect, and of an open comparison what it leaves open."""
@@ -92,7 +94,7 @@ class Comparison:
                 parts.append(f"no relevant difference (below {MARGIN:g} either way)")
             elif self.effect:
                 n = " and ".join(str(size) for size in dict.fromkeys(self.effect.n))
-                least = f"an effect of {self.effect.detectable:.2g} or more"
+                least = f"an effect of {self.effect.detectable(self.level):.2g} or more"
                 parts.append(f"undecided: with n = {n} only {least} is likely to show")
         return "; ".join(parts)
 
@@ -136,7 +138,7 @@ def decided(found: Sequence[Undecided | Comparison], level: float = LEVEL) -> li
     for own in found:
         if isinstance(own, Undecided):
             p, reverse = next(corrected)
-            own = _decided(own, p, reverse, level)
+            own = replace(_decided(own, p, reverse, level), level=level / len(tests))
         comparisons.append(own)
     return comparisons
 

@@ -72,6 +72,9 @@ UNITS = {
 }
 """The units of effects. For each: what the effect is, its range if it has one, and what 0 means."""
 
+LARGE = 1e9
+"""So many degrees of freedom that Student's distribution is the normal one."""
+
 LARGEST = 20.0
 """Standard deviations beyond which only this number is said: the seeds hardly differ."""
 
@@ -86,8 +89,7 @@ class Effect:
     Attributes:
         value, low, high: the difference with its 95 % interval.
         n: the sizes of the samples behind it.
-        detectable: the true difference that a one-sided test at 5 % shows with probability 80 %,
-            (t₀.₉₅ + t₀.₈) standard errors.
+        error, freedom: the difference's standard error, and its degrees of freedom.
         unit: of all these numbers; one of `UNITS`.
         printed: the paper's own effect in this unit; None if it prints none.
         equality: whether the claim is that the difference is near 0. It has then no claimed sign.
@@ -99,7 +101,8 @@ class Effect:
     low: float
     high: float
     n: tuple[int, ...]
-    detectable: float
+    error: float
+    freedom: float
     unit: str = DEVIATIONS
     printed: float | None = None
     equality: bool = False
@@ -110,6 +113,13 @@ class Effect:
     def within(self, margin: float) -> bool:
         """Whether the interval shows that the difference is below ``margin`` either way."""
         return self.unit == DEVIATIONS and -margin < self.low and self.high < margin
+
+    def detectable(self, level: float) -> float:
+        """The true difference that a one-sided t-test at ``level`` shows with probability 80 %: t of
+        1 − level plus t of 0.8 standard errors."""
+        from scipy.special import stdtrit
+
+        return float(stdtrit(self.freedom, [1 - level, POWER]).sum()) * self.error
 
     @property
     def meaning(self) -> str:
@@ -147,9 +157,11 @@ def of_interval(
     ends = interval.ends
     if not all(map(math.isfinite, ends)):
         return None
-    error = (ends[2] - ends[1]) / 2 / student_quantile(interval.n - 1)
-    detectable = _detectable(error, interval.n - 1)
-    return Effect(*ends, tuple(sizes) or (interval.n,), detectable, unit, samples=tuple(samples))
+    freedom = interval.n - 1
+    error = (ends[2] - ends[1]) / 2 / student_quantile(freedom)
+    return Effect(
+        *ends, tuple(sizes) or (interval.n,), error, freedom, unit, samples=tuple(samples)
+    )
 
 
 def of_samples(
@@ -186,8 +198,7 @@ def of_samples(
         return None
     d = mean / sd
     half = student_quantile(freedom) * math.sqrt(scale + d**2 / (2 * sum(sizes)))
-    detectable = _detectable(math.sqrt(scale), freedom)
-    return Effect(d, d - half, d + half, tuple(sizes), detectable, samples=samples)
+    return Effect(d, d - half, d + half, tuple(sizes), math.sqrt(scale), freedom, samples=samples)
 
 
 def of_share(wins: int, losses: int, samples: Sequence[Sample]) -> Effect | None:
@@ -200,10 +211,8 @@ def of_share(wins: int, losses: int, samples: Sequence[Sample]) -> Effect | None
         return None
     share = share_interval(wins, n)
     value, low, high = (float(end) - 0.5 for end in (share.mean, share.low, share.high))
-    detectable = _detectable(0.5 / math.sqrt(n), math.inf)
-    return Effect(
-        value, low, high, (n,), detectable, "share of wins above ½", samples=tuple(samples)
-    )
+    error, unit = 0.5 / math.sqrt(n), "share of wins above ½"
+    return Effect(value, low, high, (n,), error, LARGE, unit, samples=tuple(samples))
 
 
 def differ(printed: Sequence[Effect | None], other: Sequence[Effect | None], scaled: bool) -> bool:
@@ -244,10 +253,3 @@ def _scale(samples: Sequence[Sample]) -> float:
     """The pooled standard deviation of samples; 1 if they have none."""
     variances = [np.var(list(own.values()), ddof=1) for own in samples if len(own) > 1]
     return math.sqrt(float(np.mean(variances))) or 1.0 if variances else 1.0
-
-
-def _detectable(error: float, freedom: float) -> float:
-    from scipy.special import stdtrit
-
-    freedom = min(freedom, 1e9)
-    return float(stdtrit(freedom, 0.95) + stdtrit(freedom, POWER)) * error

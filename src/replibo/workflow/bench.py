@@ -159,8 +159,10 @@ def prepare(
             ]
             baseline = f"{problem}/{BASELINE}"
             if baseline not in published or len(others) < 2:
+                why = "no published random search, or no other method, to compare with"
                 if problem in problems:
-                    raise RepliboError(f"--problems: {problem}: no published run to compare with")
+                    raise RepliboError(f"--problems: {problem}: {why}")
+                left_out[where] = why
                 continue
             timing = published[baseline].timing
             if not problems and any(
@@ -271,7 +273,7 @@ def cost(bench: Bench) -> str:
         f"{bench.label}: keeps the contract (unit cube, deterministic, resumes, no global random state).",
         f"Cost: {counted(runs, 'run')}, {bench.queries:,} queries on "
         f"{counted(len(bench.tasks), 'problem')}. Random search took {duration(bench.seconds)} of CPU "
-        "time for them; yours takes its time for choosing besides. What was run before is not run again.",
+        "time for them; yours takes its time for choosing besides. The same seeds are not run again.",
         f"A win takes at least {needed} seeds (Wilcoxon's test with Holm's correction)"
         f"{'; none is possible on ' + ', '.join(few) if few else ''}.",
     ]

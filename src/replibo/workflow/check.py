@@ -144,7 +144,7 @@ def cost(check: Check) -> str:
         f"{check.claim.where}: {check.claim.statement}",
         f"Cost: {counted(needs.jobs, 'job')}, {needs.cpu * slow / 3600:.2g} core hours, about "
         f"{duration(needs.wall_seconds * slow)} on {counted(check.cores, 'free core')}; "
-        f"seeds {check.seeds}. What was run before is not run again.",
+        f"seeds {check.seeds}; less if the same seeds were run before.",
     ]
     needed = {problem for problem, _ in check.claim.needed_pairs()}
     others = [name for name in check.claim.also if name not in needed]
