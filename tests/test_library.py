@@ -163,7 +163,7 @@ class Outside(Algorithm):
     [
         ({"bounds": [(1, 0)]}, "bounds: must be finite and lower < upper, got"),
         ({"bounds": [1, 2]}, "bounds: must be one pair (lower, upper) a dimension, got [1, 2]"),
-        ({"algorithm": "nothing"}, "type: must be a_gp_ucb.AGpUcb,"),
+        ({"algorithm": "gp_tss"}, "algorithm: must be a_gp_ucb, bbo_beta"),
         ({"algorithm": 3}, "algorithm: must be a name or a subclass of Algorithm, got 3"),
         ({"bounds": [(0, 1), (0,)]}, "bounds: must be one pair (lower, upper) a dimension, got"),
         ({"n_iter": 1.5}, "n_iter: must be a whole number of at least 0, got 1.5"),

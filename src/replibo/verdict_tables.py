@@ -8,9 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from replibo.config.claims import PRINTED
 from replibo.results.tables import Table
 from replibo.verdicts import Judgement, Overall, Verdict
-
-WIDTH = 100
-"""Characters of a line."""
+from replibo.workflow.terminal import WIDTH
 
 Costs = Mapping[tuple[str, str], str]
 """By claim and reading, what its missing runs would cost, in words."""

@@ -11,6 +11,7 @@ import pytest
 
 from replibo.algorithms.random_search import RandomSearch
 from replibo.config import load
+from replibo.data.manifest import data_file
 from replibo.errors import RepliboError
 from replibo.problems.base import Array, Problem
 from replibo.problems.synthetic import Synthetic
@@ -32,6 +33,23 @@ def test_a_missing_data_file_comes_from_the_mirror(
     with pytest.raises(RepliboError, match="nothing there"):
         build.problem(load.parse(raw), "lb_gp_ucb", "paper", "agnp")
     assert asked == [("agnp", tmp_path)]
+
+
+def test_a_data_file_is_missing_that_is_neither_here_nor_in_the_mirrors_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = load.parse(load.merge(load.read(), {"data_dir": str(tmp_path / "data")}))
+    agnp = config.paper("lb_gp_ucb").problems["agnp"]
+    monkeypatch.delenv("REPLIBO_DATA_MIRROR", raising=False)
+    assert build.missing_data(config, agnp) == ["agnp"]
+    monkeypatch.setenv("REPLIBO_DATA_MIRROR", str(tmp_path))
+    assert build.missing_data(config, agnp) == ["agnp"]
+    there = tmp_path / data_file("agnp").path_in_mirror
+    there.parent.mkdir(parents=True)
+    there.touch()
+    assert build.missing_data(config, agnp) == []
+    monkeypatch.setenv("REPLIBO_DATA_MIRROR", "https://example.org")
+    assert build.missing_data(config, agnp) == []
 
 
 def test_a_diagnostic_is_not_called_as_a_column(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -129,12 +129,16 @@ def only(kind: Kind, name: str) -> type[Any]:
     Raises:
         RepliboError: there is no such class, or there are several.
     """
-    if "." in name or name not in _modules(kind):
+    if "." in name:
         return load(kind, name)
+    modules = {known.partition(".")[0] for known in names(kind)}
+    if name not in modules:
+        words = f"must be {allowed(modules)}, got {name!r}{meant(name, modules)}"
+        raise RepliboError(f"{kind.removesuffix('s')}: {words}")
     found = list(_classes(kind, name).values())
     if len(found) != 1:
         classes = [f"{name}.{cls.__name__}" for cls in found]
-        raise RepliboError(f"type: must be {allowed(classes)}, got {name!r}")
+        raise RepliboError(f"{kind.removesuffix('s')}: must be {allowed(classes)}, got {name!r}")
     return found[0]
 
 

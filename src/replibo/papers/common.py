@@ -229,9 +229,9 @@ def with_missing(comparisons: Sequence[Comparison], missing: Iterable[str]) -> l
 
 
 def shown_difference(interval: Interval, digits: str = "+.3f") -> str:
-    """``difference +0.100 [+0.050, +0.150]``."""
+    """``difference +0.100 [+0.050, +0.150]``; of one seed without an interval."""
     value, low, high = (format(end, digits) for end in interval.ends)
-    return f"difference {value} [{low}, {high}]"
+    return f"difference {value}" + ("" if math.isnan(interval.low) else f" [{low}, {high}]")
 
 
 def of_each_baseline(

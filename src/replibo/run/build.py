@@ -17,8 +17,8 @@ from replibo.algorithms.base import Algorithm, Space
 from replibo.config import registry
 from replibo.config.load import run_settings
 from replibo.config.models import Config, ProblemEntry
-from replibo.data.fetch import MIRROR_VARIABLE, fetch
-from replibo.data.manifest import data_file
+from replibo.data.fetch import MIRROR_VARIABLE, fetch, sources_of
+from replibo.data.manifest import DataFile, data_file
 from replibo.errors import RepliboError, of_class
 from replibo.problems.base import Array, Observation, Problem
 from replibo.run.loop import Experiment
@@ -34,10 +34,15 @@ def mirrored(config: Config) -> bool:
 
 
 def missing_data(config: Config, entry: ProblemEntry) -> list[str]:
-    """The names of a problem's data files that are not here; none if a mirror is named."""
-    folder = Path(config.data_dir)
-    names = () if mirrored(config) else entry.data_files
-    return [name for name in names if not (folder / data_file(name).path).exists()]
+    """The names of a problem's data files that are neither here nor in the mirror's folder; a mirror on
+    the web is not asked, and taken to have all."""
+
+    def missing(file: DataFile) -> bool:
+        mirror = mirrored(config) and sources_of(file.path_in_mirror, (), config.data_mirror)[0]
+        elsewhere = mirror.exists() if isinstance(mirror, Path) else bool(mirror)
+        return not elsewhere and not (Path(config.data_dir) / file.path).exists()
+
+    return [name for name in entry.data_files if missing(data_file(name))]
 
 
 def data_paths(config: Config, entry: ProblemEntry) -> dict[str, Path]:

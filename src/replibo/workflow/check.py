@@ -216,7 +216,7 @@ def result(config: Config, check: Check) -> str:
         _side_by_side(row, {title: by_name.get(row.name) for title, by_name in columns.items()})
         for row in (*mine.readings, *mine.controls)
     ]
-    figure = _figure(check, published, here)
+    figure = _figure(check, published and published.of_the_seeds_in(here), here)
     plotting.save(figure, [check.figure, check.figure.with_suffix(".txt")])
     paths_of_both = f"figure: {check.figure}\nverdict: {check.target}"
     return "\n\n".join([*parts, _equal(published, here), paths_of_both])
@@ -273,7 +273,7 @@ def _equal(published: Runs | None, mine: Runs) -> str:
 
 
 def _figure(check: Check, published: Runs | None, mine: Runs) -> Any:
-    """The published curves, and over them those of the runs made here."""
+    """The curves of the published runs with the same seeds, and over them those of the runs made here."""
     from replibo.results import curves, plotting
 
     panels = {}
@@ -289,9 +289,9 @@ def _figure(check: Check, published: Runs | None, mine: Runs) -> Any:
     if plotting.has_bands(panels):
         intervals = "Shaded: 95 % intervals (Student)."
     caption = (
-        f"{check.name} ({check.reading}): published runs (as in the papers' figures) and those made here "
-        "(dotted). Means over the seeds. Simple regret: f* minus the best value so far; the best value "
-        "itself if f* is not known. Cumulative regret: the sum of f* − f over the queries after the "
-        f"initial points. {intervals}"
+        f"{check.name} ({check.reading}): runs made here (dotted), and the published ones of the same "
+        f"problems and seeds. Seeds: {check.seeds}. Means over them. Simple regret: f* minus the best "
+        "value so far; the best value itself if f* is not known. Cumulative regret: the sum of f* − f "
+        f"over the queries after the initial points. {intervals}"
     )
     return curves.best_so_far(panels, caption, cumulative=True)

@@ -50,7 +50,10 @@ def table(base: Config, variant: Config, papers: Sequence[str], scale: str) -> T
             f"{'all' if scale == 'paper' else scale}' makes them, with '--configfile' those of the "
             "variant"
         )
-    caption = (
+    caption = ""
+    if all(base_value == "–" for _, _, _, base_value, *_ in rows):
+        caption = f"No run of the base is there; 'snakemake --cores 2 {scales[0]}' makes them. "
+    caption += (
         "Best noise-free value at the end: mean ± half of the 95 % interval (Student) over "
         "the seeds; the difference is the variant's less the base's over common seeds, in pairs. "
         "=: the same runs, bit for bit. Runs of different length are read up to the end of the shorter."
