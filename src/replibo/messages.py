@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
+
+WIDTH = min(100, shutil.get_terminal_size((100, 24)).columns)
+"""Characters of a line: of the terminal, 100 at most."""
 
 
 def counted(number: int, noun: str) -> str:

@@ -6,9 +6,9 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
 from replibo.config.claims import PRINTED
+from replibo.messages import WIDTH
 from replibo.results.tables import Table
 from replibo.verdicts import Judgement, Overall, Verdict
-from replibo.workflow.terminal import WIDTH
 
 Costs = Mapping[tuple[str, str], str]
 """By claim and reading, what its missing runs would cost, in words."""

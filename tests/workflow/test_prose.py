@@ -126,6 +126,6 @@ def test_the_paragraph_of_a_paper_in_readme() -> None:
         said = paragraph(text, paper)
         assert 20 < len(said.split()) <= 70 and said in text
         assert not {"#", "<"} & set(said)
-    assert "peaks at the centre of the box" in paragraph(text, "neuralbo")
+    assert "peaks at the centre" in paragraph(text, "neuralbo")
     with pytest.raises(RepliboError, match=r"README.md: there is no paragraph on cross"):
         paragraph(text, "cross")

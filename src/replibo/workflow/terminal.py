@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-import shutil
 from collections.abc import Sequence
 from typing import Literal
 
-WIDTH = min(100, shutil.get_terminal_size((100, 24)).columns)
+from replibo.messages import WIDTH as WIDTH
+
 NARROWEST = 12
 """The columns that a text keeps, on however narrow a terminal."""
 
