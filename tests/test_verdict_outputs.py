@@ -158,7 +158,7 @@ def test_a_line_for_each_claim_of_a_hundred_characters_at_most(found: list[Verdi
     assert len(lines) == len(found) + len({verdict.paper for verdict in found})
     for verdict in found:
         (line,) = [line for line in lines if line.split()[0] == verdict.name]
-        count = f"{verdict.holding}/{len(verdict.judged)}"
+        count = f"{verdict.holding}/{len(verdict.counting)}"
         first, word = (verdict_tables.SHORT[own] for own in (verdict.headline, verdict.overall))
         expected = f" {first:<11} {word} {count}" if verdict.judged else " not run"
         assert line.endswith(expected)

@@ -190,7 +190,7 @@ def test_a_claim_that_no_setting_prints_is_judged_in_its_readings_alone(root: Pa
     assert (found.printed.word, found.printed.reason) == ("not printed", "the paper names no model")
     assert found.readings[1].word == "holds" and not found.replicated
     assert (found.headline, found.overall) == ("not printed", "holds")
-    assert found.summary == "holds (holds in 1 of 1 readings run)"
+    assert found.summary == "holds (holds in 1 of 1 reading)"
     with pytest.raises(ValidationError, match=r"readings\.one_model: must replace something"):
         Claim.model_validate(fields | {"unprinted": ""})
 
@@ -310,8 +310,21 @@ def test_what_the_readings_say_together(
     found = overall(*words)
     assert found.overall == expected
     assert found.headline == words[0]
-    assert (found.holding, len(found.judged)) == count
+    assert (found.holding, len(found.counting)) == count
     assert [one.name for one in found.deciding] == decides
+
+
+def test_neither_a_mend_nor_a_short_reading_counts(root: Path) -> None:
+    found = overall(HOLDS, FAILS, FAILS, ABSENT)
+    assert (found.overall, found.holding, len(found.counting)) == (MIXED, 1, 3)
+    printed, *others = found.readings
+    mend = dataclasses.replace(others[0], source="mend")
+    short = dataclasses.replace(others[1], word=OPEN, short="T = 5 of 15")
+    found = dataclasses.replace(found, readings=(printed, mend, short, others[2]))
+    assert (found.overall, found.holding, found.counting) == (HOLDS, 1, (printed,))
+    assert "(holds in 1 of 1 reading, 2 not counted, 1 not run)" in found.summary
+    # nothing is long enough to decide
+    assert dataclasses.replace(found, readings=(short, mend)).overall == OPEN
 
 
 def test_the_effects_of_all_readings_in_one_line(root: Path) -> None:
@@ -359,9 +372,9 @@ def test_an_effect_of_seeds_that_hardly_differ_is_cut() -> None:
 
 def test_the_summary_names_the_readings_of_each_label(root: Path) -> None:
     assert overall(HOLDS, FAILS, HOLDS, ABSENT).summary == (
-        "mixed (holds in 2 of 3 readings run, 1 not run): holds as printed, stock; fails as code"
+        "mixed (holds in 2 of 3 readings, 1 not run): holds as printed, stock; fails as code"
     )
-    assert overall(HOLDS, HOLDS).summary == "holds (holds in 2 of 2 readings run)"
+    assert overall(HOLDS, HOLDS).summary == "holds (holds in 2 of 2 readings)"
 
 
 def test_a_claim_reads_the_runs_of_all_its_readings(root: Path) -> None:

@@ -38,13 +38,14 @@ MARK = "An apostrophe: smaller runs than the paper's, or stand-in data."
 
 CAPTION_OF_ALL = (
     "The verdict on each claim, a cell each; a row is a group of claims of one paper. Left: in the "
-    "reading of the paper as printed. Right: over all readings that were run, in the same order."
+    "reading of the paper as printed. Right: over all readings that count, in the same order."
 )
 CAPTION = (
     "The verdict on each claim (down) in each reading of its paper (across), and in controls, which are "
     "no readings and not counted. No cell: the claim has no such reading. First column: the label over "
-    "all readings. At the right: in how many of those that were run the claim holds, with or without "
-    "exceptions; some judge the printed runs again, by another rule. Where a reading comes from: "
+    "all readings. At the right: in how many of those that count the claim holds, with or without "
+    "exceptions: no mends, and none that is too short; "
+    "some judge the printed runs again, by another rule. Where a reading comes from: "
     + "; ".join(f"{source}, {words}" for source, words in SOURCES.items())
     + "."
 )
@@ -142,7 +143,7 @@ def _of_one(found: Sequence[Verdict], labels: Mapping[str, str]) -> Figure:
         for reading in (*v.readings, *v.controls):
             _cell(ax, columns[reading.name], y, v.label(reading), reading.reduced)
         if v.judged:
-            ax.text(cells + 0.4, y + 0.52, f"{v.holding}/{len(v.judged)}", va="center_baseline")
+            ax.text(cells + 0.4, y + 0.52, f"{v.holding}/{len(v.counting)}", va="center_baseline")
     ax.set_yticks([y + 0.5 for y in range(len(found))], [v.claim.short for v in found])
     names = {"all readings": 0.0} | {name.replace("_", " "): x for name, x in columns.items()}
     ax.set_xticks([x + 0.5 for x in names.values()], list(names), rotation=90)

@@ -70,14 +70,14 @@ def lines(found: Sequence[Verdict]) -> Iterator[str]:
     for paper in dict.fromkeys(verdict.paper for verdict in found):
         own = [verdict for verdict in found if verdict.paper == paper]
         said = [
-            f"{SHORT[v.headline]:<11} {SHORT[v.overall]} {v.holding}/{len(v.judged)}"
+            f"{SHORT[v.headline]:<11} {SHORT[v.overall]} {v.holding}/{len(v.counting)}"
             if v.judged
             else "not run"
             for v in own
         ]
         width = max(len(verdict.name) for verdict in own)
         room = max(WIDTH - max(map(len, said)) - width - 4, 12)
-        yield f"{paper} (as printed, then all readings; k/n: it holds in k of the n that were run)"
+        yield f"{paper} (as printed, then all readings; k/n: it holds in k of the n that count)"
         for verdict, words in zip(own, said, strict=True):
             short = textwrap.shorten(verdict.claim.short, room, placeholder="…")
             yield f"  {verdict.name:<{width}} {short:<{room}} {words}"

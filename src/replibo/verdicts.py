@@ -7,15 +7,16 @@ it open. From these to the label the rule is the same for all claims (`replibo.r
 A *reading* is one defensible way to run or to measure what the paper says: it substitutes problems,
 algorithms or options, and the measure is made again. A *control* does the same, is no reading of the
 paper, and is never counted. A reading is undecided, whatever its comparisons say, if its runs end before
-the paper's T or use stand-in data: it says so, and which label these runs alone would give.
+the paper's T or use stand-in data: it says so, and which label these runs alone would give. It does not
+count, and neither does a *mend*, which departs from the paper.
 
 The headline of a claim is its label as printed: *not run* if that reading was not run, *not printed* if
 the paper leaves open what to run (`Claim.unprinted`), so that only other readings can be. Over the K
-readings that were run, S hold or hold with exceptions, C fail and M are mixed. The first line that
+readings that count, S hold or hold with exceptions, C fail and M are mixed. The first line that
 applies is the claim's label over all readings (`Verdict.overall`):
 
 ====================== ==============================================================================
-not run                K = 0
+not run                no reading was run
 holds                  all hold
 holds with exceptions  S ≥ ¾ K, or C = M = 0 and S ≥ ½ K
 fails                  C ≥ ¾ K, or S = M = 0 and C ≥ ½ K
@@ -42,6 +43,7 @@ from replibo import files, paths
 from replibo.config.claims import PRINTED, Claim, Source, load
 from replibo.config.models import Config, Pair, PaperEntry
 from replibo.errors import RepliboError
+from replibo.messages import counted
 from replibo.papers import lookup
 from replibo.results import effects
 from replibo.results.comparisons import Comparison, MissingRunsError, Word, counts, judge
@@ -166,6 +168,12 @@ class Verdict:
         return tuple(own for own in self.readings if own.word not in UNJUDGED)
 
     @property
+    def counting(self) -> tuple[Judgement, ...]:
+        """The readings that `overall` counts: those of the paper, so no mends, in runs that are long
+        enough to decide."""
+        return tuple(own for own in self.judged if own.source != "mend" and not own.short)
+
+    @property
     def headline(self) -> Overall:
         """The label as printed."""
         return self.label(self.printed) if self.readings else "not run"
@@ -176,12 +184,12 @@ class Verdict:
 
     @property
     def overall(self) -> Overall:
-        """The label over all readings, by the table of this module."""
-        words = [own.word for own in self.judged]
+        """The label over the readings that count, by the table of this module."""
+        words = [own.word for own in self.counting]
         K, C, M = len(words), words.count("fails"), words.count("mixed")
         S = self.holding
         if K == 0:
-            return "not run"
+            return "undecided" if self.judged else "not run"
         if words.count("holds") == K:
             return self._unless_weak("holds")
         if 4 * S >= 3 * K or (C == M == 0 and 2 * S >= K):
@@ -195,8 +203,8 @@ class Verdict:
 
     @property
     def holding(self) -> int:
-        """In how many of `judged` it holds, with or without exceptions."""
-        return sum(own.word in HOLDING for own in self.judged)
+        """In how many of `counting` it holds, with or without exceptions."""
+        return sum(own.word in HOLDING for own in self.counting)
 
     @property
     def deciding(self) -> tuple[Judgement, ...]:
@@ -253,10 +261,12 @@ class Verdict:
 
     @property
     def summary(self) -> str:
-        """All readings in one line: ``mixed (holds in 2 of 4 readings run, 1 not run): holds as printed,
-        stock; fails as code``."""
+        """All readings in one line: ``mixed (holds in 2 of 4 readings, 2 not counted, 1 not run): holds
+        as printed, stock; fails as code``."""
+        count = f"holds in {self.holding} of {counted(len(self.counting), 'reading')}"
+        apart = len(self.judged) - len(self.counting)
+        count += f", {apart} not counted" * (apart > 0)
         missing = sum(own.word == "not run" for own in self.readings)
-        count = f"holds in {self.holding} of {len(self.judged)} readings run"
         count += f", {missing} not run" * (missing > 0)
         if self.repeating:
             again = ", ".join(reading.name for reading in self.repeating)

@@ -392,8 +392,8 @@ def _counts(judged: Sequence[Verdict]) -> str:
 
 
 def _tally(verdict: Verdict) -> str:
-    """In how many of the readings that were run a claim holds."""
-    return f"{verdict.holding} of {len(verdict.judged)}"
+    """In how many of the readings that count a claim holds."""
+    return f"{verdict.holding} of {len(verdict.counting)}"
 
 
 def _repeats(verdict: Verdict) -> str:
