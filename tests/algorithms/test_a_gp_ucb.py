@@ -100,7 +100,7 @@ def test_beta_of_the_theory(growth: float, kernel: KernelName) -> None:
         theta = proposal.diagnostics["length_scale"]
         K = KERNELS[kernel].value(pairwise_distances(X, X), theta)
         gain = 0.5 * np.linalg.slogdet(np.eye(len(X)) + 1e4 * K)[1]
-        g = max(math.exp(5 / 7), math.sqrt(t))
+        g = max(math.exp(5 / 2), math.sqrt(t))  # the printed t0
         expected = max(1.0, t**growth) * g * 1.5
         expected += 0.01 * math.sqrt(2 * (gain + 1 + math.log(200)))
         assert proposal.diagnostics["beta"] == pytest.approx(expected, rel=1e-9)

@@ -1,4 +1,4 @@
-"""The LB-GP-UCB paper's methods with BoTorch's search, the smallest t0, and the theory's β."""
+"""The LB-GP-UCB paper's methods with BoTorch's search, the smallest t0, the printed ξ, the theory's β."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from replibo.algorithms.length_scale_readings import (
     AGpUcbSmallestT0,
     GpUcbMleBotorchSearch,
     LbGpUcbBotorchSearch,
+    LbGpUcbPrintedXi,
     LbGpUcbSmallestT0,
     OracleTheory,
 )
@@ -103,3 +104,15 @@ def test_the_oracles_beta_is_that_of_lb_gp_ucb_at_its_length_scale() -> None:
     ).ask(history, 1)
     assert shorter.diagnostics["beta"] > 2.0 * first.diagnostics["beta"] - 1.0
     assert Oracle(Space(2), STREAMS, length_scale=0.3).ask(history, 1).diagnostics["beta"] == 1.0
+
+
+def test_the_printed_xi_does_not_shrink_with_the_noise() -> None:
+    dim, t = 3, 7
+    printed, usual = (
+        cls(Space(dim), STREAMS, noise_std=0.0) for cls in (LbGpUcbPrintedXi, LbGpUcb)
+    )
+    assert_allclose((printed._xi(t), usual._xi(t)), (-math.log(0.03), 0.0))
+    noisy = LbGpUcbPrintedXi(Space(dim), STREAMS, noise_std=0.1)
+    candidates = dim * math.log(noisy.growth(t))
+    expected = 0.02 * math.log(candidates * math.pi**2 * t**2) - math.log(0.03)
+    assert_allclose(noisy._xi(t), expected)

@@ -48,8 +48,8 @@ class AGpUcb(Algorithm):
         norm_growth_exponent: c of b(t); only the theory's β knows of a norm.
         noise_variance: σ² of the GP, in units of the standardised y.
         growth_exponent: a.
-        t0: "released", e^(5/(d+5)), as the released code has it; "printed", e^(5/d), the value that
-            gives five candidates with the ratio of Definition 3.1.
+        t0: "printed", e^(5/d), with which LB-GP-UCB, too, has five candidates (section 5: one growth
+            function for both methods); "released", e^(5/(d+5)), as the released code has it.
         theta0: θ0, where it is not fitted, in units of the cube.
         length_scale_start, length_scale_lower_bound: the fit of θ0
             (`replibo.surrogates.length_scale_fit.fit_length_scale`).
@@ -75,7 +75,7 @@ class AGpUcb(Algorithm):
         norm: Positive = 1.0,
         norm_growth_exponent: NonNegative = 0.0,
         growth_exponent: NonNegative = 0.5,
-        t0: CandidateRatio = "released",
+        t0: CandidateRatio = "printed",
         theta0: Positive | None = None,
         length_scale_start: Literal["single", "multi"] = "single",
         length_scale_lower_bound: LowerBound = LOWER_BOUND,

@@ -1,7 +1,7 @@
 """Other readings of the methods of the LB-GP-UCB paper (Ziomek, Adachi and Osborne 2024).
 
-BoTorch searches for the maximum of the UCB; t0 is the smallest that gives five candidates; the oracle has
-the theory's β.
+BoTorch searches for the maximum of the UCB; t0 is the smallest that gives five candidates; ξ_t is that of
+Theorem 4.1 word for word; the oracle has the theory's β.
 
 They are classes apart, so that the runs of the methods as printed remain those of the code as it is.
 """
@@ -85,10 +85,22 @@ class LbGpUcbSmallestT0(LbGpUcb):
         self.growth = smallest_growth(space.dim, self.growth.exponent)
 
 
+class LbGpUcbPrintedXi(LbGpUcb):
+    """`LbGpUcb` with the ξ_t that Theorem 4.1 prints, 2σ_N² ln(d ln g(t) π² t²) - ln 3δ.
+
+    The last term does not shrink with σ_N, as that of Lemma B.5 does (`balancing.lemma_b5_xi`). With
+    minus on both sides of line 12 a candidate that was seldom played is then eliminated sooner.
+    """
+
+    def _xi(self, t: int) -> float:
+        log_of_rounds = self._log_count(t) + 2 * math.log(math.pi * t)
+        return 2 * self.noise_std**2 * log_of_rounds - math.log(3 * self.delta)
+
+
 class OracleTheory(Oracle):
     """`Oracle` with the β that LB-GP-UCB takes for a candidate θ̂*, β = B + σ_N √(2(γ + 1 + ln(2/δ))).
 
-    B = (θ0/θ̂*)^(d/2) N (Theorem 2.1 and section 4), with θ0 fitted to the initial points as LB-GP-UCB
+    B = (θ0/θ̂*)^(d/2) N (Theorem 4.1), with θ0 fitted to the initial points as LB-GP-UCB
     does it. γ is the information gain of the visited points.
 
     Args:
