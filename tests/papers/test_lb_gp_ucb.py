@@ -17,7 +17,6 @@ from replibo.papers.lb_gp_ucb import claims as measures
 from replibo.papers.lb_gp_ucb import figures
 from replibo.papers.lb_gp_ucb import tables as printed_tables
 from replibo.papers.lb_gp_ucb.traces import (
-    METRICS,
     TESTS,
     best_regret,
     cumulative_regret,
@@ -637,31 +636,6 @@ def test_claim_3_in_all_outcomes(metric: Any) -> None:
         measures.lowest_regret(found, **options, others=["oracle"])
 
 
-@pytest.mark.parametrize("metric", ["best", "cumulative"])
-def test_claim_3_with_a_factor(metric: Any) -> None:
-    """Against a multiple of the other's regret: SciPy's test of own minus that."""
-    regrets = {
-        name: falling(final, key=i)
-        for i, (name, final) in enumerate({"mle": 0.2, "lb_gp_ucb": 0.3}.items())
-    }
-    found = made_runs({"agnp": regrets})
-    for factor, expected in ((1.0, "contradicted"), (2.0, "supported")):
-        (comparison,) = measures.lowest_regret(
-            found,
-            problem="agnp",
-            metric=metric,
-            algorithm="lb_gp_ucb",
-            others=["mle"],
-            factor=factor,
-        )
-        assert comparison.outcome == expected
-        own, theirs = (METRICS[metric](found, "agnp", n)[1][:, -1] for n in ("lb_gp_ucb", "mle"))
-        ends = ("less", "greater")
-        ps = [float(stats.ttest_rel(own, factor * theirs, alternative=end).pvalue) for end in ends]
-        losses = paired_losses(found, "agnp", "lb_gp_ucb", "mle", metric, factor)
-        assert TESTS["t"](*losses) == pytest.approx(ps)
-
-
 def test_claim_3_by_the_signs_of_the_differences() -> None:
     found = made_runs({"berkenkamp": {"mle": stuck(8), "lb_gp_ucb": stuck(1)}})
     options = {"problem": "berkenkamp", "metric": "best", "algorithm": "lb_gp_ucb"}
@@ -696,18 +670,20 @@ def ablation(lb: list[float], agp: list[float], seeds: int = 10, sd: float = 0.0
 def test_claim_4_in_all_outcomes(metric: Any) -> None:
     def compared(*arguments: Any, **settings: Any) -> Comparison:
         runs = ablation(*arguments, **settings)
-        (found,) = measures.varies_less(runs, problem="michalewicz5", metric=metric, **FAMILIES)
-        return found
+        found = measures.varies_less(runs, problem="michalewicz5", metric=metric, **FAMILIES)
+        assert len(found) == 4  # and one for each a
+        return found[0]
 
     steady, varied = [1.0, 1.05, 1.0], [1.0, 2.0, 3.0]
     supported = compared(steady, varied)
     assert supported.outcome == "supported"
-    assert supported.ours.endswith(f", p {tables.p_value(2**-10)}")  # of 1,024 exchanges one
+    # of 1,024 exchanges one; twice that by Holm, as at two a LB-GP-UCB's lower regret is surer
+    assert supported.ours.endswith(f", p {tables.p_value(2 * 2**-10)}")
     assert compared(varied, steady).outcome == "contradicted"
     assert compared(steady, steady, sd=0.5).outcome == "open"
     assert compared([1.0] * 3, [1.0] * 3, sd=0.0).outcome == "open"  # no variance at all
-    # five seeds have 32 exchanges
-    assert compared(steady, varied, seeds=5).outcome == "supported"
+    # six seeds have 64 exchanges
+    assert compared(steady, varied, seeds=6).outcome == "supported"
     for seeds in (1, 4):
         few = compared(steady, varied, seeds=seeds)
         assert few.outcome == "open" and few.unreachable == ("supported", "contradicted")
@@ -715,11 +691,20 @@ def test_claim_4_in_all_outcomes(metric: Any) -> None:
 
 def test_claim_4_shows_the_deviation_of_the_means() -> None:
     found = ablation([1.0, 1.0, 1.0], [1.0, 2.0, 3.0], sd=0.0)
-    (comparison,) = measures.varies_less(found, problem="michalewicz5", **FAMILIES)
+    comparison = measures.varies_less(found, problem="michalewicz5", **FAMILIES)[0]
     last = 1 + 3 * np.exp(-(INITIAL + HORIZON - 1) / 3)  # of `falling`
     assert f"regret: 0 (LB-GP-UCB, a = 0.25 {last:.4g}" in comparison.ours
     a025 = f"A-GP-UCB, a = 0.25 {last:.4g}"
     assert f"against {last:.4g} ({a025}, A-GP-UCB {2 * last:.4g}" in comparison.ours
+
+
+def test_claim_4_is_no_success_of_a_method_that_is_bad_at_each_a() -> None:
+    found = measures.varies_less(
+        ablation([4.0, 4.1, 4.0], [1.0, 4.1, 8.0], sd=0.01), problem="michalewicz5", **FAMILIES
+    )
+    assert outcomes(found) == ["supported", "contradicted", "open", "supported"]
+    assert found[1].ours.startswith("LB-GP-UCB, a = 0.25 4")
+    assert "; A-GP-UCB, a = 0.25 1" in found[1].ours
 
 
 @pytest.mark.parametrize(

@@ -79,9 +79,10 @@ class LbGpUcb(Algorithm):
     - θ_t = argmin over Θ_t of R^θ(|S^θ| + 1) (line 3);
     - x_t = argmax_x μ(x) + β_t σ(x) of the GP with length scale θ_t, given all data so far, whoever
       asked for them (line 4), β_t = B(θ_t, N) + σ_N √(2(γ + 1 + ln(2/δ))) (Theorem 4.1);
-    - once all of Θ_t were played, those whose mean y plus twice the mean of β σ is below the best
-      L_t are eliminated (lines 9 to 12): y is standardised with the scale of now, β and σ are as
-      they were when the candidate was played;
+    - once all of Θ_t were played, some are eliminated (lines 9 to 12). L_t(θ) is the mean of y over the
+      rounds of θ minus √(ξ_t/|S^θ|). θ is eliminated if L_t(θ) plus twice the mean of β σ over these
+      rounds is below the largest L_t. y is standardised with the scale of now; β and σ are as they were
+      when θ was played;
     - q(l) is added when q(l) ≥ θ0/g(t), l being the number of candidates so far (lines 14 to 16;
       printed is q(l + 1) ≤ θ0/g(t), which read literally adds too early).
 

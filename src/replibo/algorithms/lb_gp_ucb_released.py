@@ -17,11 +17,12 @@ from replibo.streams import RunStreams
 class LbGpUcbReleased(LbGpUcb):
     """LB-GP-UCB as the repaired released code runs it, except β: `LbGpUcb` with other settings.
 
-    It departs from Algorithm 1 in five points. The candidates lie closer. R^θ takes the RBF
-    kernel's γ and no norm. β = 1.000355 (Theorem 4.1 with σ_N = 1e-4 and no information gain)
-    multiplies the predictive σ. Eliminations take once the mean β σ, with σ at un-normalised
-    coordinates. For them y is standardised by the observations before the round. The factor 0.01 of
-    its R^θ makes no difference.
+    It departs from Algorithm 1 in seven points. The candidates lie closer. They are added by another
+    rule (``extension``). R^θ takes the RBF kernel's γ and no norm. β = 1.000355 (Theorem 4.1 with
+    σ_N = 1e-4 and no information gain) multiplies the predictive σ. Eliminations take once the mean
+    β σ, with σ at un-normalised coordinates. On their left side √ξ has a plus, as in the proof of
+    Lemma B.2. For them y is standardised by the observations before the round. The factor 0.01 of its
+    R^θ makes no difference.
 
     One thing is not followed. The released β has an information gain, which makes it 1.0004 to
     1.0007 on the pools. It rests on a Cholesky factor without noise, which can break off where

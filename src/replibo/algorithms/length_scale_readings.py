@@ -100,8 +100,8 @@ class LbGpUcbPrintedXi(LbGpUcb):
 class OracleTheory(Oracle):
     """`Oracle` with the β that LB-GP-UCB takes for a candidate θ̂*, β = B + σ_N √(2(γ + 1 + ln(2/δ))).
 
-    B = (θ0/θ̂*)^(d/2) N (Theorem 4.1), with θ0 fitted to the initial points as LB-GP-UCB
-    does it. γ is the information gain of the visited points.
+    That is β of Theorem 4.1, with B = (θ0/θ̂*)^(d/2) N (section 2). θ0 is fitted to the initial points as
+    LB-GP-UCB does it. γ is the information gain of the visited points.
 
     Args:
         delta: δ.

@@ -21,8 +21,9 @@ class LnbGpUcb(LbGpUcb):
     next norm, v(|B|) < N0 b(t) with b(t) = max(1, t^c), with all length scales so far (lines 19 and
     20). Eliminated pairs do not come back.
 
-    Lines 18 and 19 print v(|B_t| + 1), line 20 v(|B_{t+1}| + 1), which would skip norms: literally, the
-    second one is e² N0, from t = 55 on at c = 0.5. Here v(|B|) stands in all three: e N0, from t = 8 on.
+    Lines 18 and 19 print v(|B_t| + 1), and line 20 prints v(|B_{t+1}| + 1). Taken literally, they skip
+    the norm e N0: the second norm is e² N0, and it is added after round 55 if c = 0.5. We take v(|B|) in
+    all three lines. The second norm then is e N0, and it is added after round 8.
 
     Args:
         norm_growth_exponent: c; the paper names no b. At c = 0.5, three norms exist by t = 250.
@@ -61,6 +62,8 @@ class LnbGpUcb(LbGpUcb):
         return added
 
     def _log_count(self, t: int) -> float:
-        """ln |A|, |A| = d ln g(t) (1 + ln b(t)): that of Theorem F.1, which has g(T) and b(T), at t, and
-        with N0 itself counted (ln b(t) is 0 at t = 1)."""
+        """ln |A|, with |A| = d ln g(t) (1 + ln b(t)), the number of pairs up to round t.
+
+        Theorem F.1 has d ln g(T) ln b(T). Here t takes the place of T, and 1 is added for N0 itself, as
+        ln b(1) = 0."""
         return super()._log_count(t) + math.log1p(math.log(self.norm_growth(t)))

@@ -18,7 +18,7 @@ class Oracle(Algorithm):
 
     x_t = argmax_x μ(x) + β σ(x) of the GP with length scale θ̂*, given all data so far. An algorithm
     does not see the function, so θ̂* is a setting; ``tests/algorithms/optimal_length_scale.py`` computes
-    it as the paper does.
+    it as the released code does, from scrambled Sobol points.
 
     Args:
         length_scale: θ̂*, in units of the cube; or one for each problem, by the problem's name in

@@ -93,7 +93,7 @@ def matern52_and_slope(distances: Array, length_scale: float) -> tuple[Array, Ar
 
 def rbf(distances: Array, length_scale: float) -> Array:
     """k(r; ℓ) = e^(-r²/(2ℓ²)), elementwise (Rasmussen and Williams 2006, eq. 4.9); arguments as of
-    `matern52`."""
+    `matern52`. The LB-GP-UCB paper prints e^(-r²/θ²), that is, θ = √2 ℓ."""
     s = np.multiply(distances, 1.0 / length_scale)
     s *= s
     s *= -0.5

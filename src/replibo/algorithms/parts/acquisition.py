@@ -1,8 +1,8 @@
 """The maximum of the upper confidence bound, which all methods of the LB-GP-UCB paper query.
 
-UCB_{t-1}(x) = μ_{t-1}(x) + β_t σ_{t-1}(x) (Ziomek, Adachi and Osborne 2024, section 2), of the exact
-GP of `replibo.surrogates.exact_gp`: over the whole pool of a finite problem, and over the cube by
-gradient ascent from several starts. y is standardised anew over all data at every call.
+UCB_t(x) = μ_{t-1}(x) + β_t σ_{t-1}(x) (Ziomek, Adachi and Osborne 2024, section 2; Algorithm 1 calls it
+UCB_{t-1}), of the exact GP of `replibo.surrogates.exact_gp`: over the whole pool of a finite problem, and
+over the cube by gradient ascent from several starts. y is standardised anew over all data at every call.
 """
 
 from __future__ import annotations

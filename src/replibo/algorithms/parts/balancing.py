@@ -117,8 +117,10 @@ class HyperparameterBalancing:
 def lemma_b5_xi(noise_std: float, delta: float, log_count: float, t: int) -> float:
     """ξ_t = 2σ_N² ln(|A| π² t² / (3δ)): Lemma B.5 with δ_B = δ/2.
 
-    Theorems 4.1 and F.1 print the "- log 3δ" outside of the factor 2σ_N², which would make
-    ξ_t > 3 whatever the noise, and nothing would ever be eliminated.
+    Theorems 4.1 and F.1 print the "- log 3δ" outside of the factor 2σ_N². With δ = 0.01 this makes
+    ξ_t > 3, however small the noise is. Lines 10 and 12 of Algorithm 1 print a minus before √(ξ_t/|S|)
+    on both sides, so that the printed ξ_t eliminates what was seldom played
+    (`replibo.algorithms.length_scale_readings.LbGpUcbPrintedXi`).
 
     Args:
         noise_std: σ_N, in units of the standardised y.

@@ -248,7 +248,6 @@ def lowest_regret(
     algorithm: str,
     others: Sequence[str],
     rounds: Rounds | None = None,
-    factor: float = 1.0,
     test: Literal["t", "sign_flip"] = "t",
 ) -> list[Comparison]:
     """``algorithm`` has a lower mean regret at t = T than each of ``others``: paired tests.
@@ -256,30 +255,43 @@ def lowest_regret(
     Where both have no regret at all in any seed they tie: no win, and an open comparison.
 
     Args:
-        factor: lower than this many times the others' regret.
         test: "t", or "sign_flip", the exact test of the signs of the differences, for differences of
             two values.
         rounds: T, where it is not that of the runs: their first rounds are the runs to it.
     """
     runs.require(problem, algorithm, *others)
     runs = first_rounds(runs, rounds)
-    found: list[Undecided | Comparison] = []
-    for i, other in enumerate(others):
-        own, theirs = (final_regret_of(runs, problem, name, metric) for name in (algorithm, other))
-        text = f"{'' if factor == 1 else f'{factor:g} times '}{runs.label(other)} {_mean(theirs)}"
-        common = np.intersect1d(runs.seeds(problem, algorithm), runs.seeds(problem, other))
-        if len(common) < len(own):
-            text += f" (of {len(common)} common seeds)"
-        if i == 0:
-            text = f"{runs.label(algorithm)} {_mean(own)}; {text}"
-        if not own.any() and not theirs.any():
-            found.append(Comparison("open", f"{text}, a tie: neither has any regret"))
-        else:
-            losses = paired_losses(runs, problem, algorithm, other, metric, factor)
-            effect = of_samples(*losses, paired=True, seeds=[common.tolist()] * 2)
-            smallest = 0.5 ** len(common) if test == "sign_flip" else 0.0
-            found.append(Undecided(text, *TESTS[test](*losses), effect, (smallest, smallest)))
-    return decided(found)
+    return decided(
+        [
+            _lower(runs, problem, metric, algorithm, other, test, both_said=other == others[0])
+            for other in others
+        ]
+    )
+
+
+def _lower(
+    runs: Runs,
+    problem: str,
+    metric: Metric,
+    algorithm: str,
+    other: str,
+    test: Literal["t", "sign_flip"] = "t",
+    both_said: bool = True,
+) -> Undecided | Comparison:
+    """One comparison of `lowest_regret`; its text has the mean of ``algorithm`` if ``both_said``."""
+    own, theirs = (final_regret_of(runs, problem, name, metric) for name in (algorithm, other))
+    text = f"{runs.label(other)} {_mean(theirs)}"
+    if both_said:
+        text = f"{runs.label(algorithm)} {_mean(own)}; {text}"
+    common = np.intersect1d(runs.seeds(problem, algorithm), runs.seeds(problem, other))
+    if len(common) < len(own):
+        text += f" (of {len(common)} common seeds)"
+    if not own.any() and not theirs.any():
+        return Comparison("open", f"{text}, a tie: neither has any regret")
+    losses = paired_losses(runs, problem, algorithm, other, metric)
+    effect = of_samples(*losses, paired=True, seeds=[common.tolist()] * 2)
+    smallest = 0.5 ** len(common) if test == "sign_flip" else 0.0
+    return Undecided(text, *TESTS[test](*losses), effect, (smallest, smallest))
 
 
 def stays_stuck(
@@ -318,8 +330,8 @@ def varies_less(
     other_variants: Sequence[str],
     metric: Metric = "best",
 ) -> list[Comparison]:
-    """The mean final regret varies less over ``variants`` (the values of a) than over
-    ``other_variants``.
+    """The mean final regret varies less over ``variants`` (the values of a) than over ``other_variants``,
+    and at each a it is lower (`lowest_regret`), as a method that is bad at each a varies little, too.
 
     The standard deviation over the variants of the mean over the seeds is compared. The test exchanges at
     random what a seed has of ``variants`` with what it has of ``other_variants`` (`intervals.of_pairs`).
@@ -343,9 +355,11 @@ def varies_less(
     )
     difference = intervals.of_pairs(less, more, lambda a, b: deviation(b) - deviation(a))
     smallest = (0.5 ** len(losses),) * 2
-    return decided(
-        [replace(tested(text, difference, "difference of deviations"), smallest=smallest)]
-    )
+    spread = replace(tested(text, difference, "difference of deviations"), smallest=smallest)
+    lower = [
+        _lower(runs, problem, metric, *pair) for pair in zip(variants, other_variants, strict=True)
+    ]
+    return decided([spread, *lower])
 
 
 def length_scales_vary_less(

@@ -86,13 +86,10 @@ def final_losses(
 
 
 def paired_losses(
-    runs: Runs, problem: str, algorithm: str, other: str, metric: Metric, factor: float = 1.0
+    runs: Runs, problem: str, algorithm: str, other: str, metric: Metric
 ) -> tuple[Array, Array]:
-    """The `final_losses` of two algorithms, those of ``other`` by ``factor`` times its regret."""
+    """The `final_losses` of two algorithms."""
     losses, others = final_losses(runs, problem, (algorithm, other), metric)
-    if factor != 1:  # of the regrets; losses differ from them by a constant
-        rounds = runs.horizon(problem) if metric == "cumulative" else 1
-        others = factor * others + (factor - 1) * rounds * runs.optimal_value(problem)
     return losses, others
 
 
