@@ -225,7 +225,7 @@ def test_missing_runs_are_not_run(root: Path) -> None:
 READINGS = {
     "stock": {"source": "open", "algorithms": {"gp_ei": "gp_ei_stock"}},
     "loud": {"source": "open", "problems": {"f1": "f1_high_noise"}},
-    "summed": {"source": "open", "options": {"regret": "cumulative"}},
+    "last": {"source": "open", "options": {"regret": "instantaneous"}},
     "code": {"source": "code", "algorithms": {"go_ucb": "go_ucb_hessian"}},
 }
 
@@ -244,7 +244,7 @@ def verdict_of(own: Claim, **runs: dict[str, np.ndarray]) -> Verdict:
 
 def test_a_reading_substitutes_and_measures_again(root: Path) -> None:
     own = read_in(**READINGS)
-    assert list(own.readings) == ["printed", "code", "stock", "loud", "summed"]  # by their source
+    assert list(own.readings) == ["printed", "code", "stock", "loud", "last"]  # by their source
     bad = regrets(go_ucb=0.5, gp_ei=0.2, gp_pi=0.1, gp_ucb=0.1)
     f1 = {**regrets(**BETTER), "gp_ei_stock": constant(0.0, sd=0.0), "go_greedy": constant(0.5)}
     found = verdict_of(own, f1=f1, f1_high_noise=bad)
@@ -254,17 +254,17 @@ def test_a_reading_substitutes_and_measures_again(root: Path) -> None:
         "code": "not run",
         "stock": "holds with exceptions",
         "loud": "fails",
-        "summed": "holds",
+        "last": "holds",
     }
     by_name = {one.name: one for one in found.readings}
     assert by_name["stock"].ours[0].split("; ")[1].startswith("GP-EI, no repeats 0.0000")
     assert by_name["code"].missing == (("f1", "go_ucb_hessian"),)
     assert by_name["loud"].changes == "f1 → f1_high_noise"
-    assert [one.name for one in found.repeating] == ["summed"]
-    assert "; on the printed runs by another rule: summed" in found.summary
-    # R_T is 15 times the average of 15 rounds, and decides as it does
-    average, total = (float(by_name[n].ours[1].split()[1]) for n in ("printed", "summed"))
-    assert total == pytest.approx(15 * average, rel=1e-3)
+    assert [one.name for one in found.repeating] == ["last"]
+    assert "; on the printed runs by another rule: last" in found.summary
+    average, last = (float(by_name[n].ours[1].split()[1]) for n in ("printed", "last"))
+    for value, rounds in ((average, slice(5, None)), (last, slice(-1, None))):
+        assert value == pytest.approx(f1["gp_pi"][:, rounds].mean(), abs=1e-4)
     (control,) = found.controls
     assert (control.word, control.source) == ("fails", None)
 
@@ -776,7 +776,7 @@ def test_wrong_options_of_a_claim_are_said_in_one_line(root: Path) -> None:
     with pytest.raises(
         RepliboError, match=r"c\.readings\.sum\.options: must be .*regret, got 'regrte'"
     ):
-        judged(runs, read_in(sum={"source": "open", "options": {"regrte": "cumulative"}}))
+        judged(runs, read_in(sum={"source": "open", "options": {"regrte": "instantaneous"}}))
 
 
 def test_captions_say_in_what_the_runs_are_less_than_the_papers(root: Path) -> None:

@@ -183,7 +183,7 @@ def test_every_wrong_function_is_said_before_a_workflow(
     read = claims.read_yaml
     wrong = {
         "go_ucb_1_f1": {"measure": "nope"},
-        "go_ucb_1_f2": {"readings": {"cumulative": {"options": {"nope": 1}}}},
+        "go_ucb_1_f2": {"readings": {"instantaneous": {"options": {"nope": 1}}}},
     }
 
     def with_wrong_claims(path: Path) -> dict[str, Any]:
@@ -194,10 +194,10 @@ def test_every_wrong_function_is_said_before_a_workflow(
         lookup.check_all(parsed(f"go_ucb: {{{figure}, {table}}}"))
     places = [
         "config: go_ucb.figures.figure_1.function: must be a function of replibo.papers.go_ucb, got 'os",
-        "config: go_ucb.figures.figure_1_all.options.regret: must be 'average', 'cumulative' or",
+        "config: go_ucb.figures.figure_1_all.options.regret: must be 'average' or 'instantaneous'",
         "config: go_ucb.tables.final_regret.options: must be ",
         "config/claims/go_ucb.yaml: go_ucb_1_f1.measure: must be ",
-        "config/claims/go_ucb.yaml: go_ucb_1_f2.readings.cumulative.options: must be ",
+        "config/claims/go_ucb.yaml: go_ucb_1_f2.readings.instantaneous.options: must be ",
     ]
     for line, place in zip(str(caught.value).splitlines(), places, strict=True):
         assert line.startswith(place)

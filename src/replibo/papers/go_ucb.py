@@ -47,10 +47,9 @@ CONFIDENCE = 0.98
 LEVEL = 0.01
 """Level of the one-sided tests behind the claims."""
 
-Regret = Literal["average", "cumulative", "instantaneous"]
+Regret = Literal["average", "instantaneous"]
 REGRETS: dict[Regret, tuple[Callable[[Array, float], Array], str]] = {
     "average": (regret.average_regret, "average regret $R_t/(t-n)$"),
-    "cumulative": (regret.cumulative_regret, "cumulative regret $R_t$"),
     "instantaneous": (regret.instantaneous_regret, "regret $r_t$"),
 }
 """The function and the label of each regret."""
