@@ -20,8 +20,10 @@ class GoUcbHessian(GoUcb):
     eigenvalues are raised to at least B_L, which makes B_L the lower bound that eq. (99) asks for.
     The paper leaves B_U and B_L open. By Lemma 23, ‖ŵ - w*‖_H ≤ √(128 σ² ln(|W|/δ) / t), which is
     (σ/2) √(μ U / t) with section 4's U for the 512 ln(|W|/δ)/μ of Algorithm 1; so
-    B_U(t) = ``B_U`` · σ √(U/t) with ``B_U`` = ½ (μ = 1). The last term does not depend on x and cannot
-    change the argmax; ``C`` and it are kept for the value of the criterion.
+    B_U(t) = ``B_U`` · σ √(U/t) with ``B_U`` = ½ (μ = 1).
+
+    The last term does not depend on x and moves no query. Neither does section 4's U/t, which `GoUcb`
+    adds and eq. (99) does not have. The diagnostic ``bonus`` has the last term and leaves out U/t.
 
     Args:
         B_U: factor of σ √(U/t).
