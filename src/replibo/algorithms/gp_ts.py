@@ -12,8 +12,9 @@ class GpTs(GpSampled):
     """GP-TS (Chowdhury and Gopalan 2017, Algorithm 2): the candidate where a sample of f is largest.
 
     The sample is drawn from the *joint* posterior at the candidates, from the stream ``algorithm``
-    of the query. Its deviation is σ_t itself: the paper's theory has a factor v_t, but no value of
-    it is given. Settings are those of `replibo.algorithms.parts.gp_sampled`.
+    of the query. Its deviation is σ_t itself, so that v_t = 1. Chowdhury and Gopalan have
+    v_t = B + R √(2 (γ_{t−1} + 1 + ln(2/δ))); the NeuralBO paper prints no v_t. Settings are those of
+    `replibo.algorithms.parts.gp_sampled`.
     """
 
     def scores(self, gp: GpRegression, X: Array, history: History, t: int) -> Scores:

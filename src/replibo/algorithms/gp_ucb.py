@@ -25,6 +25,10 @@ def srinivas_beta(t: int, dim: int, length_scale: float, delta: float) -> float:
     long length scales and small t that is less than one point; the term is then 0 and β_t that of a
     single point, never negative. (The inner logarithm is above ln 4, as δ < 1 ≤ d.)
 
+    This b is half of what the theorem's condition needs, P(|∂f/∂x_j| > L) ≤ a exp(−(L/b)²). With the
+    RBF kernel of variance 1, ∂f/∂x_j is N(0, ℓ⁻²), so that b must be √2/ℓ at least. So β_t lacks
+    2d ln 2, and √β_t is about 2 % too small from t = 100 on.
+
     Args:
         t: the round, 1, 2, …; the theorem's t of the present round, not the horizon T.
         dim: d.

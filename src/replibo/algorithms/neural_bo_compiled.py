@@ -28,14 +28,20 @@ class NeuralBOCompiled(NeuralBOReleased):
     """`NeuralBOReleased` in an older version, which the repository's files for Levy configured.
 
     Its source is not in the repository (phantrdat/neuralbo, d32f12a), its compiled form is
-    (``__pycache__/neuralbo.cpython-311.pyc``). It differs: hidden weights by Xavier's rule; h is not
-    multiplied by √W, while its gradient is divided by √W for U all the same; Adam's weight decay is Wλ/2;
-    512 uniform candidates, of which the best ``restarts`` by a first sample are sampled anew, and the
-    best of these is asked (the gradient steps between the two samples move nothing, as the samples are
-    cut off from the network); and ν = 0 stands for a coefficient that grows (`growing_coefficient`).
-    The settings ``training_window`` and the batch size are read and not used: every training takes all
-    observations at once. One departure: both samples are taken at inputs in [−1, 1], where the compiled
-    code takes the first at the problem's own coordinates.
+    (``__pycache__/neuralbo.cpython-311.pyc``). It differs:
+
+    - Hidden weights are drawn by Xavier's rule.
+    - h is not multiplied by √W, while its gradient is divided by √W for U all the same.
+    - Adam's weight decay is Wλ/2.
+    - Of 512 uniform candidates the best ``restarts`` by a first sample are sampled anew, and the best of
+      these is asked. The gradient steps between the two samples move nothing, as the samples are cut off
+      from the network.
+    - ν = 0 stands for a coefficient that grows (`growing_coefficient`).
+    - The settings ``training_window`` and the batch size are read and not used: every training takes all
+      observations at once.
+
+    One departure: both samples are taken at inputs in [−1, 1], where the compiled code takes the first at
+    the problem's own coordinates.
 
     Args:
         space, streams: the run's.

@@ -81,16 +81,19 @@ class _Variance:
 class NeuralBOReleased(Algorithm):
     """Thompson sampling as in `NeuralBO`, with the network and the training of the released code.
 
-    As the first commit of the authors' repository (phantrdat/neuralbo, d32f12a) has it: linear layers
-    with biases, hidden weights N(0, 1/W), the last layer and all biases as PyTorch draws them, h
-    multiplied by √W (`BiasedNetwork`); inputs in [−1, 1]^d, y as observed; one Adam for the whole
-    run, with weight decay, full batch, on the mean squared error, from the weights that are there (warm
-    start): a first training on the initial points, then one at every ``update_cycle``-th query. U starts
-    at λI with λ the weight decay; each query adds its gradient *at the weights of that moment*, divided
-    by √W, to U, the initial points add nothing; σ² = λ gᵀU⁻¹g/W. The sample is N(h, (νσ)²), independent
-    from candidate to candidate; its best of scrambled Sobol points is asked, without local ones and
-    without a gradient. By the symmetry of the weights' distribution it makes no difference that the
-    released code minimises.
+    As the first commit of the authors' repository (phantrdat/neuralbo, d32f12a) has it:
+
+    - Network (`BiasedNetwork`): linear layers with biases, hidden weights N(0, 1/W). PyTorch draws the
+      last layer and all biases. h is multiplied by √W. Inputs are in [−1, 1]^d, y is as observed.
+    - Training: one Adam for the whole run, with weight decay, full batch, on the mean squared error. It
+      starts from the weights that are there. The first training is on the initial points, then one
+      follows at every ``update_cycle``-th query.
+    - Variance: U starts at λI, with λ the weight decay. Each query adds its gradient *at the weights of
+      that moment*, divided by √W, to U. The initial points add nothing. σ² = λ gᵀU⁻¹g/W.
+    - Query: the sample is N(h, (νσ)²), independent from candidate to candidate. Its best of scrambled
+      Sobol points is asked, without local ones and without a gradient.
+
+    By the symmetry of the weights' distribution it makes no difference that the released code minimises.
 
     No query makes σ larger: it is computed where σ before any query, which is cheap, lets the sample be
     the largest. A training that diverges leaves a candidate at random, as in `NeuralBO`.

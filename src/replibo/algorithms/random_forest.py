@@ -2,7 +2,8 @@
 
 "Random forest (RF) based surrogate model is implemented using public library GPyOpt and optimization
 is performed with EI acquisition function" (Phan-Trong, Tran-The and Gupta 2023, section 7; there they
-also name SMAC, a forest and EI too). GPyOpt can no longer be imported: this is its forest and its EI.
+also name SMAC, a forest and EI too). GPyOpt can no longer be imported: this is its forest and its EI,
+with another incumbent and other candidates (`RandomForest`).
 """
 
 from __future__ import annotations

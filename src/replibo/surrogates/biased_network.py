@@ -49,7 +49,7 @@ class Gradients:
         return sum((a.square().sum(1) + 1.0) * d.square().sum(1) for a, d in pairs)  # type: ignore[return-value]
 
     def with_more(self, other: Gradients) -> Gradients:
-        """Append the units of ``other``."""
+        """Append the points of ``other``."""
         import torch
 
         def joined(left: list[Tensor], right: list[Tensor]) -> list[Tensor]:

@@ -267,9 +267,8 @@ def maximise_on_cube(
     Sobol points would cost a second. Two more are drawn about each of the ``centres``, because in
     5-D a peak no wider than a short length scale holds none of 512 samples. The ascents start from
     the highest sample and, one after the other, the highest one that is at least ℓ/4 away from all
-    starts so
-    far: the samples of one broad peak would else take all of them.
-    All ascents climb at once (`ascend`); the highest end is polished by scipy's L-BFGS-B.
+    starts so far: the samples of one broad peak would else take all of them. All ascents climb at once
+    (`ascend`); the highest end is polished by scipy's L-BFGS-B.
 
     Args:
         acquisition: ``m x d`` to the values, ``m``.

@@ -21,9 +21,9 @@ def network_inputs(U: Array, scaling: InputScaling, constant: bool) -> Array:
     at η = 0.001 and m = 500 that is ‖x‖² < 4. [−1, 1]^d has ‖x‖² up to d; ``root_dim`` makes it at most
     1 (1 + 1/d with the constant).
 
-    The network has no bias, so that h(cx) = c h(x) for c > 0: along each ray from x = 0, the centre of
-    the box, h is linear, and 0 there. A constant input (1 before the scaling) is a bias of the hidden
-    units. It takes this away, and the paper does not print it.
+    The network has no bias, so that h(cx) = c h(x) for c > 0: along each ray from x = 0, h is linear, and
+    it is 0 there. This x is the centre of the box, with ``corner`` a corner. A constant input (1 before
+    the scaling) is a bias of the hidden units. It takes this away, and the paper does not print it.
     """
     inputs = U if scaling == "corner" else 2.0 * U - 1.0
     if constant:

@@ -116,7 +116,8 @@ class NeuralSurrogate(Algorithm):
         batch_size: observations in a batch.
         regularizer: λ > 0, of the training's objective (and of σ).
         initialization: θ₀; ``section_7``: all weights N(0, 1/m); ``section_4``: W₁ N(0, 2/m), W₂ = 0.
-        input_scaling: ``root_dim``, [−1, 1]^d/√d; ``none``, [−1, 1]^d (`network_inputs`).
+        input_scaling: ``root_dim``, [−1, 1]^d/√d; ``none``, [−1, 1]^d; ``corner``, [0, 1]^d/√d
+            (`network_inputs`).
         constant_input: whether a constant joins the inputs, which the paper does not print
             (`network_inputs`).
         y_scaling: what the network is fitted to; ``none``, y as observed (as printed); ``divide``, y over
