@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ from replibo.results.runs import Runs
 from .conftest import drawn, pair, runs_of
 
 LOSS = 0.3
-BUDGETS = {"more_steps": [1600, 6400, 25600], "more_queries": [1600, 6400]}
+BOTH = ["gp_ei", "gp_ucb"]
+BUDGETS = {"more_steps": [1600, 6400, 25600], "more_queries": [1600, 6400], "algorithms": BOTH}
 ENTRY = load.load(Path(__file__).parents[2] / "config").paper("bbo")
 HORIZONS = {
     name: entry.horizon or 0
@@ -68,10 +70,29 @@ def test_the_exponent_is_that_of_the_runs(power: float, expected: str) -> None:
     found = convex.order_of_the_bound(runs, smallest_loss=LOSS, cells=cells)
     assert [one.outcome for one in found] == [expected] * 2
     assert "futile" not in found[0].ours and "that with N = T" not in found[0].ours
-    # R_T/T = T^-power falls, or grows
-    average = convex.order_of_the_bound(runs, smallest_loss=LOSS, cells=cells, average=True)
-    assert {one.outcome for one in found + average} == {"supported", "contradicted"}
-    assert f"R_T/T goes as T to the {-power:.2f}" in average[0].ours
+
+
+def test_the_growth_along_fewer_steps() -> None:
+    """R_T = T^½ with N = T, and T^¾ with N = √T, of the seeds that all N have."""
+    few: dict[str, Any] = {"softmax_5": 25, "softmax_9": 81, "softmax_13": 169}
+    options: dict[str, Any] = {
+        "smallest_loss": LOSS,
+        "cells": [(20, 20), (40, 40), (80, 80)],
+        "rival_cells": [(25, 5), (81, 9), (169, 13)],
+    }
+    runs = made(0.5, HORIZONS | few, seeds={"softmax_9": [1, 2, 3, 4], "softmax_40": [0, 2, 3, 4]})
+    (found,) = convex.slower_growth(runs, algorithm="gp_ei", rival="gp_ei", **options)
+    assert found.outcome == "supported" and found.effect is not None and found.effect.n == (3,)
+    powers = [float(power) for power in re.findall(r"R_T goes as T to the (\S+) \[", found.ours)]
+    assert powers == pytest.approx([0.5, 0.75], abs=0.03)
+    options["cells"], options["rival_cells"] = options["rival_cells"], options["cells"]
+    two = convex.slower_growth(runs, algorithm="gp_ucb", rival="gp_ei", below_1=True, **options)
+    assert [one.outcome for one in two] == ["contradicted", "supported"]
+    assert "EI, N" not in two[1].ours and "UCB, (T, N) = (25, 5)" in two[1].ours
+    with pytest.raises(
+        MissingRunsError, match=r"not run: gp_ei at each of \(T, N\) = \(25, 5\), \(81"
+    ):
+        convex.slower_growth(made(0.5, HORIZONS), algorithm="gp_ei", rival="gp_ei", **options)
 
 
 def test_of_equal_cost_the_larger_n_is_better_where_regret_falls_with_n() -> None:
@@ -81,7 +102,7 @@ def test_of_equal_cost_the_larger_n_is_better_where_regret_falls_with_n() -> Non
     assert "is 1.41 times" in found[0].ours or "is 1.42 times" in found[0].ours
     assert "EI, 2 budgets: R_T/T with N = T is 0.71 times that with T = 4 N" in found[0].ours
     # with N = 4 T, against N = T and N = 16 T
-    budgets = {"more_steps": [1600], "more_queries": [1600, 6400, 25600]}
+    budgets = {"more_steps": [1600], "more_queries": [1600, 6400, 25600], "algorithms": BOTH}
     found = convex.balance(made(0.5, HORIZONS), smallest_loss=LOSS, constant=4, **budgets)
     assert [one.outcome for one in found] == ["contradicted"] * 2
     assert "3 budgets: R_T/T with N = 4 T is 0.71 times that with N = T" in found[0].ours

@@ -1,5 +1,6 @@
 """UCB with a fixed kernel (Fu et al. 2024, section 3.2.2) and two of section 4.2.2's coefficients:
-Theorem 4's and Chowdhury and Gopalan's (2017). `GpUcbFixed` has Srinivas et al.'s."""
+Theorem 4's and Chowdhury and Gopalan's (2017). `GpUcbFixed` without a ``beta`` has Theorem 2's of
+Srinivas et al. (2010), not the one that section 4.2.2 prints."""
 
 from __future__ import annotations
 

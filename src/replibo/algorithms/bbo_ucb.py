@@ -23,8 +23,8 @@ class BboUcb(GpSampled):
 
         β_t = √(B² + σ⁻² t φ²(N) N⁻¹),   φ(N) = O(log^{3/2} N) by Theorem 1,
 
-    with the noise variance σ² and φ's constants unknown (they hold Lipschitz and smoothness constants of
-    the loss, its bound and δ). They are one number here:
+    with the noise variance σ² and φ's constants unknown (they hold the loss's Lipschitz constant K, its
+    bound M, and δ). They are one number here:
 
         β_t = √(B² + c t N⁻¹ log³ N).
 

@@ -11,8 +11,7 @@ class UpperEnd(Algorithm):
     """Each query is the corner (1, …, 1) of the unit cube; on a pool, the point nearest to it (ties go
     to the first).
 
-    A control for BBO on a convex problem, where the largest learning rate that the theorem allows is
-    the best.
+    A control for BBO on a convex problem, where the largest learning rate of the box is the best.
     """
 
     def ask(self, history: History, t: int) -> Proposal:

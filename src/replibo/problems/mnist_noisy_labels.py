@@ -19,7 +19,7 @@ from replibo.settings import Count, Probability
 class MnistNoisyLabels(MnistSoftmax):
     """Softmax regression where a share of the labels is drawn uniformly from the ten digits.
 
-    The noise of the labels makes the largest learning rate that Theorem 1 allows, η = N^-1/2, too large.
+    The noise of the labels makes the upper end of the box, η = N^-1/2, too large a learning rate.
     The problem stays convex, and the loss's bounds are those of `MnistSoftmax`. The validation loss is
     the mean over the labels' noise, in closed form; SGD draws its labels' noise after its rows.
 

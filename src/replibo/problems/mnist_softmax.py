@@ -30,9 +30,10 @@ of the softmax's loss in the logits is at most 1/2. The other condition, N^-1/2 
 class MnistSoftmax(Problem):
     """Minus the validation cross-entropy of softmax regression after N steps of SGD from θ = 0.
 
-    ``x`` is log10 of the learning rate η, on [-4, log10 N^-1/2]: Theorem 1 asks for η ≤ N^-1/2. The
-    examples come from the query's stream of noise, as in `replibo.problems.mnist_cnn`, whose training,
-    validation and test sets these are; f of an observation is y.
+    ``x`` is log10 of the learning rate η, on [-4, log10 N^-1/2]: Theorem 1 asks for η of the order of
+    N^-1/2. It gives no constant, so that the upper end of this box is ours. The examples come from the
+    query's stream of noise, as in `replibo.problems.mnist_cnn`, whose training, validation and test sets
+    these are; f of an observation is y.
 
     Args:
         iterations: N, steps of stochastic gradient descent.

@@ -42,6 +42,10 @@ UNITS = {
     "difference of means": (
         "One mean minus the other, in the unit of the values. 0 means equal means."
     ),
+    "difference of trimmed means": (
+        "One mean minus the other, in the unit of the values; a fifth of the values at each end is "
+        "left out. 0 means equal means."
+    ),
     "share above the least": (
         "A share minus the smallest one that agrees with the claim. It lies between −1 and +1. 0 "
         "means just this smallest share."

@@ -149,11 +149,13 @@ class Numbers:
     def deciding(self, count: int = 3) -> str:
         """The readings with the most verdicts that differ from those as printed, as Markdown.
 
-        A reading whose runs are too short for a verdict changes none.
+        A reading whose runs are too short for a verdict changes none, nor does one of a claim that has no
+        verdict as printed.
         """
         changed = Counter(
             reading.name
             for verdict in self._verdicts.values()
+            if verdict.printed.word not in verdicts.UNJUDGED
             for reading in verdict.judged
             if reading.word != verdict.printed.word and not reading.short
         )

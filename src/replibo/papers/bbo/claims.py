@@ -7,6 +7,9 @@ seed. "Independent" is meant given the validation and the test set, which are th
 The three T of a claim share runs (prefixes), so that their verdicts do not confirm each other
 independently.
 
+Claims 1 to 3 compare means, which the tables print. A rare stuck run can decide them: with ``trimmed``
+they compare means without the `TRIMMED` share of the runs at each end (Yuen 1974).
+
 A cell (T, N) that was not run is an open comparison of its own, so that a claim never holds on a part of
 its table.
 """
@@ -16,8 +19,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
@@ -25,7 +27,6 @@ from pydantic import Field
 
 from replibo.papers.bbo.printed import (
     ACQUISITIONS,
-    PERFORMANCE,
     Steps,
     equal_cost,
     half_of_largest,
@@ -34,20 +35,16 @@ from replibo.papers.bbo.printed import (
 from replibo.papers.bbo.traces import READINGS, Cell, ReadingName, shown_ratio
 from replibo.papers.common import tested, with_missing
 from replibo.problems.base import Array
-from replibo.results import statistics
 from replibo.results.comparisons import (
-    LEVEL,
     Comparison,
     MissingRunsError,
     Undecided,
     decided,
-    sign_tested,
     t_tested,
     together,
 )
 from replibo.results.intervals import contrast_interval, spread_trend, trimmed_mean
 from replibo.results.runs import Runs, of_common_seeds
-from replibo.results.tables import p_value
 
 MARGIN = 0.25
 """A curve has levelled off where it changes by less than this share of its fall before. The printed
@@ -94,14 +91,34 @@ def _by_algorithm(
     return with_missing(decided(tests), missing)
 
 
-def _changes(label: str, cells: Sequence[Cell], *, falls: bool) -> Undecided:
-    """Welch's test that the mean of the second cell is smaller than that of the first, or larger."""
+def _smaller(
+    text: str,
+    less: Array,
+    more: Array,
+    *,
+    paired: bool,
+    trimmed: bool,
+    seeds: Sequence[Sequence[int]] = (),
+) -> Undecided:
+    """The test of mean(less) < mean(more), by seed or Welch's; of trimmed means Yuen's."""
+    if not trimmed:
+        return t_tested(text, less, more, paired=paired, seeds=seeds)
+    samples = [more - less] if paired else [more, less]
+    interval = contrast_interval(samples, (1.0, -1.0)[: len(samples)], trim=TRIMMED)
+    return tested(
+        text, interval, "difference of trimmed means", sizes=[len(own) for own in samples]
+    )
+
+
+def _changes(label: str, cells: Sequence[Cell], *, falls: bool, trimmed: bool) -> Undecided:
+    """The test that the mean of the second cell is smaller than that of the first, or larger."""
     less, more = reversed(cells) if falls else cells
-    return t_tested(
+    return _smaller(
         f"{label}: {cells[0].at_its_n}, {cells[1].at_its_n}",
         less.values,
         more.values,
         paired=False,
+        trimmed=trimmed,
         seeds=[less.seeds.tolist(), more.seeds.tolist()],
     )
 
@@ -115,11 +132,12 @@ def improves_at_first(
     steps: Steps,
     algorithms: Sequence[str] = EI_AND_UCB,
     reading: ReadingName = "reported",
+    trimmed: bool = False,
 ) -> list[Comparison]:
     """At fixed T the performance is better (smaller) at half of the table's largest N than at its
     smallest: Welch's test, for each acquisition function."""
     numbers = iterations_of(steps)[0], half_of_largest(steps)
-    test = functools.partial(_changes, falls=True)
+    test = functools.partial(_changes, falls=True, trimmed=trimmed)
     return _by_algorithm(runs, algorithms, steps, numbers, reading, test)
 
 
@@ -127,28 +145,30 @@ def improves_at_first(
 
 
 def turns_up(
-    runs: Runs, *, steps: Steps, since: int | None = None, reading: ReadingName = "reported"
+    runs: Runs,
+    *,
+    steps: Steps,
+    since: int | None = None,
+    reading: ReadingName = "reported",
+    trimmed: bool = False,
 ) -> list[Comparison]:
     """At fixed T the performance is worse (larger) at the table's largest N than at the one before, or at
     N = ``since``: Welch's test."""
     before, largest = iterations_of(steps)[-2:]
-    test = functools.partial(_changes, falls=False)
+    test = functools.partial(_changes, falls=False, trimmed=trimmed)
     return _by_algorithm(runs, ("gp_ei",), steps, (since or before, largest), reading, test)
 
 
 def levels_off(
-    runs: Runs, *, steps: Steps, reading: ReadingName = "reported", means: bool = False
+    runs: Runs, *, steps: Steps, reading: ReadingName = "reported", trimmed: bool = False
 ) -> list[Comparison]:
     """At fixed T the performance changes little from the N before the largest to the largest: by less
     than `MARGIN` times its fall from the smallest N to the one before the largest.
 
-    By the test of `levelling`, of means without the `TRIMMED` share of the runs at each end: a stuck run
-    in 350 would move the mean at T = 60 by the margin, and 20 seeds cannot exclude one.
-
-    Args:
-        means: take all runs.
+    By the test of `levelling`. A stuck run in 350 would move the mean at T = 60 by the margin, and 20
+    seeds cannot exclude one: of trimmed means they can.
     """
-    trim = 0.0 if means else TRIMMED
+    trim = TRIMMED if trimmed else 0.0
 
     def test(label: str, cells: Sequence[Cell]) -> Undecided:
         first, before, last = cells
@@ -202,55 +222,26 @@ def levelling(
 
 
 def ucb_at_least_as_good(
-    runs: Runs, *, steps: Steps, reading: ReadingName = "reported", means: bool = False
+    runs: Runs, *, steps: Steps, reading: ReadingName = "reported", trimmed: bool = False
 ) -> list[Comparison]:
-    """At fixed T and equal N UCB is no worse than EI in most cells, up to the factor `NO_WORSE`.
-
-    The sign test over the pairs (N, seed) asks whether UCB's loss is less than `NO_WORSE` times EI's in
-    more than half of them; with ``means`` a paired t-test, whether its mean is less than `NO_WORSE` times
-    EI's. Given the fixed validation and test sets the pairs are independent. The text
-    counts the cells by their means, and names those with a difference by paired t-tests, Holm's p-values
-    within the table.
-    """
-    losses: dict[int, list[Array]] = {}  # of EI and UCB, for each N
-    missing = []
+    """At fixed T and equal N the mean loss of UCB is less than `NO_WORSE` times that of EI: a t-test
+    paired by seed for each N of the table."""
+    tests, missing = [], []
     for n in iterations_of(steps):
         ei, ucb = (READINGS[reading].cell(runs, name, steps, n) for name in EI_AND_UCB)
         if ei is None or ucb is None:
             missing.append(f"T = {steps}, N = {n}")
             continue
         seeds, pair = of_common_seeds((cell.seeds, cell.values) for cell in (ei, ucb))
-        if len(seeds):
-            losses[n] = pair
-        else:
+        if not len(seeds):
             missing.append(f"T = {steps}, N = {n} with a seed in common")
-    if not losses:
-        return with_missing([], missing)
-    all_ei, all_ucb = (np.concatenate(own) for own in zip(*losses.values(), strict=True))
-    lead = NO_WORSE * all_ei - all_ucb
-    printed_ei, printed_ucb = (PERFORMANCE[name][steps] for name in EI_AND_UCB)
-    in_paper = sum(printed_ucb[n][0] <= printed_ei[n][0] for n in losses)
-    text = (
-        f"T = {steps}: UCB's mean is at most EI's in "
-        f"{sum(ucb.mean() <= ei.mean() for ei, ucb in losses.values())} of {len(losses)} cells "
-        f"({in_paper} of them in the paper); of {len(all_ei)} pairs UCB is better in "
-        f"{np.sum(all_ucb < all_ei)}, and worse by more than {NO_WORSE - 1:.0%} in {np.sum(lead < 0)}"
-    )
-    zeros = np.zeros(len(lead))
-    test = t_tested(text, zeros, lead, paired=True) if means else sign_tested(text, lead)
-    (found,) = decided([test])
-    return with_missing([replace(found, ours=f"{found.ours}; {_single_cells(losses)}")], missing)
-
-
-def _single_cells(losses: Mapping[int, Sequence[Array]]) -> str:
-    """Which cells differ, by paired t-tests: ``single cells: UCB better at N = 100 (p 0.0100)``."""
-    tests = [statistics.t_tests(ucb, ei, paired=True) for ei, ucb in losses.values()]
-    shown = []
-    for word, p_values in zip(("better", "worse"), zip(*tests, strict=True), strict=True):
-        adjusted = zip(losses, statistics.holm(p_values), strict=True)
-        if cells := [f"{n} (p {p_value(p)})" for n, p in adjusted if p < LEVEL]:
-            shown.append(f"UCB {word} at N = {', '.join(cells)}")
-    return f"single cells: {'; '.join(shown) or 'no difference shown'}"
+            continue
+        lead = NO_WORSE * pair[0] - pair[1]
+        text = f"T = {steps}, N = {n}: {ucb} with UCB, {ei} with EI"
+        both = [seeds.tolist()] * 2
+        test = _smaller(text, np.zeros_like(lead), lead, paired=True, trimmed=trimmed, seeds=both)
+        tests.append(test)
+    return with_missing(decided(tests), missing)
 
 
 # Claim 4
@@ -335,6 +326,7 @@ def more_steps_help(
     iterations: int,
     algorithm: str,
     reading: ReadingName = "reported",
+    trimmed: bool = False,
 ) -> list[Comparison]:
     """At N = ``iterations`` the performance is better at the second T of ``steps`` than at the
     first. The t-test is paired by seed, as the run to the smaller T is the beginning of the longer
@@ -345,4 +337,5 @@ def more_steps_help(
         raise MissingRunsError(f"not run: {label}, T = {steps[1]}")
     text = f"{label}: {first} at T = {steps[0]}, {second} at T = {steps[1]}"
     seeds = [second.seeds.tolist(), first.seeds.tolist()]
-    return decided([t_tested(text, second.values, first.values, paired=True, seeds=seeds)])
+    less, more = second.values, first.values
+    return decided([_smaller(text, less, more, paired=True, trimmed=trimmed, seeds=seeds)])

@@ -5,7 +5,6 @@ paper has no such experiment."""
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
@@ -183,7 +182,6 @@ def order_of_the_bound(
     smallest_loss: float,
     cells: Sequence[Sequence[int]],
     algorithms: Sequence[str] = tuple(ACQUISITIONS),
-    average: bool = False,
     incumbents: bool = False,
 ) -> list[Comparison]:
     """Along some (T, N) the regret R_T grows no faster than √(T γ_T): Student's test, over the seeds, of
@@ -191,7 +189,6 @@ def order_of_the_bound(
 
     Args:
         cells: (T, N), at least three.
-        average: the claim is that the average regret R_T/T grows: its exponent in T against 0.
         incumbents: as of `regrets`.
 
     Raises:
@@ -205,14 +202,9 @@ def order_of_the_bound(
         totals = np.array([own.sum(axis=1) for own in found if own is not None]).T
         if any(own is None for own in found):
             raise MissingRunsError(f"not run: {runs.label(name)} at each of {_cells(cells)}")
-        if average:
-            powers, limit = exponents(T, totals / T), 0.0
-            grows = "R_T/T goes as T"
-        else:
-            powers, limit = exponents(root(T), totals), 1.0
-            grows = "R_T grows as √(T γ_T)"
+        powers = exponents(root(T), totals)
         text = (
-            f"{runs.label(name)}, {_cells(cells)}: {grows} to the "
+            f"{runs.label(name)}, {_cells(cells)}: R_T grows as √(T γ_T) to the "
             f"{_shown(intervals.student_interval(powers))} ({len(totals)} seeds)"
         )
         even = [_first(values, t, t) for t, n in cells if n != t]
@@ -220,8 +212,42 @@ def order_of_the_bound(
             logs = np.log(totals / np.array([own.sum(axis=1) for own in even if own is not None]).T)
             ratio, interval = shown_ratio(logs.mean(axis=1))
             text += f"; R_T is {ratio} times that with N = T {interval}"
-        pair = powers, np.full(len(totals), limit)
-        tests.append(t_tested(text, *(pair[::-1] if average else pair), paired=True))
+        tests.append(t_tested(text, powers, np.ones(len(totals)), paired=True))
+    return decided(tests)
+
+
+def slower_growth(
+    runs: Runs,
+    *,
+    smallest_loss: float,
+    algorithm: str,
+    cells: Sequence[Sequence[int]],
+    rival: str,
+    rival_cells: Sequence[Sequence[int]],
+    below_1: bool = False,
+) -> list[Comparison]:
+    """The regret R_T of an algorithm along some (T, N) grows more slowly than that of a rival along
+    others: Student's test, over the seeds that both have, of the exponents in T.
+
+    Args:
+        cells, rival_cells: (T, N).
+        below_1: the exponent is below 1 as well (the regret is sublinear), a comparison of its own.
+
+    Raises:
+        MissingRunsError: as of `smaller_regret`.
+    """
+    sides = ((algorithm, cells), (rival, rival_cells))
+    totals = _totals(runs, [(name, t, n) for name, own in sides for t, n in own], smallest_loss)
+    powers, texts = [], []
+    for name, own in sides:
+        values, totals = totals[: len(own)], totals[len(own) :]
+        powers.append(exponents(np.array([t for t, _ in own], dtype=float), values.T))
+        interval = _shown(intervals.student_interval(powers[-1]))
+        texts.append(f"{runs.label(name)}, {_cells(own)}: R_T goes as T to the {interval}")
+    seeds = f" ({len(powers[0])} seeds)"
+    tests = [t_tested("; ".join(texts) + seeds, *powers, paired=True)]
+    if below_1:
+        tests.append(t_tested(texts[0] + seeds, powers[0], np.ones(len(powers[0])), paired=True))
     return decided(tests)
 
 
@@ -232,6 +258,7 @@ def balance(
     more_steps: Sequence[int],
     more_queries: Sequence[int],
     constant: PositiveInt = 1,
+    algorithms: Sequence[str] = ("gp_ei",),
     incumbents: bool = False,
 ) -> list[Comparison]:
     """At equal cost T·N the average regret R_T/T is smaller with N = c T than with four times as many
@@ -249,7 +276,7 @@ def balance(
         MissingRunsError: nothing can be compared.
     """
     tests, missing = [], []
-    for name in ACQUISITIONS:
+    for name in algorithms:
         values = regrets(runs, name, smallest_loss, incumbents=incumbents)
         label = runs.label(name)
         order, sides = _ratio(constant), []
@@ -305,21 +332,40 @@ def smaller_regret(
     """
     tests = []
     for rival in rivals:
-        samples = []
-        for (t, n), name in itertools.product(cells, (algorithm, rival)):
-            problem = CONVEX.format(n)
-            if not runs.has(problem, name) or runs.horizon(problem) < t:
-                samples = [(np.empty(0), np.empty(0))]
-                break
-            losses = _regret(runs, problem, name, smallest_loss, incumbents=incumbents)
-            samples.append((runs.seeds(problem, name), losses[:, :t].sum(axis=1)))
-        seeds, totals = of_common_seeds(samples)
-        if not len(seeds):
-            raise MissingRunsError(f"not run: {algorithm} and {rival} at each of {_cells(cells)}")
-        means = np.mean(np.log(np.divide(totals[::2], totals[1::2])), axis=0)
+        asked = [(name, t, n) for t, n in cells for name in (algorithm, rival)]
+        totals = _totals(runs, asked, smallest_loss, incumbents=incumbents)
+        means = np.mean(np.log(totals[::2] / totals[1::2]), axis=0)
         what = f"{runs.label(algorithm)}, {_cells(cells)}: R_T"
         tests.append(_ratio_tested(what, means, f"of {runs.label(rival)}"))
     return decided(tests)
+
+
+def _totals(
+    runs: Runs,
+    asked: Sequence[tuple[str, int, int]],
+    smallest_loss: float,
+    *,
+    incumbents: bool = False,
+) -> Array:
+    """R_T of each (algorithm, T, N) in ``asked``, of the seeds that all of them have, ``k x seeds``.
+
+    Raises:
+        MissingRunsError: one of them was not run, or there is no seed in common.
+    """
+    samples = []
+    for name, t, n in asked:
+        problem = CONVEX.format(n)
+        if not runs.has(problem, name) or runs.horizon(problem) < t:
+            samples = [(np.empty(0), np.empty(0))]
+            break
+        losses = _regret(runs, problem, name, smallest_loss, incumbents=incumbents)
+        samples.append((runs.seeds(problem, name), losses[:, :t].sum(axis=1)))
+    seeds, totals = of_common_seeds(samples)
+    if not len(seeds):
+        names = " and ".join(dict.fromkeys(name for name, _, _ in asked))
+        cells = list(dict.fromkeys((t, n) for _, t, n in asked))
+        raise MissingRunsError(f"not run: {names} at each of {_cells(cells)}")
+    return np.array(totals)
 
 
 def _regret(
