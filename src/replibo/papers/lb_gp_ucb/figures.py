@@ -276,7 +276,7 @@ def optimality(runs: Runs, entry: FigureEntry) -> Figure:
 
     "For a fixed choice of growth function, we get R_T/R^θ*(T) = O(d ln g(T))" (section 4), where
     A-GP-UCB has O(g(T)^d). R^θ* is the oracle's bound; here it is the regret of GP-UCB at θ̂*, with
-    β = 1 in place of Theorem 2.3's β^θ*. g(t) = max(t0, √t), t0 = e^(5/d), as LB-GP-UCB is printed.
+    β = 1 in place of Theorem 2.3's β^θ*. g(t) = max(t0, √t), t0 = e^(5/d), as printed.
     """
     problems = [p for p in runs.problems(entry.problems) if runs.has(p, ORACLE)]
     if not problems:
