@@ -164,7 +164,7 @@ def test_a_wrong_option_is_named_with_its_place(
     figure = ("figure", "go_ucb", "figure_1", "--scale", "published", "--config", str(overlay))
     status, error = said(capsys, *figure, "--output", str(tmp_path / "a.png"))
     assert status == 2 and error.count("\n") == 1
-    assert "config: go_ucb.figures.figure_1.options.regret: must be 'average', " in error
+    assert "config: go_ucb.figures.figure_1.options.regret: must be 'average' or " in error
 
 
 @pytest.mark.parametrize("output", ["figures.figure_1", "tables.final_regret"])

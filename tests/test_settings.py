@@ -118,6 +118,7 @@ NEEDED = {
     "function": "Ackley",
     "dim": 2,
     "acquisition": "EI",
+    "offset": -8.0,
 }
 """Values of the settings without a default."""
 
@@ -134,7 +135,7 @@ def _numeric(hint: Any) -> bool:
 def _wrong(cls: type, name: str, hints: dict[str, Any]) -> tuple[Any, ...]:
     if _numeric(hints[name]):
         # Which dimensions a family has, it says itself.
-        negative = () if cls.__name__ == "Bbob" else (-7,)
+        negative = () if cls.__name__ == "Bbob" or name == "offset" else (-7,)
         return ("1", True, math.nan, math.inf, -math.inf, *negative)
     return (3, None) if hints[name] is str else ("nonsense", -7)
 
@@ -145,7 +146,11 @@ def test_every_setting_is_held_to_its_type_and_range(cls: type) -> None:
     for base in reversed(cls.__mro__[:-1]):
         if "__init__" in vars(base):
             hints |= typing.get_type_hints(vars(base)["__init__"])
-    needed = {key: NEEDED[key] for key in parameters(cls) if key in NEEDED}
+    needed = {
+        key: NEEDED[key]
+        for key, parameter in parameters(cls).items()
+        if key in NEEDED and parameter.default is parameter.empty
+    }
     for name in parameters(cls):
         for value in _wrong(cls, name, hints):
             with pytest.raises(RepliboError) as error:

@@ -30,6 +30,7 @@ FAST = {
     **{"candidates": 64, "epochs": 5, "trees": 10, "warmup": 10, "samples": 10, "width": 20},
     **{
         "iterations": 100,
+        "offset": -8.0,
         "acquisition": "EI",
         "raw_samples": 16,
         "gradient_steps": 100,

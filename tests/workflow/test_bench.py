@@ -78,7 +78,7 @@ def test_a_new_algorithm_is_laid_over_the_published_runs(project: Project, mine:
         (["{mine}:Epsilon"], "must have a class called 'Epsilon'"),
         (["no_such.py:Mine"], "replibo: no_such.py: not found"),
         (["{mine}"], "must be FILE.py:CLASS, got '"),
-        (["mine.Mine"], "UpperEnd, or FILE.py:CLASS, got 'mine.Mine'"),
+        (["mine.Mine"], " in all), or FILE.py:CLASS, got 'mine.Mine'"),
         (["{broken}:B", "--problems", "ackley"], "published; did you mean ackley_10, ackley_100,"),
         (
             ["{mine}:B", "--problems", "zzz"],

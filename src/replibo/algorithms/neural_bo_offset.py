@@ -25,8 +25,8 @@ class NeuralBOOffset(NeuralBO):
 
     Args:
         space, streams: the run's.
-        offset: c by the problem's name in the config, in units of y (of the scaled y, with a
-            ``y_scaling``).
+        offset: c, one number or one for each problem by its name in the config; in units of y (of the
+            scaled y, with a ``y_scaling``).
         settings: those of `NeuralBO`.
 
     Raises:
@@ -34,12 +34,19 @@ class NeuralBOOffset(NeuralBO):
     """
 
     def __init__(
-        self, space: Space, streams: RunStreams, *, offset: Mapping[str, Finite], **settings: Any
+        self,
+        space: Space,
+        streams: RunStreams,
+        *,
+        offset: Finite | Mapping[str, Finite],
+        **settings: Any,
     ) -> None:
         super().__init__(space, streams, **settings)
-        if streams.problem not in offset:
-            raise SettingError("offset", f"must hold {streams.problem}, got {allowed(offset)}")
-        self.offset = offset[streams.problem]
+        if isinstance(offset, Mapping):
+            if streams.problem not in offset:
+                raise SettingError("offset", f"must hold {streams.problem}, got {allowed(offset)}")
+            offset = offset[streams.problem]
+        self.offset = offset
 
     def targets(self, y: Array, rng: np.random.Generator) -> Array:
         return y + self.offset
