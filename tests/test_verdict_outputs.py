@@ -239,11 +239,12 @@ def look(word: Any, reduced: str = "") -> tuple[str, str]:
     return letter + ("'" if reduced else ""), colour.lower()
 
 
+@pytest.mark.parametrize("paper", ["bbo", "lb_gp_ucb"])
 def test_the_map_of_a_paper_shows_each_verdict_by_letter_and_colour(
-    found: list[Verdict], tmp_path: Path
+    paper: str, found: list[Verdict], tmp_path: Path
 ) -> None:
     """Each cell lies where its column's name and its row's name are, controls in columns apart."""
-    own = [verdict for verdict in found if verdict.paper == "lb_gp_ucb"]
+    own = [verdict for verdict in found if verdict.paper == paper]
     figure = verdict_map.verdict_map(own, "published", LABELS)
     plotting.save(figure, [tmp_path / f"map.{ending}" for ending in ("pdf", "png", "txt")])
     assert "Scale: published" in (tmp_path / "map.txt").read_text(encoding="utf-8")
@@ -262,6 +263,11 @@ def test_the_map_of_a_paper_shows_each_verdict_by_letter_and_colour(
     last = max(at for name, at in columns.items() if name.replace(" ", "_") not in controls)
     assert all(columns[name.replace("_", " ")] > last + 1 for name in controls)
     assert inside(figure)
+    headings = [
+        t for t in ax.texts if t.get_text() in ("print", "code", "open", "mend", "controls")
+    ]
+    ends = sorted((box.x0, box.x1) for box in (t.get_window_extent() for t in headings))
+    assert len(ends) > 2 and all(a[1] < b[0] for a, b in itertools.pairwise(ends))
 
 
 def inside(figure: Any) -> bool:

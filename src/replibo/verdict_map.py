@@ -29,7 +29,7 @@ LOOKS: dict[Overall, tuple[str, str, str]] = {
 
 CELL, ROW, GAP = 0.19, 0.19, 0.6
 """The width and height of a cell, in inches, and the gap between two groups of cells, in cells."""
-LEFT, TOP, FOOT = 2.65, 0.3, 0.65
+LEFT, TOP, FOOT = 2.72, 0.3, 0.65
 """Inches to the left of the cells, above them, and below."""
 NAMES, COUNTS = 1.6, 0.45
 """Inches for the names of readings above a paper's cells, and for the counts to their right."""
@@ -131,9 +131,13 @@ def _of_one(found: Sequence[Verdict], labels: Mapping[str, str]) -> Figure:
     sources = {r.name: r.source or "print" for v in found for r in v.readings}
     readings = sorted(sources, key=lambda name: place(name, sources[name]))
     controls = list(dict.fromkeys(control.name for v in found for control in v.controls))
-    start = 1 + GAP
-    columns = {name: start + i for i, name in enumerate(readings)}
-    after = start + len(readings) + 2 * GAP  # room for the name of a source of one reading
+    groups = ["" if name in LEADING else str(sources[name]) for name in readings]
+    columns, x = {}, 1 + GAP
+    for name, group, before in zip(readings, groups, [groups[0], *groups], strict=False):
+        x += GAP * (group != before)  # room for the name of a source of one reading
+        columns[name] = x
+        x += 1
+    after = x + 2 * GAP
     columns |= {name: after + i for i, name in enumerate(controls)}
     cells = after + len(controls)
     width = LEFT + CELL * cells + COUNTS
@@ -150,7 +154,7 @@ def _of_one(found: Sequence[Verdict], labels: Mapping[str, str]) -> Figure:
     ax.tick_params(axis="x", top=False, labeltop=True, labelbottom=False)
     ax.text(-0.4, -0.4, labels[found[0].paper], ha="right", va="bottom", fontweight="bold")
     spans = [
-        (str(source), [columns[n] for n in readings if sources[n] == source and n not in LEADING])
+        (str(source), [columns[n] for n, of in zip(readings, groups, strict=True) if of == source])
         for source in SOURCES
     ]
     spans.append(("controls", [columns[name] for name in controls]))
