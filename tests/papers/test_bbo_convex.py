@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from replibo.config import load
+from replibo.config import claims, load
 from replibo.papers.bbo import convex, tables
 from replibo.results import plotting
 from replibo.results.comparisons import MissingRunsError
@@ -70,6 +70,22 @@ def test_the_exponent_is_that_of_the_runs(power: float, expected: str) -> None:
     found = convex.order_of_the_bound(runs, smallest_loss=LOSS, cells=cells)
     assert [one.outcome for one in found] == [expected] * 2
     assert "futile" not in found[0].ours and "that with N = T" not in found[0].ours
+
+
+def test_by_the_kernels_own_gain_the_bound_grows_more_slowly() -> None:
+    """One observation has the gain ½ ln(1 + σ⁻²), and R_T = T^0.65 is between both orders."""
+    cells = [(20, 20), (40, 40), (80, 80), (160, 160)]
+    T, kernel = np.array([t for t, _ in cells], dtype=float), (0.2, 0.01)
+    np.testing.assert_allclose(convex.root(np.ones(1), kernel), np.sqrt([0.5 * np.log(101)]))
+    gains = convex.root(T, kernel) ** 2 / T
+    assert (np.diff(gains) > 0).all() and (np.diff(gains / np.log(T) ** 2) < 0).all()
+    options: dict[str, Any] = {"smallest_loss": LOSS, "cells": cells}
+    for own, expected in (((), "supported"), (kernel, "contradicted")):
+        found = convex.order_of_the_bound(made(0.35, HORIZONS), kernel=own, **options)
+        assert [one.outcome for one in found] == [expected] * 2
+    fixed = ENTRY.algorithms["gp_ei_fixed"].parameters
+    reading = claims.load(load.load(), "bbo")["bbo_7"].readings["gain"]
+    assert reading.options["kernel"] == [fixed["length_scale"], fixed["noise_variance"]]
 
 
 def test_the_growth_along_fewer_steps() -> None:

@@ -142,9 +142,21 @@ def incumbents_of(runs: Runs, problem: str, algorithm: str) -> NDArray[np.int64]
     )
 
 
-def root(T: Array) -> Array:
-    """√(T γ_T), γ_T = ln² T: the information gain's order for the RBF kernel in one dimension."""
-    return np.asarray(np.sqrt(T) * np.log(T))
+def root(T: Array, kernel: Sequence[float] = ()) -> Array:
+    """√(T γ_T), γ_T = ln² T: the information gain's order for the RBF kernel in one dimension.
+
+    Args:
+        kernel: ℓ and σ²; γ_T is then the largest information gain of this kernel itself.
+    """
+    if not kernel:
+        return np.asarray(np.sqrt(T) * np.log(T))
+    from replibo.algorithms.bbo_beta import GRID
+    from replibo.algorithms.parts.information_gain import MaximumInformationGain
+
+    length_scale, noise_variance = kernel
+    grid = np.linspace(0.0, 1.0, GRID)[:, None]
+    gain = MaximumInformationGain(grid, length_scale, noise_variance, "rbf")
+    return np.sqrt([t * gain(int(t)) for t in T])
 
 
 def exponents(x: Array, values: Array) -> Array:
@@ -183,6 +195,7 @@ def order_of_the_bound(
     cells: Sequence[Sequence[int]],
     algorithms: Sequence[str] = tuple(ACQUISITIONS),
     incumbents: bool = False,
+    kernel: Sequence[float] = (),
 ) -> list[Comparison]:
     """Along some (T, N) the regret R_T grows no faster than √(T γ_T): Student's test, over the seeds, of
     its exponent in that against 1, for each algorithm.
@@ -190,6 +203,7 @@ def order_of_the_bound(
     Args:
         cells: (T, N), at least three.
         incumbents: as of `regrets`.
+        kernel: as of `root`.
 
     Raises:
         MissingRunsError: a cell was not run.
@@ -202,7 +216,7 @@ def order_of_the_bound(
         totals = np.array([own.sum(axis=1) for own in found if own is not None]).T
         if any(own is None for own in found):
             raise MissingRunsError(f"not run: {runs.label(name)} at each of {_cells(cells)}")
-        powers = exponents(root(T), totals)
+        powers = exponents(root(T, kernel), totals)
         text = (
             f"{runs.label(name)}, {_cells(cells)}: R_T grows as √(T γ_T) to the "
             f"{_shown(intervals.student_interval(powers))} ({len(totals)} seeds)"
