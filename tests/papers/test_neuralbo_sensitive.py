@@ -307,6 +307,7 @@ def test_over_classifiers_the_classifiers_are_the_sample(monkeypatch):
         f"difference {np.mean(differences):+.3f} [" in other.ours and "2 classifiers" in other.ours
     )
     assert missing.outcome == "open" and "has 9 runs on 0 of 3 classifiers" in missing.ours
+    assert paper.detection_at(runs, problems=[*shares], **options) == [other, missing]
     with pytest.raises(MissingRunsError, match="NEURAL_BO has 9 runs on 1 of 2 classifiers"):
         few = made_runs({("sensitive", "neural_bo"): range(10), ("other", "neural_bo"): range(8)})
         paper.detection_at(few, problems=["sensitive", "other"], rate=0.9, **options)
@@ -333,6 +334,8 @@ def test_the_outcomes_of_the_claim(monkeypatch, reading):
     found = compare(monkeypatch, shares, reading=reading)
     assert [c.outcome for c in found] == ["supported", "supported", "open"]
     assert found[0].ours.startswith("Log-probabilities: NEURAL_BO detects 0.")
+    assert compare(monkeypatch, shares, reading=reading, baselines=[]) == found[:1]
+    assert compare(monkeypatch, shares, reading=reading, rate=None) == found[1:]
     level = float(re.search(r"detects (\S+) \[", found[0].ours)[1])
     assert level == pytest.approx(1 - 0.75**8, abs=0.015)
     assert "with 8 samples (12 runs, 0.85 or more is about 0.9)" in found[0].ours

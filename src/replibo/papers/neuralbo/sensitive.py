@@ -287,13 +287,13 @@ def detection_at(
     *,
     problems: Sequence[str],
     algorithm: str,
-    baselines: Sequence[str],
+    baselines: Sequence[str] = (),
     samples: Annotated[int, Field(ge=1, le=SAMPLES)],
-    rate: float,
+    rate: float | None = None,
     reading: Reading = "runs",
 ) -> list[Comparison]:
-    """``algorithm`` detects about ``rate`` of the tampered models with ``samples`` samples, and more
-    than each baseline.
+    """``algorithm`` detects about ``rate`` of the tampered models with ``samples`` samples (unless None),
+    and more than each baseline.
 
     The level: supported if the rate's 95 % interval lies above ``rate`` - 0.05; contradicted if it
     lies below that; open otherwise. Each baseline: the difference of the rates on the seeds that
@@ -310,7 +310,7 @@ def detection_at(
             for an interval: more than ``samples`` with the reading ``runs``, else two; with several
             problems, fewer than two have enough.
     """
-    needed, least = samples + 1 if reading == "runs" else 2, rate - TOLERANCE
+    needed = samples + 1 if reading == "runs" else 2
     if len(problems) > 1:
         by_classifier = {
             name: {
@@ -320,7 +320,7 @@ def detection_at(
             }
             for name in (algorithm, *baselines)
         }
-        return _over_classifiers(runs, by_classifier, len(problems), needed, samples, least)
+        return _over_classifiers(runs, by_classifier, len(problems), needed, samples, rate)
     (problem,) = problems
     label = runs.problem_label(problem)
     runs.require(problem, algorithm)
@@ -359,13 +359,15 @@ def detection_at(
         )
         return tested(text, interval, "difference of shares")
 
-    others = of_each_baseline(runs, problems, algorithm, baselines, compare)
+    others = of_each_baseline(runs, problems, algorithm, baselines, compare) if baselines else []
+    if rate is None:
+        return decided(others)
     level = rates_of(found[algorithm], reading)[samples - 1]
     text = (
         f"{label}: {_detects(runs, algorithm, level)} with {samples} samples ({level.n} runs, "
-        f"{least:.2f} or more is about {rate:g})"
+        f"{rate - TOLERANCE:.2f} or more is about {rate:g})"
     )
-    return decided([_level(text, least, level), *others])
+    return decided([_level(text, rate - TOLERANCE, level), *others])
 
 
 def _detects(runs: Runs, algorithm: str, rate: Interval) -> str:
@@ -386,7 +388,7 @@ def _over_classifiers(
     classifiers: int,
     needed: int,
     samples: int,
-    least: float,
+    rate: float | None,
 ) -> list[Comparison]:
     """The comparisons of `detection_at` over several classifiers.
 
@@ -402,13 +404,15 @@ def _over_classifiers(
             f"{runs.label(algorithm)} has {needed} runs on {len(levels)} of {classifiers} "
             "classifiers; an interval needs two"
         )
-    level = student_interval(list(levels.values())).cut(0.0, 1.0)
-    text = (
-        f"{_detects(runs, algorithm, level)} with {samples} samples ({level.n} classifiers, from "
-        f"{min(levels.values()):.3f} to {max(levels.values()):.3f}; {least:.2f} or more is about "
-        f"{least + TOLERANCE:g})"
-    )
-    comparisons: list[Undecided | Comparison] = [_level(text, least, level)]
+    comparisons: list[Undecided | Comparison] = []
+    if rate is not None:
+        level = student_interval(list(levels.values())).cut(0.0, 1.0)
+        text = (
+            f"{_detects(runs, algorithm, level)} with {samples} samples ({level.n} classifiers, from "
+            f"{min(levels.values()):.3f} to {max(levels.values()):.3f}; {rate - TOLERANCE:.2f} or more "
+            f"is about {rate:g})"
+        )
+        comparisons.append(_level(text, rate - TOLERANCE, level))
     for baseline, others in baselines:
         differences = [levels[p] - others[p] for p in levels if p in others]
         label = runs.label(baseline)
