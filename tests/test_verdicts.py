@@ -179,6 +179,15 @@ def test_a_reading_that_names_an_algorithm_no_more_does_not_need_its_runs(root: 
     assert "mcmc" not in own.under(seeds).algorithms
 
 
+def test_an_option_that_names_another_algorithm_reads_other_runs(root: Path) -> None:
+    own = read_in(
+        other={"source": "open", "options": {"baselines": ["gp_ei_stock"]}},
+        fewer={"source": "open", "options": {"baselines": ["gp_ei"]}},
+    )
+    f1 = {**regrets(**BETTER), "gp_ei_stock": constant(0.5)}
+    assert [one.name for one in verdict_of(own, f1=f1).repeating] == ["fewer"]
+
+
 def test_a_claim_that_no_setting_prints_is_judged_in_its_readings_alone(root: Path) -> None:
     fields = claim("go_ucb_1_f1").model_dump() | {
         "unprinted": "the paper names no model",

@@ -40,7 +40,7 @@ from typing import Literal
 from pydantic import TypeAdapter, ValidationError
 
 from replibo import files, paths
-from replibo.config.claims import PRINTED, Claim, Source, load
+from replibo.config.claims import PRINTED, Claim, Source, Variation, load
 from replibo.config.models import Config, Pair, PaperEntry
 from replibo.errors import RepliboError
 from replibo.messages import counted
@@ -83,7 +83,7 @@ class Judgement:
         missing: the problems and algorithms whose runs are missing.
         seeds: that all the claim's algorithms have.
         differs: whether its effects are shown to be other ones than as printed (`effects.differ`).
-        same_runs: whether it reads the printed runs, all of them.
+        same_runs: whether it reads no other runs than the printed one.
     """
 
     name: str
@@ -308,6 +308,7 @@ def judge_claim(
         for label in claim.variations
     ]
     as_printed = next((own.comparisons for own in found if own.name == PRINTED), ())
+    printed = set(claim.pairs(entry, Variation()).values())
     for i, own in enumerate(found):
         variation = claim.variations[own.name]
         if own.name == PRINTED or not own.comparisons:
@@ -317,8 +318,8 @@ def judge_claim(
             [one.effect for one in own.comparisons],
             scaled=bool(variation.options),
         )
-        same = not variation.problems and not variation.algorithms
-        found[i] = replace(own, differs=differs, same_runs=same)
+        read = set(claim.pairs(entry, variation).values())
+        found[i] = replace(own, differs=differs, same_runs=read <= printed)
     count = len(claim.readings)
     scale = runs.scale if runs else "–"
     return Verdict(name, paper, claim, scale, tuple(found[:count]), tuple(found[count:]))
