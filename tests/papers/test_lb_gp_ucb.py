@@ -618,6 +618,15 @@ def test_claim_2_on_which_side_of_the_optimal_length_scale() -> None:
     assert comparison.outcome == "contradicted" and "below θ̂* 0.001 in 0 of 10" in comparison.ours
 
 
+def test_claim_4_within_a_factor_of_the_optimal_length_scale() -> None:
+    found = chosen_scales(mle=0.0354 / 1.9, a_gp_ucb=0.0354 * 2.1)
+    names: dict[str, Any] = {"problem": "michalewicz5", "around": ["mle", "a_gp_ucb"]}
+    inside, outside = measures.length_scales(found, **names)
+    assert (inside.outcome, outside.outcome) == ("supported", "contradicted")
+    assert "within a factor of 2 of θ̂* 0.0354 in 10 of 10 seeds, p 0.0010" in inside.ours
+    assert outcomes(measures.length_scales(found, **names, factor=3)) == ["supported", "supported"]
+
+
 @pytest.mark.parametrize("metric", ["best", "cumulative"])
 def test_claim_3_in_all_outcomes(metric: Any) -> None:
     finals = {"mle": 0.3, "mcmc": 0.1, "a_gp_ucb": 0.201, "lb_gp_ucb": 0.2}

@@ -1,4 +1,4 @@
-"""Every algorithm on every synthetic problem at one budget: curves, mean values and ranks. No paper."""
+"""Algorithms of all papers on synthetic problems at one budget: curves, mean values and ranks. No paper."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def curves_by_problem(runs: Runs, entry: FigureEntry) -> Figure:
 
 def ranks(runs: Runs, entry: FigureEntry) -> Table:
     """The mean rank of each algorithm on each problem, its relative rank over all problems, and how often
-    it is significantly better or worse than another; the best algorithm first.
+    it is significantly better or worse than another; the best algorithm first, after those on all problems
+    the others.
 
     An algorithm that a problem lacks has no rank there.
     """
@@ -60,7 +61,7 @@ def ranks(runs: Runs, entry: FigureEntry) -> Table:
         rows.append(
             {"algorithm": label, **total, "wins": won, "ties": tied, "losses": lost, **cells}
         )
-    rows.sort(key=lambda row: row["relative rank"])
+    rows.sort(key=lambda row: (-row["problems"], row["relative rank"]))
     labels = [runs.problem_label(problem) for problem in values]
     caption = (
         f"{entry.caption} Relative rank: the mean over the problems, from 0 (always the best) to 1 "
@@ -82,7 +83,7 @@ def conclusion(rows: Sequence[Mapping[str, Any]]) -> str:
     )
     return (
         f"Over {problems} problems {first} has the best relative rank and {last} the worst, from 0 "
-        "(always the best) to 1 (always the last)."
+        "(always the best) to 1 (always the last). Their differences are not tested."
     )
 
 

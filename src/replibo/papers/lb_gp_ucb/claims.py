@@ -178,16 +178,19 @@ def length_scales(
     closer: Sequence[Sequence[str]] = (),
     above: Sequence[str] = (),
     below: Sequence[str] = (),
+    around: Sequence[str] = (),
+    factor: Annotated[float, Field(gt=1)] = 2.0,
     optimal_length_scale: float | None = None,
 ) -> list[Comparison]:
     """The place of the median length scales beside θ̂*, per seed the median over the rounds.
 
-    Wilcoxon's signed-rank tests, over the seeds, of the paired distances |log θ - log θ̂*|, and of
-    log θ - log θ̂*.
+    Wilcoxon's signed-rank tests, over the seeds, of the paired distances |log θ - log θ̂*|, of
+    log θ - log θ̂*, and of the distance less the logarithm of ``factor``.
 
     Args:
         closer: pairs of methods, of which the first is claimed to lie closer to θ̂* than the second.
         above, below: the methods that are claimed to lie above θ̂*, and below it.
+        around: the methods that are claimed to lie within ``factor`` of θ̂*.
         optimal_length_scale: θ̂*; None takes the oracle's of the config.
     """
     optimal = oracle_length_scale(runs, problem, optimal_length_scale)
@@ -197,6 +200,7 @@ def length_scales(
         [_closer(runs, problem, pair, optimal) for pair in closer]
         + [_side(runs, problem, name, optimal, -1) for name in above]
         + [_side(runs, problem, name, optimal, 1) for name in below]
+        + [_around(runs, problem, name, optimal, factor) for name in around]
     )
 
 
@@ -235,6 +239,15 @@ def _side(runs: Runs, problem: str, name: str, optimal: float, sign: int) -> Und
         f"{optimal:.3g} in {np.sum(sign * ratios < 0)} of {len(ratios)} seeds"
     )
     return rank_tested(text, sign * ratios)
+
+
+def _around(runs: Runs, problem: str, name: str, optimal: float, factor: float) -> Undecided:
+    distances = np.abs(_log_ratios(runs, problem, name, optimal)) - math.log(factor)
+    text = (
+        f"median θ of {_median(runs, problem, name)}, within a factor of {factor:g} of θ̂* {optimal:.3g} "
+        f"in {np.sum(distances < 0)} of {len(distances)} seeds"
+    )
+    return rank_tested(text, distances)
 
 
 # Claim 3
