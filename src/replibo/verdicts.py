@@ -209,7 +209,7 @@ class Verdict:
     @property
     def deciding(self) -> tuple[Judgement, ...]:
         """The readings on which the claim depends: with another label than as printed, and effects that
-        are shown to be other ones. Each differs from the printed one by one choice."""
+        are shown to be other ones."""
         if not self.judged or self.printed.word in UNJUDGED:
             return ()
         return tuple(own for own in self.judged if own.word != self.printed.word and own.differs)
@@ -435,7 +435,7 @@ def judge_all(
         here = pairs.there(config, paper, scale, wanted)
         runs = read(config, paper, scale, here or wanted, target) if wanted else None
         read_as_printed = {
-            name: {(problem, own) for problem in claim.problems for own in claim.reads(entry)[1]}
+            name: set(claim.pairs(entry, Variation()))
             for name, claim in claims.items()
         }
         for name, claim in claims.items():

@@ -75,14 +75,15 @@ class Comparison:
         ours: our numbers in words.
         effect: how large the difference is; None if it has no size.
         unreachable: the outcomes that its test cannot give at its number of runs.
-        level: of its one-sided test, corrected by Bonferroni for the tests beside it.
+        level: of its one-sided test against 0, corrected by Bonferroni for the tests beside it; None where
+            it has another test.
     """
 
     outcome: Outcome
     ours: str
     effect: Effect | None = None
     unreachable: tuple[Outcome, ...] = ()
-    level: float = LEVEL
+    level: float | None = LEVEL
 
     def said(self) -> str:
         """Our numbers, the effect, and of an open comparison what it leaves open."""
@@ -92,7 +93,7 @@ class Comparison:
                 parts.append(f"cannot be {outcome} with so few runs")
             if self.effect and self.effect.within(MARGIN):
                 parts.append(f"no relevant difference (below {MARGIN:g} either way)")
-            elif self.effect:
+            elif self.effect and self.level and not self.effect.equality:
                 n = " and ".join(str(size) for size in dict.fromkeys(self.effect.n))
                 least = f"an effect of {self.effect.detectable(self.level):.2g} or more"
                 parts.append(f"undecided: with n = {n} only {least} is likely to show")
@@ -167,13 +168,17 @@ def t_tested(
     *,
     paired: bool,
     seeds: Sequence[Sequence[int]] = (),
+    limit: bool = False,
 ) -> Undecided:
     """The t-tests of mean(less) < mean(more), by seed or Welch's, with the effect.
 
     Args:
         seeds: of the two samples; their places if it is empty.
+        limit: whether ``more`` is a limit that the claim sets, so that an effect of 0 is no equality.
     """
     effect = effects.of_samples(less, more, paired=paired, seeds=seeds)
+    if effect and limit:
+        effect = replace(effect, unit=effects.BEYOND)
     return Undecided(text, *statistics.t_tests(less, more, paired=paired), effect)
 
 

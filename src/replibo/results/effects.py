@@ -22,11 +22,16 @@ from replibo.results.intervals import (
 POWER = 0.8
 
 DEVIATIONS = "standard deviations"
+BEYOND = "standard deviations beyond the limit"
 
 UNITS = {
     DEVIATIONS: (
         "A difference of two means, in standard deviations over the seeds. 0 means equal means. If "
         "the seeds hardly differ, it is huge, and we say only that it is more than 20."
+    ),
+    BEYOND: (
+        "How far a mean lies on the claimed side of the claim's limit, in standard deviations over "
+        "the seeds. 0 means just at the limit."
     ),
     "share of wins above ½": (
         "The share of the cases that agree with the claim, minus one half. A case is a seed or a "
@@ -132,7 +137,7 @@ class Effect:
 
     def __str__(self) -> str:
         value, low, high = (shown(end, self.unit) for end in (self.value, self.low, self.high))
-        beyond = self.unit == DEVIATIONS and (self.low > LARGEST or self.high < -LARGEST)
+        beyond = self.unit in (DEVIATIONS, BEYOND) and (self.low > LARGEST or self.high < -LARGEST)
         text = f"{short(self.unit)} {value}" + ("" if beyond else f" [{low}, {high}]")
         return text + (f" (paper {self.printed:+.2f})" if self.printed is not None else "")
 
@@ -144,7 +149,7 @@ def short(unit: str) -> str:
 
 def shown(value: float, unit: str) -> str:
     """A number in a unit: ``+0.52``, or ``more than +20`` standard deviations."""
-    if unit == DEVIATIONS and abs(value) > LARGEST:
+    if unit in (DEVIATIONS, BEYOND) and abs(value) > LARGEST:
         return f"{'more' if value > 0 else 'less'} than {math.copysign(LARGEST, value):+g}"
     return f"{value + 0:+.2f}".replace("-0.00", "+0.00")
 

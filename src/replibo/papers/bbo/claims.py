@@ -99,10 +99,11 @@ def _smaller(
     paired: bool,
     trimmed: bool,
     seeds: Sequence[Sequence[int]] = (),
+    limit: bool = False,
 ) -> Undecided:
     """The test of mean(less) < mean(more), by seed or Welch's; of trimmed means Yuen's."""
     if not trimmed:
-        return t_tested(text, less, more, paired=paired, seeds=seeds)
+        return t_tested(text, less, more, paired=paired, seeds=seeds, limit=limit)
     samples = [more - less] if paired else [more, less]
     interval = contrast_interval(samples, (1.0, -1.0)[: len(samples)], trim=TRIMMED)
     return tested(
@@ -239,7 +240,8 @@ def ucb_at_least_as_good(
         lead = NO_WORSE * pair[0] - pair[1]
         text = f"T = {steps}, N = {n}: {ucb} with UCB, {ei} with EI"
         both = [seeds.tolist()] * 2
-        test = _smaller(text, np.zeros_like(lead), lead, paired=True, trimmed=trimmed, seeds=both)
+        zeros = np.zeros_like(lead)
+        test = _smaller(text, zeros, lead, paired=True, trimmed=trimmed, seeds=both, limit=True)
         tests.append(test)
     return with_missing(decided(tests), missing)
 

@@ -226,7 +226,7 @@ def order_of_the_bound(
             logs = np.log(totals / np.array([own.sum(axis=1) for own in even if own is not None]).T)
             ratio, interval = shown_ratio(logs.mean(axis=1))
             text += f"; R_T is {ratio} times that with N = T {interval}"
-        tests.append(t_tested(text, powers, np.ones(len(totals)), paired=True))
+        tests.append(t_tested(text, powers, np.ones(len(totals)), paired=True, limit=True))
     return decided(tests)
 
 
@@ -261,7 +261,8 @@ def slower_growth(
     seeds = f" ({len(powers[0])} seeds)"
     tests = [t_tested("; ".join(texts) + seeds, *powers, paired=True)]
     if below_1:
-        tests.append(t_tested(texts[0] + seeds, powers[0], np.ones(len(powers[0])), paired=True))
+        ones = np.ones(len(powers[0]))
+        tests.append(t_tested(texts[0] + seeds, powers[0], ones, paired=True, limit=True))
     return decided(tests)
 
 

@@ -56,7 +56,7 @@ def pattern_of_table_2(
         )
         reachable = cell.printed or equivalence_reachable(*cell.seeds, MARGIN, LEVEL)
         unreachable: tuple[Outcome, ...] = () if reachable else ("supported",)
-        comparisons.append(Comparison(_outcome(cell), text, effect, unreachable))
+        comparisons.append(Comparison(_outcome(cell), text, effect, unreachable, level=None))
     return comparisons
 
 
@@ -91,6 +91,7 @@ def comparable_or_better(
             outcome(cell.rejected or cell.shown("not worse"), cell.shown("worse")),
             f"{runs.problem_label(cell.problem)}: {runs.label(cell.baseline)} {said(cell)}",
             cell.effect,
+            level=None,
         )
         for cell in _cells_of(runs, problems, baselines, pooled)
     ]
@@ -196,7 +197,7 @@ def sublinear_regret(runs: Runs, *, problems: Sequence[str]) -> list[Comparison]
             f"{found.mean:.2f} [{found.low:.2f}, {found.high:.2f}] from t = {T // 4} to {T} "
             f"({len(slopes)} seeds)"
         )
-        tests.append(t_tested(text, slopes, np.ones_like(slopes), paired=True))
+        tests.append(t_tested(text, slopes, np.ones_like(slopes), paired=True, limit=True))
     return decided(tests)
 
 
