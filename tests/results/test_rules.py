@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 import numpy as np
@@ -258,6 +259,11 @@ def test_an_open_comparison_says_what_it_leaves_open() -> None:
     (found,) = decided([t_tested("", *rng.standard_normal((2, 5)), paired=False)])
     said = "undecided: with n = 5 only an effect of 1.7 or more is likely to show"
     assert found.outcome == "open" and said in found.said()
+    for other in ({"level": None}, {"effect": dataclasses.replace(found.effect, equality=True)}):
+        assert "likely to show" not in dataclasses.replace(found, **other).said()
+    limit = np.zeros(400)
+    (found,) = decided([t_tested("", many[0] - many[0].mean(), limit, paired=True, limit=True)])
+    assert "beyond the limit +0.00" in found.said() and "no relevant" not in found.said()
 
 
 def test_readings_differ_if_their_effects_do_seed_by_seed() -> None:
