@@ -435,8 +435,7 @@ def judge_all(
         here = pairs.there(config, paper, scale, wanted)
         runs = read(config, paper, scale, here or wanted, target) if wanted else None
         read_as_printed = {
-            name: set(claim.pairs(entry, Variation()))
-            for name, claim in claims.items()
+            name: set(claim.pairs(entry, Variation())) for name, claim in claims.items()
         }
         for name, claim in claims.items():
             shared = [

@@ -1,4 +1,4 @@
-"""Algorithms of all papers on synthetic problems at one budget: curves, mean values and ranks. No paper."""
+"""The papers' algorithms on synthetic problems at one budget: curves, mean values and ranks. No paper."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def curves_by_problem(runs: Runs, entry: FigureEntry) -> Figure:
 
 def ranks(runs: Runs, entry: FigureEntry) -> Table:
     """The mean rank of each algorithm on each problem, its relative rank over all problems, and how often
-    it is significantly better or worse than another; the best algorithm first, after those on all problems
-    the others.
+    it is significantly better or worse than another; the best algorithm first, and last those that ran on
+    fewer problems.
 
     An algorithm that a problem lacks has no rank there.
     """

@@ -75,7 +75,7 @@ class Comparison:
         ours: our numbers in words.
         effect: how large the difference is; None if it has no size.
         unreachable: the outcomes that its test cannot give at its number of runs.
-        level: of its one-sided test against 0, corrected by Bonferroni for the tests beside it; None where
+        level: of its one-sided test against 0, corrected by Bonferroni for the tests beside it; None if
             it has another test.
     """
 
