@@ -23,7 +23,7 @@ from replibo.papers.lb_gp_ucb.traces import (
     final_losses,
     paired_losses,
 )
-from replibo.results import plotting, tables
+from replibo.results import effects, plotting, tables
 from replibo.results.comparisons import Comparison, MissingRunsError
 from replibo.results.runs import Runs
 from replibo.results.tables import Table
@@ -624,6 +624,7 @@ def test_claim_4_within_a_factor_of_the_optimal_length_scale() -> None:
     inside, outside = measures.length_scales(found, **names)
     assert (inside.outcome, outside.outcome) == ("supported", "contradicted")
     assert "within a factor of 2 of θ̂* 0.0354 in 10 of 10 seeds, p 0.0020" in inside.ours  # Holm
+    assert inside.effect and inside.effect.unit == effects.BEYOND
     assert outcomes(measures.length_scales(found, **names, factor=3)) == ["supported", "supported"]
 
 

@@ -262,7 +262,8 @@ def test_an_open_comparison_says_what_it_leaves_open() -> None:
     for other in ({"level": None}, {"effect": dataclasses.replace(found.effect, equality=True)}):
         assert "likely to show" not in dataclasses.replace(found, **other).said()
     limit = np.zeros(400)
-    (found,) = decided([t_tested("", many[0] - many[0].mean(), limit, paired=True, limit=True)])
+    beyond = t_tested("", many[0] - many[0].mean(), limit, paired=True, unit=effects.BEYOND)
+    (found,) = decided([beyond])
     assert "beyond the limit +0.00" in found.said() and "no relevant" not in found.said()
 
 

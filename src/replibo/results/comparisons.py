@@ -168,17 +168,15 @@ def t_tested(
     *,
     paired: bool,
     seeds: Sequence[Sequence[int]] = (),
-    limit: bool = False,
+    unit: str = effects.DEVIATIONS,
 ) -> Undecided:
     """The t-tests of mean(less) < mean(more), by seed or Welch's, with the effect.
 
     Args:
         seeds: of the two samples; their places if it is empty.
-        limit: whether ``more`` is a limit that the claim sets, so that an effect of 0 is no equality.
+        unit: `effects.BEYOND` if ``more`` is a limit that the claim sets.
     """
-    effect = effects.of_samples(less, more, paired=paired, seeds=seeds)
-    if effect and limit:
-        effect = replace(effect, unit=effects.BEYOND)
+    effect = effects.of_samples(less, more, paired=paired, seeds=seeds, unit=unit)
     return Undecided(text, *statistics.t_tests(less, more, paired=paired), effect)
 
 
@@ -198,11 +196,12 @@ def sign_tested(text: str, values: Array, seeds: Sequence[int] = ()) -> Undecide
     )
 
 
-def rank_tested(text: str, less: Array) -> Undecided:
-    """Wilcoxon's signed-rank tests of paired differences that are claimed to lie below 0."""
+def rank_tested(text: str, less: Array, unit: str = effects.DEVIATIONS) -> Undecided:
+    """Wilcoxon's signed-rank tests of paired differences that are claimed to lie below 0; ``unit`` as in
+    `t_tested`."""
     smallest = 0.5 ** len(less)
     p, reverse = (statistics.signed_rank_less(sign * less) for sign in (1, -1))
-    effect = effects.of_samples(less, np.zeros_like(less), paired=True)
+    effect = effects.of_samples(less, np.zeros_like(less), paired=True, unit=unit)
     return Undecided(text, p, reverse, effect, (smallest, smallest))
 
 

@@ -23,6 +23,7 @@ POWER = 0.8
 
 DEVIATIONS = "standard deviations"
 BEYOND = "standard deviations beyond the limit"
+IN_DEVIATIONS = (DEVIATIONS, BEYOND)
 
 UNITS = {
     DEVIATIONS: (
@@ -137,7 +138,7 @@ class Effect:
 
     def __str__(self) -> str:
         value, low, high = (shown(end, self.unit) for end in (self.value, self.low, self.high))
-        beyond = self.unit in (DEVIATIONS, BEYOND) and (self.low > LARGEST or self.high < -LARGEST)
+        beyond = self.unit in IN_DEVIATIONS and (self.low > LARGEST or self.high < -LARGEST)
         text = f"{short(self.unit)} {value}" + ("" if beyond else f" [{low}, {high}]")
         return text + (f" (paper {self.printed:+.2f})" if self.printed is not None else "")
 
@@ -149,7 +150,7 @@ def short(unit: str) -> str:
 
 def shown(value: float, unit: str) -> str:
     """A number in a unit: ``+0.52``, or ``more than +20`` standard deviations."""
-    if unit in (DEVIATIONS, BEYOND) and abs(value) > LARGEST:
+    if unit in IN_DEVIATIONS and abs(value) > LARGEST:
         return f"{'more' if value > 0 else 'less'} than {math.copysign(LARGEST, value):+g}"
     return f"{value + 0:+.2f}".replace("-0.00", "+0.00")
 
@@ -174,13 +175,19 @@ def of_interval(
 
 
 def of_samples(
-    less: Array, more: Array, *, paired: bool, seeds: Sequence[Sequence[int]] = ()
+    less: Array,
+    more: Array,
+    *,
+    paired: bool,
+    seeds: Sequence[Sequence[int]] = (),
+    unit: str = DEVIATIONS,
 ) -> Effect | None:
     """How much larger ``more`` is than ``less`` in standard deviations, as claimed: of the differences
     if paired (d_z), else pooled (Cohen's d; Hedges and Olkin's interval, 1985).
 
     Args:
         seeds: of the two samples; their places if it is empty.
+        unit: one of `IN_DEVIATIONS`.
 
     Returns:
         None with fewer than two values, or without spread.
@@ -207,7 +214,8 @@ def of_samples(
         return None
     d = mean / sd
     half = student_quantile(freedom) * math.sqrt(scale + d**2 / (2 * sum(sizes)))
-    return Effect(d, d - half, d + half, tuple(sizes), math.sqrt(scale), freedom, samples=samples)
+    error = math.sqrt(scale)
+    return Effect(d, d - half, d + half, tuple(sizes), error, freedom, unit, samples=samples)
 
 
 def of_share(wins: int, losses: int, samples: Sequence[Sample]) -> Effect | None:

@@ -43,6 +43,7 @@ from replibo.results.comparisons import (
     t_tested,
     together,
 )
+from replibo.results.effects import BEYOND, DEVIATIONS
 from replibo.results.intervals import contrast_interval, spread_trend, trimmed_mean
 from replibo.results.runs import Runs, of_common_seeds
 
@@ -99,11 +100,11 @@ def _smaller(
     paired: bool,
     trimmed: bool,
     seeds: Sequence[Sequence[int]] = (),
-    limit: bool = False,
+    unit: str = DEVIATIONS,
 ) -> Undecided:
     """The test of mean(less) < mean(more), by seed or Welch's; of trimmed means Yuen's."""
     if not trimmed:
-        return t_tested(text, less, more, paired=paired, seeds=seeds, limit=limit)
+        return t_tested(text, less, more, paired=paired, seeds=seeds, unit=unit)
     samples = [more - less] if paired else [more, less]
     interval = contrast_interval(samples, (1.0, -1.0)[: len(samples)], trim=TRIMMED)
     return tested(
@@ -241,7 +242,8 @@ def ucb_at_least_as_good(
         text = f"T = {steps}, N = {n}: {ucb} with UCB, {ei} with EI"
         both = [seeds.tolist()] * 2
         zeros = np.zeros_like(lead)
-        test = _smaller(text, zeros, lead, paired=True, trimmed=trimmed, seeds=both, limit=True)
+        unit = BEYOND
+        test = _smaller(text, zeros, lead, paired=True, trimmed=trimmed, seeds=both, unit=unit)
         tests.append(test)
     return with_missing(decided(tests), missing)
 

@@ -28,6 +28,7 @@ from replibo.results.comparisons import (
     t_tested,
     together,
 )
+from replibo.results.effects import BEYOND
 from replibo.results.runs import Runs, of_common_seeds
 
 if TYPE_CHECKING:
@@ -226,7 +227,8 @@ def order_of_the_bound(
             logs = np.log(totals / np.array([own.sum(axis=1) for own in even if own is not None]).T)
             ratio, interval = shown_ratio(logs.mean(axis=1))
             text += f"; R_T is {ratio} times that with N = T {interval}"
-        tests.append(t_tested(text, powers, np.ones(len(totals)), paired=True, limit=True))
+        ones = np.ones(len(totals))
+        tests.append(t_tested(text, powers, ones, paired=True, unit=BEYOND))
     return decided(tests)
 
 
@@ -262,7 +264,7 @@ def slower_growth(
     tests = [t_tested("; ".join(texts) + seeds, *powers, paired=True)]
     if below_1:
         ones = np.ones(len(powers[0]))
-        tests.append(t_tested(texts[0] + seeds, powers[0], ones, paired=True, limit=True))
+        tests.append(t_tested(texts[0] + seeds, powers[0], ones, paired=True, unit=BEYOND))
     return decided(tests)
 
 

@@ -41,7 +41,7 @@ from replibo.results.comparisons import (
     rank_tested,
     sign_tested,
 )
-from replibo.results.effects import of_samples
+from replibo.results.effects import BEYOND, of_samples
 from replibo.results.runs import Runs, of_common_seeds
 
 LEAST_SEEDS = 6
@@ -247,7 +247,7 @@ def _around(runs: Runs, problem: str, name: str, optimal: float, factor: float) 
         f"median θ of {_median(runs, problem, name)}, within a factor of {factor:g} of θ̂* {optimal:.3g} "
         f"in {np.sum(distances < 0)} of {len(distances)} seeds"
     )
-    return rank_tested(text, distances)
+    return rank_tested(text, distances, BEYOND)
 
 
 # Claim 3

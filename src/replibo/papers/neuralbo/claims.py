@@ -22,6 +22,7 @@ from replibo.results.comparisons import (
     decided,
     t_tested,
 )
+from replibo.results.effects import BEYOND
 from replibo.results.intervals import student_interval
 from replibo.results.runs import Runs
 from replibo.results.statistics import equivalence_reachable
@@ -197,7 +198,7 @@ def sublinear_regret(runs: Runs, *, problems: Sequence[str]) -> list[Comparison]
             f"{found.mean:.2f} [{found.low:.2f}, {found.high:.2f}] from t = {T // 4} to {T} "
             f"({len(slopes)} seeds)"
         )
-        tests.append(t_tested(text, slopes, np.ones_like(slopes), paired=True, limit=True))
+        tests.append(t_tested(text, slopes, np.ones_like(slopes), paired=True, unit=BEYOND))
     return decided(tests)
 
 
