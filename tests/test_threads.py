@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -39,3 +41,16 @@ def test_libraries_that_are_loaded_take_one_thread_and_their_own_number_afterwar
     finally:
         torch.set_num_threads(before)
     assert dict(os.environ) == environment
+
+
+def test_a_library_user_keeps_the_threads_of_libraries_that_an_algorithm_imports_late() -> None:
+    code = """
+import replibo, sys
+optimizer = replibo.Optimizer([(-5, 5)], "gp_ucb_mcmc", n_initial=2)
+for y in (0.0, 1.0, 0.5):
+    optimizer.tell(optimizer.ask(), y)
+print(sys.modules["torch"].get_num_threads())
+"""
+    command = [sys.executable, "-c", code]
+    environment = {**os.environ, "OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"}
+    assert subprocess.run(command, env=environment, capture_output=True, text=True).stdout == "2\n"

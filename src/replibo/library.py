@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import math
 import reprlib
 from collections.abc import Callable, Iterable, Sequence
@@ -43,7 +44,7 @@ ROUNDING = 1e-7
 
 
 class Optimizer:
-    """Ask and tell in your own coordinates: what is told is to be made small.
+    """Ask and tell in your own coordinates. It minimises the values that you tell it.
 
     The first ``n_initial`` points are uniform in the box, the others the algorithm's. Equal seeds and
     equal answers give equal points. What the algorithm sees has no outliers and no failed evaluations
@@ -106,6 +107,8 @@ class Optimizer:
 
     def _start(self) -> None:
         self._algorithm: Algorithm = self._make()
+        for module in self._algorithm.late_imports:  # imported by `ask`, they would keep one thread
+            importlib.import_module(module)
         self._history = History(len(self._lower), self.n_initial)
 
     def __getstate__(self) -> dict[str, Any]:

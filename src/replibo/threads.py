@@ -18,7 +18,8 @@ def one_thread() -> Iterator[None]:
     """One thread for BLAS, OpenMP and PyTorch within the block, or in the function that this decorates.
 
     Libraries that are loaded already are told; those that are loaded within take it from the
-    environment. (PyTorch's inter-op threads run only what is launched asynchronously. Nothing here is.)
+    environment, and PyTorch then keeps it after the block. (PyTorch's inter-op threads run only what is
+    launched asynchronously. Nothing here is.)
     """
     environment = {name: os.environ.get(name) for name in VARIABLES}
     torch = sys.modules.get("torch")  # its MKL is linked statically, and hidden from threadpoolctl

@@ -261,8 +261,8 @@ class Verdict:
 
     @property
     def summary(self) -> str:
-        """All readings in one line: ``mixed (holds in 2 of 4 readings, 2 not counted, 1 not run): holds
-        as printed, stock; fails as code``."""
+        """All readings in one line: ``mixed (holds in 2 of 3 readings, 1 not run): holds as printed,
+        stock; fails as code``."""
         count = f"holds in {self.holding} of {counted(len(self.counting), 'reading')}"
         apart = len(self.judged) - len(self.counting)
         count += f", {apart} not counted" * (apart > 0)

@@ -22,7 +22,7 @@ from replibo.papers.bbo import claims as measures
 from replibo.papers.bbo import figures, printed, traces
 from replibo.papers.bbo import tables as bbo_tables
 from replibo.papers.bbo.traces import READINGS, Reading
-from replibo.results import plotting, publish, statistics, tables
+from replibo.results import effects, plotting, publish, statistics, tables
 from replibo.results.comparisons import LEVEL, Comparison, MissingRunsError
 from replibo.results.runs import Runs
 from replibo.run import traces as files
@@ -522,6 +522,9 @@ def test_a_stuck_run_is_no_change_of_the_typical_one() -> None:
         found = measures.improves_at_first(cells_of(losses), algorithms=["gp_ei"], **options)
         found += measures.ucb_at_least_as_good(cells_of(losses), **options)[1:]
         assert outcomes(found) == [expected] * 5
+    assert (
+        found[-1].effect and found[-1].effect.unit == effects.TRIMMED_BEYOND
+    )  # not 0 at equal means
     # Yuen's test of Welch's two samples, by SciPy
     p = stats.ttest_ind(last, first, equal_var=False, trim=0.2, alternative="less").pvalue
     losses = {100: {"gp_ei": first}, 2000: {"gp_ei": last}}

@@ -146,9 +146,16 @@ def test_a_proposal_outside_the_cube_is_said_in_one_line(x: list[Any], must: str
         run_block(experiment(make_algorithm=made), [7])
 
 
-def test_a_proposal_that_is_no_row_of_the_pool_is_said_in_one_line() -> None:
-    made = type("Made", (Stubborn,), {"proposal": Proposal(np.array([0.5, 0.5]), candidate=3)})
-    with pytest.raises(RepliboError, match="must be row 3 of the pool"):
+@pytest.mark.parametrize(
+    ("row", "must"),
+    [
+        (3, "must be row 3 of the pool"),
+        (-1, r"candidate must be a row of the pool, 0 to \d+, got -1"),
+    ],
+)
+def test_a_proposal_that_is_no_row_of_the_pool_is_said_in_one_line(row: int, must: str) -> None:
+    made = type("Made", (Stubborn,), {"proposal": Proposal(np.array([0.5, 0.5]), candidate=row)})
+    with pytest.raises(RepliboError, match=must):
         run_block(experiment(Pool(), make_algorithm=made), [0])
 
 

@@ -48,7 +48,7 @@ def test_a_number_of_a_verdict_is_that_of_the_traces(root: Path) -> None:
     assert numbers.number("lb_gp_ucb_1", "stuck: MLE") == stuck
     label = numbers.verdict("lb_gp_ucb_1")
     assert numbers.says(label, "lb_gp_ucb_1") == ""
-    name, count = re.findall(r"`(\w+)` \((\d+)\)", numbers.deciding(1))[0]
+    name, count = re.findall(r"`(\w+)` \((\d+)\)", numbers.most_changing(1))[0]
     changed = [
         each
         for each, verdict in numbers._verdicts.items()

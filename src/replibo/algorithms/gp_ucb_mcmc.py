@@ -167,7 +167,7 @@ class GpUcbMcmc(Algorithm):
         rng: np.random.Generator,
     ) -> Array:
         """The maximiser on the cube, ``d``: L-BFGS-B with analytic gradients, on the sum over the
-        best `RESTARTS` of `RAW_SAMPLES` uniform points (as BoTorch ascends them, together)."""
+        best `RESTARTS` of `RAW_SAMPLES` uniform points, which climb together."""
         d = self.space.dim
         posteriors = [PosteriorGradient(gp, X, y) for gp in models]
 

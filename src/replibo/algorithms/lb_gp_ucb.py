@@ -71,9 +71,10 @@ class _State:
 
 
 class LbGpUcb(Algorithm):
-    """LB-GP-UCB as printed: Algorithm 1 of Ziomek, Adachi and Osborne 2024.
+    """LB-GP-UCB: Algorithm 1 of Ziomek, Adachi and Osborne 2024, with the readings of READINGS.md.
 
-    Before round 1, θ0 is fitted to the initial points; the candidates q(0) = θ0, …, q(4) are there.
+    Before round 1, θ0 is fitted to the initial points; the candidates q(0) = θ0, …, q(4) are there
+    (line 1 prints θ0 alone), and ξ_t is that of Lemma B.5.
     At each round t (line numbers of Algorithm 1):
 
     - θ_t = argmin over Θ_t of R^θ(|S^θ| + 1) (line 3);
@@ -96,7 +97,7 @@ class LbGpUcb(Algorithm):
         norm: N, the bound of the function's norm at θ0, in units of the standardised y.
         growth_exponent: a of g(t) = max(t0, t^a).
         candidate_ratio: "printed", q(i) = θ0 e^(-i/d); "released", θ0 e^(-i/(d+5)). t0 = θ0/q(5).
-        extension: "printed", add one candidate after round t while q(l) ≥ θ0/g(t); "released",
+        extension: "printed", add one candidate after round t if q(l) ≥ θ0/g(t); "released", add them
             while q(l) > θ0/g(t + 1), and in one dimension start with six.
         gamma: γ of R^θ (`replibo.algorithms.parts.information_gain.log_information_gain_bound`).
         regret_increments: of R^θ: "any"; "2B", R^θ(n) cut so that it never rises by more than 2B from one
@@ -114,7 +115,7 @@ class LbGpUcb(Algorithm):
         width_sd: σ in line 12: "posterior"; "raw_x", σ at un-normalised coordinates, as the
             released code has it. This is the prior's, 1 for f, except in one dimension, where the
             paper's problem lives on [0, 1].
-        xi_sign: "printed", L_t(θ) - √(ξ_t/|S|) on both sides of line 12; "proof", plus on the
+        xi_sign: "printed", -√(ξ_t/|S|) on both sides of line 12; "proof", plus on the
             left, as in the proof of Lemma B.2.
         elimination_scale: the mean and deviation that standardise y in line 12: "now", of all y so
             far; "round_start", of those before the round, as the released code has it.
@@ -356,7 +357,8 @@ class LbGpUcb(Algorithm):
         )
 
     def _log_count(self, t: int) -> float:
-        """ln |A|, |A| = d ln g(t), the number of candidates up to round t (Theorem 4.1)."""
+        """ln |A|, |A| = d ln g(t), of Theorem 4.1. With the printed ratio of the candidates |A| is their
+        number up to round t."""
         return math.log(self.space.dim * math.log(self.growth(t)))
 
     def _xi(self, t: int) -> float:

@@ -125,7 +125,7 @@ class RunSettings(Model):
         merged["add_algorithms"] = _joined(lower.add_algorithms, self.add_algorithms)
         below = {} if self.horizon is not None else lower.horizons
         merged["horizons"] = {**below, **self.horizons}
-        # Both are checked; a dry run asks for thousands of these.
+        # Both were validated when the config was loaded, and a dry run makes thousands of these.
         return RunSettings.model_construct(**merged)
 
 
@@ -247,7 +247,8 @@ class PaperEntry(Model):
     """The tables."""
 
     @model_validator(mode="after")
-    def _names_exist(self) -> PaperEntry:
+    def _complete(self) -> PaperEntry:
+        """Names exist, all scales are there, each setting has a value, a horizon leaves rounds to run."""
         for kind in ("problems", "algorithms"):
             known = getattr(self, kind)
             for where, wanted in self._references(kind):
@@ -359,8 +360,8 @@ class PaperEntry(Model):
         ]
 
     def settings(self, scale: str, problem: str, algorithm: str | None = None) -> RunSettings:
-        """The settings of ``problem`` at ``scale``. Of each setting the first of these counts that has
-        it: the scale's for the problem, the scale's defaults, the problem's own, the paper's defaults.
+        """The settings of ``problem`` at ``scale``. Each is looked for in this order: the scale's for
+        the problem, the scale's defaults, the problem's own, the paper's defaults.
 
         Args:
             algorithm: the horizon is that of its runs; without one the problem's.

@@ -23,6 +23,7 @@ POWER = 0.8
 
 DEVIATIONS = "standard deviations"
 BEYOND = "standard deviations beyond the limit"
+TRIMMED_BEYOND = "trimmed mean beyond the limit"
 IN_DEVIATIONS = (DEVIATIONS, BEYOND)
 
 UNITS = {
@@ -51,6 +52,10 @@ UNITS = {
     "difference of trimmed means": (
         "One mean minus the other, in the unit of the values; a fifth of the values at each end is "
         "left out. 0 means equal means."
+    ),
+    TRIMMED_BEYOND: (
+        "How far a mean lies on the claimed side of the claim's limit, in the unit of the values; a "
+        "fifth of the values at each end is left out. 0 means just at the limit."
     ),
     "share above the least": (
         "A share minus the smallest one that agrees with the claim. It lies between −1 and +1. 0 "

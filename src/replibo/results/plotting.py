@@ -219,7 +219,7 @@ def intervals_said(shown: Mapping[str, Sequence[str]], kind: str) -> str:
 
 
 def say_in_panel(ax: Axes, notes: Iterable[str]) -> None:
-    """Say below a panel's title, which must be set before, in what its runs differ from the others."""
+    """Write notes on a panel's runs below its title, which must be set before."""
     columns = ax.get_gridspec().ncols  # type: ignore[union-attr]
     width = min(40, 120 // columns)  # of characters that fit beside those of the other panels
     lines = []

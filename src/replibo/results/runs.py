@@ -395,7 +395,11 @@ class Runs:
         algorithms: Sequence[str] | None = None,
         rounds: float = math.inf,
     ) -> str:
-        """A caption's note on the runs: seeds, and in what they are `reductions`."""
+        """A caption's note on the runs: their seeds, their `reductions`, stand-in data, mixed software.
+
+        Args:
+            rounds: how many rounds the figure or table shows.
+        """
         counts = sorted(
             {len(self.seeds(p, a)) for p in problems for a in self.algorithms(p, algorithms)} or {0}
         )

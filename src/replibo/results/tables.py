@@ -58,11 +58,11 @@ class Table:
         formats: Mapping[str, Format] | None = None,
         columns: Sequence[str] | None = None,
     ) -> Table:
-        """A table from its rows: the cells of the ``columns``, or those by their names, of which some may
-        be missing.
+        """A table from its rows.
 
         Args:
-            columns: their names, where there may be no rows; else those of the first row.
+            rows: each row's cells, in order or by the name of their column; a missing one stays empty.
+            columns: the names of the columns; by default those of the first row.
         """
         import pandas as pd
 
@@ -86,14 +86,17 @@ class Table:
         return pd.DataFrame({name: show(self.frame[name]) for name in self.frame}, dtype=str)
 
     def csv(self) -> str:
+        """The values themselves."""
         return self.frame.to_csv(index=False, lineterminator="\n")
 
     def md(self) -> str:
+        """Markdown, with the caption below."""
         shown = self.shown().rename(columns=_cell).map(_cell)
         body = shown.to_markdown(index=False, tablefmt="github", disable_numparse=True)
         return f"{body}\n\n{self.caption}\n"
 
     def tex(self) -> str:
+        """A LaTeX ``table``, with the caption below."""
         # Not by pandas, whose way imports Matplotlib.
         from tabulate import tabulate
 

@@ -4,10 +4,11 @@ Snakemake does not see inside an imported package, so each rule carries such a d
 The digest of a name covers its module and every module of this package that this one imports, directly
 or not, inside functions too. A C file beside a module, of the same name, belongs to it.
 
-Comments, docstrings, formatting, the messages of a `RepliboError` or a `SettingError`, and what only
-type checkers see change no digest. Modules that are looked up by a name put together while the program
-runs are not seen (``importlib``): whoever does so names them to `digest`. Where a change leaves the bits
-as they were, ``replibo recompute --adopt`` shows it: the published runs then count as of today's code.
+Comments, docstrings, formatting, the messages of a `RepliboError` or a `SettingError`, and blocks under
+``TYPE_CHECKING`` change no digest; annotations do. Modules that are looked up by a name put together
+while the program runs are not seen (``importlib``): whoever does so names them to `digest`. Where a
+change leaves the bits as they were, ``replibo recompute --adopt`` shows it: the published runs then count
+as of today's code.
 
 A class of a file outside of this package has another digest (`of_file`): of the bytes of that file and of
 those that it imports from its folder.
@@ -105,8 +106,8 @@ class Package:
 
 
 def _text(node: object, imports: set[str]) -> str:
-    """What is computed by a syntax tree, as text that is the same for each version of Python (empty
-    fields differ). Adds what is imported to ``imports``."""
+    """What is computed by a syntax tree, as text that is the same for each version of Python (which
+    differ in their empty fields, left out here). Adds what is imported to ``imports``."""
     if isinstance(node, list):
         return "".join(_text(item, imports) for item in node)
     if not isinstance(node, ast.AST):

@@ -246,7 +246,7 @@ def difference(
     Args:
         ignored: what may differ. That the code is today's is for Snakemake to see.
     """
-    # as it comes back from JSON, whose lists may have been tuples
+    # JSON has turned the tuples of ``identity`` into lists
     for key, value in json.loads(json.dumps(expected)).items():
         if key not in ignored and identity.get(key) != value:
             return f"holds runs with {key} = {identity.get(key)}, not {expected[key]}"

@@ -192,6 +192,9 @@ class _Run:
         if pool is not None and not (0 <= row < len(pool) and np.array_equal(pool[row], x)):
             raise RepliboError(
                 f"{_where(self)}: the algorithm's proposal must be row {row} of the pool, got {x}"
+                if 0 <= row < len(pool)
+                else f"{_where(self)}: the algorithm's Proposal.candidate must be a row of the "
+                f"pool, 0 to {len(pool) - 1}, got {row}"
             )
         return x
 

@@ -49,7 +49,13 @@ RUN_COLUMNS = ("seed", "t", "phase", "x", "y", "f", *TIMINGS, PEAK)
 
 @dataclass
 class Trace:
-    """The queries of one run: one entry per query in each list (``x``, ``y`` and ``f`` may be arrays)."""
+    """The queries of one run: one entry per query in each list (``x``, ``y`` and ``f`` may be arrays).
+
+    Attributes:
+        t: the rounds (`replibo.run.loop.Experiment.round`).
+        seconds: CPU seconds of `TIMINGS`, in this order.
+        peak_mib: the largest memory of the process so far, in MiB.
+    """
 
     seed: int
     t: list[int] = field(default_factory=list)
@@ -65,7 +71,7 @@ class Trace:
         return len(self.t)
 
     def digest(self) -> str:
-        """SHA-256 of everything but timings and memory: equal traces are equal bit for bit."""
+        """SHA-256 of all except timings and memory: runs with equal digests are equal bit for bit."""
         sha = hashlib.sha256(f"{self.seed} {self.t} {self.phase}".encode())
         for values in (np.ravel(self.x), self.y, self.f):
             sha.update(np.asarray(values, dtype="<f8").tobytes())

@@ -187,11 +187,14 @@ SEVERAL_LENGTH_SCALES, SEVERAL_NOISES = (0.05, 0.1, 0.2, 0.4, 0.8), (START[3], 0
 
 def fit_from_several(X: Tensor, y: Tensor) -> Fit:
     """What `fit` looks for, from each pair of `SEVERAL_LENGTH_SCALES` and `SEVERAL_NOISES`: the best end,
-    with ℓ no shorter than the first of these. The start itself where y is constant.
+    with ℓ no shorter than the first of these. `START` where y is constant.
 
     Args:
         X: ``n x d``, unit cube.
         y: ``n``, standardised.
+
+    Raises:
+        numpy.linalg.LinAlgError: the covariance cannot be factored even with jitter.
     """
     mean, outputscale, _, _ = START
     objective = _LogPosterior(X, y)
@@ -282,8 +285,8 @@ def _unconstrained(values: tuple[float, float, float, float]) -> Array:
 
 def _units(near: Hyperparameters, d: int) -> Array:
     """How far each of θ may go from ``near`` before the likelihood notices, about: in these units
-    the curvatures are much the same. √s for c, else the parameter itself (ℓ of d dimensions /√(2d)) by
-    the derivative of softplus."""
+    the curvatures are much the same. √s for c, σ² for σ²; s and ℓ/√(2d), each divided by the
+    derivative of softplus."""
     s, length_scale = near.outputscale, near.length_scale
     return np.array(
         [

@@ -300,7 +300,7 @@ def nodes_needed(z: Array, dim: int, tolerance: float) -> int:
     half_width = 0.5 * float(np.ptp(z))
     if half_width == 0.0:
         return 1
-    rho = math.asinh(math.pi / (dim + 5) / half_width)  # its logarithm
+    rho = math.asinh(math.pi / (dim + 5) / half_width)  # ln ρ
     return max(1, math.ceil(-math.log(tolerance) / (2.0 * rho)))
 
 

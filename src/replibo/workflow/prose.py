@@ -146,8 +146,8 @@ class Numbers:
             self.verdict(claim)
         return ""
 
-    def deciding(self, count: int = 3) -> str:
-        """The readings with the most verdicts that differ from those as printed, as Markdown.
+    def most_changing(self, count: int = 3) -> str:
+        """The readings (or mends) with the most verdicts that differ from those as printed, as Markdown.
 
         A reading whose runs are too short for a verdict changes none, nor does one of a claim that has no
         verdict as printed.

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 class BotorchUcbMaximiser(UcbMaximiser):
     """As `UcbMaximiser`, but the maximum on a cube is looked for by BoTorch's ``optimize_acqf``.
 
-    Its starts are drawn among scrambled Sobol points by their values, and one L-BFGS-B climbs from all of
-    them together. The posterior and its gradient are those of `UcbMaximiser`, so that the search alone
-    differs. A pool is searched in full, as there.
+    Its starts are drawn among scrambled Sobol points by their values. L-BFGS-B climbs from each; one call
+    evaluates them together. The posterior and its gradient are those of `UcbMaximiser`, so that the
+    search alone differs. A pool is searched in full, as there.
     """
 
     def _maximise_cube(

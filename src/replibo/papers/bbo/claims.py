@@ -43,7 +43,7 @@ from replibo.results.comparisons import (
     t_tested,
     together,
 )
-from replibo.results.effects import BEYOND, DEVIATIONS
+from replibo.results.effects import BEYOND, DEVIATIONS, TRIMMED_BEYOND
 from replibo.results.intervals import contrast_interval, spread_trend, trimmed_mean
 from replibo.results.runs import Runs, of_common_seeds
 
@@ -102,14 +102,17 @@ def _smaller(
     seeds: Sequence[Sequence[int]] = (),
     unit: str = DEVIATIONS,
 ) -> Undecided:
-    """The test of mean(less) < mean(more), by seed or Welch's; of trimmed means Yuen's."""
+    """The test of mean(less) < mean(more), by seed or Welch's; of trimmed means Yuen's.
+
+    Args:
+        seeds, unit: of `t_tested`; ``unit`` is `BEYOND` if ``more`` is a limit.
+    """
     if not trimmed:
         return t_tested(text, less, more, paired=paired, seeds=seeds, unit=unit)
     samples = [more - less] if paired else [more, less]
     interval = contrast_interval(samples, (1.0, -1.0)[: len(samples)], trim=TRIMMED)
-    return tested(
-        text, interval, "difference of trimmed means", sizes=[len(own) for own in samples]
-    )
+    shift = TRIMMED_BEYOND if unit == BEYOND else "difference of trimmed means"
+    return tested(text, interval, shift, sizes=[len(sample) for sample in samples])
 
 
 def _changes(label: str, cells: Sequence[Cell], *, falls: bool, trimmed: bool) -> Undecided:

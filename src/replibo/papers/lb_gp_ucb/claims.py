@@ -348,9 +348,10 @@ def varies_less(
 
     The standard deviation over the variants of the mean over the seeds is compared. The test exchanges at
     random what a seed has of ``variants`` with what it has of ``other_variants`` (`intervals.of_pairs`).
-    It is exact if both also vary alike over the seeds. With the noise of the published ten seeds and an
-    equal dependence on a it supports in 1 to 6 %, and contradicts in 2 to 14 %; a bootstrap of the seeds
-    in 1 to 9 %, and in 1 to 15 %.
+    It is exact if both also vary alike over the seeds.
+
+    Raises:
+        MissingRunsError: a variant has no runs.
     """
     names = [*variants, *other_variants]
     losses = np.array(final_losses(runs, problem, names, metric)).T  # seeds x variants

@@ -118,8 +118,8 @@ def _outcome(cell: Cell) -> Outcome:
         return "open"
     if cell.printed:
         return outcome(cell.rejected, cell.shown("worse") or cell.shown("equivalent"))
-    # A false says that NeuralBO is not shown to be better. That a test does not reject shows nothing: few
-    # seeds do not reject either.
+    # A printed *false* means that the test did not reject. This alone shows no equality: with few seeds a
+    # test seldom rejects.
     return outcome(cell.shown("worse") or cell.shown("equivalent"), cell.rejected)
 
 
