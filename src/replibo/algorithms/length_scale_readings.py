@@ -33,7 +33,8 @@ from replibo.surrogates.length_scale_fit import LOWER_BOUND
 
 
 class BotorchSearch(Algorithm):
-    """Before an algorithm of this paper among the bases: the algorithm with `BotorchUcbMaximiser`."""
+    """Before an algorithm of this paper among the bases: the algorithm with `BotorchUcbMaximiser`, which
+    draws its own starts (``best_observed`` of `GpUcbMle` has no part in them)."""
 
     def __init__(
         self,
@@ -42,10 +43,12 @@ class BotorchSearch(Algorithm):
         *,
         noise_variance: NonNegative = 1e-4,
         sigma: Sigma = "latent",
+        kernel: KernelName = "matern52",
         **settings: Any,
     ) -> None:
-        super().__init__(space, streams, noise_variance=noise_variance, sigma=sigma, **settings)  # type: ignore[call-arg]
-        self._maximiser: UcbMaximiser = BotorchUcbMaximiser(space, noise_variance, sigma=sigma)
+        of_gp: dict[str, Any] = {"sigma": sigma, "kernel": kernel}
+        super().__init__(space, streams, noise_variance=noise_variance, **of_gp, **settings)  # type: ignore[call-arg]
+        self._maximiser: UcbMaximiser = BotorchUcbMaximiser(space, noise_variance, **of_gp)
 
 
 class AGpUcbBotorchSearch(BotorchSearch, AGpUcb):
