@@ -39,16 +39,16 @@ class Parser(argparse.ArgumentParser):
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of all commands; ``command`` is the name of the one that was given."""
-    made = Parser(
+    """The parser of all commands; ``command`` is the name of the given command."""
+    root = Parser(
         prog="replibo",
         description="Replication of four Bayesian-optimisation papers. The workflow (snakemake) "
         "calls these commands; each can be repeated by hand, in the root folder of a clone. "
         f"These work in any folder: {', '.join(ANYWHERE)}.",
         epilog="'replibo list' shows what there is; 'replibo COMMAND --help' explains a command.",
     )
-    made.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    commands = made.add_subparsers(
+    root.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    commands = root.add_subparsers(
         title="commands", dest="command", required=True, metavar="COMMAND"
     )
 
@@ -75,9 +75,9 @@ def parser() -> argparse.ArgumentParser:
         names = ", ".join(["smoke", "quick", "paper", *more])
         sub.add_argument("--scale", help=f"{help_text}one of {names}", **options)
 
-    def cores(sub: argparse.ArgumentParser, what: str) -> None:
+    def cores(sub: argparse.ArgumentParser, work: str) -> None:
         default = os.cpu_count() or 1
-        sub.add_argument("--cores", type=int, default=default, help=f"cores to share {what}")
+        sub.add_argument("--cores", type=int, default=default, help=f"cores to share {work}")
 
     def named(sub: argparse.ArgumentParser, *kinds: str) -> None:
         for kind in kinds:
@@ -190,15 +190,15 @@ def parser() -> argparse.ArgumentParser:
     )
     scale(sub, "published", default="published")
     sub.add_argument("--reading", default="all", help="one reading or control; all by default")
-    shown = sub.add_mutually_exclusive_group()
-    shown.add_argument(
+    group = sub.add_mutually_exclusive_group()
+    group.add_argument(
         "--output",
         type=Path,
         nargs="+",
         default=[],
         help="files: tables (csv, md, tex, html), maps (pdf, png, svg), the verdicts themselves (json)",
     )
-    shown.add_argument("--csv", action="store_true", help="a row for each reading in full, as CSV")
+    group.add_argument("--csv", action="store_true", help="a row for each reading in full, as CSV")
     sub.add_argument(
         "--judged",
         type=Path,
@@ -308,9 +308,9 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("papers", nargs="*", metavar="PAPER", help="all where none is named")
     scale(sub, default="paper")
     cores(sub, "what is left")
-    shown = sub.add_mutually_exclusive_group()
-    shown.add_argument("--watch", action="store_true", help="again every half minute, until Ctrl-C")
-    shown.add_argument("--csv", action="store_true", help="every problem and algorithm, as CSV")
+    group = sub.add_mutually_exclusive_group()
+    group.add_argument("--watch", action="store_true", help="again every half minute, until Ctrl-C")
+    group.add_argument("--csv", action="store_true", help="every problem and algorithm, as CSV")
 
     sub = command(
         "list",
@@ -319,4 +319,4 @@ def parser() -> argparse.ArgumentParser:
     )
     sub.add_argument("what", nargs="?", choices=LISTED, help="all where it is left out")
     sub.add_argument("--csv", action="store_true", help="all columns in full, as CSV")
-    return made
+    return root

@@ -194,7 +194,7 @@ def _outputs(options: argparse.Namespace) -> None:
 def _claims(options: argparse.Namespace) -> str | None:
     from replibo.workflow import outputs
 
-    made = outputs.claims(
+    text = outputs.claims(
         _load(options),
         options.names,
         options.scale,
@@ -203,27 +203,27 @@ def _claims(options: argparse.Namespace) -> str | None:
         judged=options.judged,
         reading=options.reading,
     )
-    return None if options.output else made
+    return None if options.output else text
 
 
 def _check(options: argparse.Namespace) -> str | None:
     from replibo.workflow import check
 
     config = _load(options)
-    asked = (options.claim, options.reading, options.seeds, options.cores)
-    wanted = check.prepare(config, _overlays(options), *asked, narrow=options.narrow)
-    messages.show(check.cost(wanted))
+    arguments = (options.claim, options.reading, options.seeds, options.cores)
+    plan = check.prepare(config, _overlays(options), *arguments, narrow=options.narrow)
+    messages.show(check.cost(plan))
     if options.dry_run:
         return None
-    check.run(wanted, verbose=options.verbose)
-    return "\n" + check.result(config, wanted)
+    check.run(plan, verbose=options.verbose)
+    return "\n" + check.result(config, plan)
 
 
 def _bench(options: argparse.Namespace) -> str | None:
     from replibo.workflow import bench
 
     config = _load(options)
-    wanted = bench.prepare(
+    plan = bench.prepare(
         config,
         _overlays(options),
         options.algorithm,
@@ -233,11 +233,11 @@ def _bench(options: argparse.Namespace) -> str | None:
         parameters=options.set,
         cores=options.cores,
     )
-    messages.show(bench.cost(wanted))
+    messages.show(bench.cost(plan))
     if options.dry_run:
         return None
-    bench.run(wanted, verbose=options.verbose)
-    return "\n" + bench.report(config, wanted)
+    bench.run(plan, verbose=options.verbose)
+    return "\n" + bench.report(config, plan)
 
 
 def _compare(options: argparse.Namespace) -> str | None:
@@ -246,10 +246,10 @@ def _compare(options: argparse.Namespace) -> str | None:
     from replibo.workflow import compare, outputs
 
     outputs.check_endings(options.output, paths.TABLE_FORMATS)
-    made = compare.table(load.load(), _load(options), options.papers, options.scale)
+    table = compare.table(load.load(), _load(options), options.papers, options.scale)
     if not options.output:
-        return made.md()
-    tables.save(made, options.output)
+        return table.md()
+    tables.save(table, options.output)
     return None
 
 
@@ -263,9 +263,9 @@ def _publish(options: argparse.Namespace) -> None:
     from replibo.results import merge
 
     config = _load(options)
-    done, left_out = merge.publish(config, options.paper, options.scale, replace=options.replace)
-    if done:
-        messages.show("\n".join(done))
+    lines, left_out = merge.publish(config, options.paper, options.scale, replace=options.replace)
+    if lines:
+        messages.show("\n".join(lines))
     else:
         scale = config.scale(options.scale)
         left_out.insert(
@@ -281,8 +281,8 @@ def _estimate(options: argparse.Namespace) -> str:
     from replibo.workflow import estimate
 
     config = _checked(options)
-    found = estimate.estimate(config, options.targets, options.scale, options.cores, options.by)
-    return estimate.in_full(found) if options.csv else estimate.text(found)
+    costs = estimate.estimate(config, options.targets, options.scale, options.cores, options.by)
+    return estimate.in_full(costs) if options.csv else estimate.text(costs)
 
 
 def _status(options: argparse.Namespace) -> str:
@@ -291,19 +291,19 @@ def _status(options: argparse.Namespace) -> str:
     config = _load(options)
     if options.watch:
         status.watch(config, options.scale, options.papers, options.cores)
-    found = status.survey(config, options.scale, options.papers)
+    survey = status.survey(config, options.scale, options.papers)
     if options.csv:
-        return status.as_csv(found)
-    outputs = status.outputs(config, options.scale, found)
-    return "\n".join([status.text(found, options.cores), *outputs])
+        return status.as_csv(survey)
+    outputs = status.outputs(config, options.scale, survey)
+    return "\n".join([status.text(survey, options.cores), *outputs])
 
 
 def _list(options: argparse.Namespace) -> str:
     from replibo.workflow import listing
 
     config = _checked(options)
-    said = listing.in_full if options.csv else listing.text
-    return said(config, [options.what] if options.what else LISTED)
+    render = listing.in_full if options.csv else listing.text
+    return render(config, [options.what] if options.what else LISTED)
 
 
 if __name__ == "__main__":

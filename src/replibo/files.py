@@ -81,14 +81,14 @@ def written_whole(path: Path, *, folder: bool = False) -> Iterator[Path]:
     try:
         try:
             private.mkdir(0o700)
-            made = private / path.name
-            yield made
+            draft = private / path.name
+            yield draft
             if folder:
-                _replace_folder(path, made, private / "replaced")
+                _replace_folder(path, draft, private / "replaced")
             else:
-                with made.open("rb") as file:
+                with draft.open("rb") as file:
                     os.fsync(file.fileno())  # some file systems say only now that they are full
-                made.replace(path)
+                draft.replace(path)
         except OSError as error:
             raise unwritable(path, error) from None
         finally:
@@ -97,13 +97,13 @@ def written_whole(path: Path, *, folder: bool = False) -> Iterator[Path]:
         shutil.rmtree(private, ignore_errors=True)  # a signal while it was removed
 
 
-def _replace_folder(path: Path, made: Path, aside: Path) -> None:
-    """Move ``made`` to ``path``, what is there ``aside``, and back if the move fails or a signal comes
+def _replace_folder(path: Path, draft: Path, aside: Path) -> None:
+    """Move ``draft`` to ``path``, what is there ``aside``, and back if the move fails or a signal comes
     before it."""
     try:
         if path.exists():
             path.rename(aside)
-        made.replace(path)
+        draft.replace(path)
     except BaseException:
         if aside.exists() and not path.exists():
             aside.rename(path)

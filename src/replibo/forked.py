@@ -211,8 +211,8 @@ def _serve(descriptor: str, *names: str) -> None:
             libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: end with the server
             if os.getppid() != server:
                 os._exit(1)
-            for one in (listener, *children, connection):
-                one.close()
+            for inherited in (listener, *children, connection):
+                inherited.close()
             _become(cli.main, streams, **request)
         for stream in streams:
             os.close(stream)
@@ -228,34 +228,34 @@ def _serve(descriptor: str, *names: str) -> None:
 
     while True:
         for key, _ in ready.select():
-            one: Any = key.fileobj
-            if one == 0:  # Snakemake has ended
+            source: Any = key.fileobj
+            if source == 0:  # Snakemake has ended
                 return
-            if one is listener:
+            if source is listener:
                 ready.register(listener.accept()[0], selectors.EVENT_READ)
-            elif one in ends:
-                child, connection = ends.pop(one)
-                ready.unregister(one)
-                os.close(one)
+            elif source in ends:
+                child, connection = ends.pop(source)
+                ready.unregister(source)
+                os.close(source)
                 _, status = os.waitpid(child, 0)
                 if connection in children:
                     with suppress(OSError):
                         connection.send(struct.pack("i", os.waitstatus_to_exitcode(status)))
                     forget(connection)
-            elif one in children:
+            elif source in children:
                 try:
-                    number = one.recv(1)[0]
+                    number = source.recv(1)[0]
                 except (OSError, IndexError):  # the job has ended
                     number = signal.SIGKILL
                 # The child's process group is the server's, which no terminal can stop.
-                os.kill(children[one], signal.SIGSTOP if number == signal.SIGTSTP else number)
+                os.kill(children[source], signal.SIGSTOP if number == signal.SIGTSTP else number)
                 if number == signal.SIGKILL:
-                    forget(one)
-            elif one.fileno() >= 0:
+                    forget(source)
+            elif source.fileno() >= 0:
                 try:
-                    fork(one)
+                    fork(source)
                 except (OSError, ValueError):
-                    forget(one)
+                    forget(source)
 
 
 def _become(

@@ -128,8 +128,8 @@ def match(template: str, path: str, endings: tuple[str, ...]) -> dict[str, str] 
     pattern = re.sub(r"\\{(\w+)\\}", group, re.escape(template))
     if endings:
         pattern += rf"\.(?:{'|'.join(endings)})"
-    found = re.fullmatch(pattern, path)
-    return found.groupdict() if found else None
+    fit = re.fullmatch(pattern, path)
+    return fit.groupdict() if fit else None
 
 
 def repository() -> str | None:
@@ -137,8 +137,8 @@ def repository() -> str | None:
     import importlib.metadata
 
     urls = importlib.metadata.metadata("replibo").get_all("Project-URL") or []
-    named = dict(url.split(", ", 1) for url in urls)
-    return named["Repository"].rstrip("/") if "Repository" in named else None
+    addresses = dict(url.split(", ", 1) for url in urls)
+    return addresses["Repository"].rstrip("/") if "Repository" in addresses else None
 
 
 def clone() -> str:

@@ -66,8 +66,8 @@ def fetched(paper: str, wanted: Collection[Pair], digests: Mapping[str, str]) ->
     root = Path(pooch.os_cache("replibo"), __version__)
     folder = root / paths.published_folder(paper)
     names = [name for name in digests if published.pair_of(Path(name)) in wanted]
-    kept = (pooch.file_hash(folder / name) == digests[name] for name in names)
-    if all((folder / name).is_file() for name in names) and all(kept):
+    intact = (pooch.file_hash(folder / name) == digests[name] for name in names)
+    if all((folder / name).is_file() for name in names) and all(intact):
         return root
     asset, address = ASSET.format(paper=paper), paths.repository()
     urls = [f"{address}/releases/download/v{__version__}/{asset}"] if address else []
@@ -82,10 +82,10 @@ def fetched(paper: str, wanted: Collection[Pair], digests: Mapping[str, str]) ->
             fault=lambda path: _fault(path, paper, digests),
             by_hand=f"REPLIBO_DATA_MIRROR names a folder or URL that has {asset}",
         )
-        with zipfile.ZipFile(archive) as source, files.written_whole(folder, folder=True) as made:
+        with zipfile.ZipFile(archive) as source, files.written_whole(folder, folder=True) as target:
             for name in digests:
-                (made / name).parent.mkdir(parents=True, exist_ok=True)
-                (made / name).write_bytes(source.read(f"{paper}/{name}"))
+                (target / name).parent.mkdir(parents=True, exist_ok=True)
+                (target / name).write_bytes(source.read(f"{paper}/{name}"))
     return root
 
 

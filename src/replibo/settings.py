@@ -54,22 +54,22 @@ def must_be(error: ValidationError) -> str:
     # A union gives the member whose type the value has.
     faults = [fault for fault in faults if not fault["type"].endswith("_type")] or faults
     ways = dict.fromkeys(map(wanted, faults))
-    shown = repr(faults[0]["input"])
-    return f"must {' or '.join(ways)}, got {shown if len(shown) <= 60 else shown[:57] + '…'}"
+    value = repr(faults[0]["input"])
+    return f"must {' or '.join(ways)}, got {value if len(value) <= 60 else value[:57] + '…'}"
 
 
 def parameters(cls: type) -> dict[str, inspect.Parameter]:
-    """The keyword-only arguments of a class; those of its base too where it passes ``**settings`` on."""
-    found: dict[str, inspect.Parameter] = {}
+    """The keyword-only arguments of a class; and of its base if it passes ``**settings`` on."""
+    keywords: dict[str, inspect.Parameter] = {}
     for base in cls.__mro__:
         if "__init__" in vars(base):
-            own = inspect.signature(vars(base)["__init__"]).parameters.values()
-            for parameter in own:
+            arguments = inspect.signature(vars(base)["__init__"]).parameters.values()
+            for parameter in arguments:
                 if parameter.kind is parameter.KEYWORD_ONLY:
-                    found.setdefault(parameter.name, parameter)
-            if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in own):
+                    keywords.setdefault(parameter.name, parameter)
+            if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in arguments):
                 break
-    return found
+    return keywords
 
 
 @functools.cache
@@ -88,11 +88,11 @@ def checked(cls: type, settings: Mapping[str, Any]) -> dict[str, Any]:
         SettingError: a value is out of its range or of another type (a bool or a text is no number),
             a setting without a default is missing, or there is no setting of that name.
     """
-    result, known, types = dict(settings), parameters(cls), _types(cls)
-    for name in settings.keys() - known.keys():
-        none = "" if known else ": __init__ has no keyword argument after *"
-        raise SettingError(name, f"is unknown; must be {allowed(known)}{none}", cls.__name__)
-    for name, parameter in known.items():
+    result, declared, types = dict(settings), parameters(cls), _types(cls)
+    for name in settings.keys() - declared.keys():
+        none = "" if declared else ": __init__ has no keyword argument after *"
+        raise SettingError(name, f"is unknown; must be {allowed(declared)}{none}", cls.__name__)
+    for name, parameter in declared.items():
         if name in settings:
             try:
                 result[name] = types[name].validate_python(settings[name], strict=True)
@@ -108,17 +108,17 @@ class Checked(ABCMeta):
 
     def __call__(cls, *arguments: Any, **settings: Any) -> Any:
         # The base keeps its arguments under their own names.
-        base = next(one for one in reversed(cls.__mro__) if isinstance(one, Checked))
-        own = []
+        base = next(parent for parent in reversed(cls.__mro__) if isinstance(parent, Checked))
+        base_arguments = []
         if inspect.isabstract(base) and "__init__" in vars(base):
-            own = list(inspect.signature(vars(base)["__init__"]).parameters)[1:]
+            base_arguments = list(inspect.signature(vars(base)["__init__"]).parameters)[1:]
         wrong_super = RepliboError(
-            f"{cls.__name__}: __init__ must call super().__init__({', '.join(own)}) first"
+            f"{cls.__name__}: __init__ must call super().__init__({', '.join(base_arguments)}) first"
         )
         try:
             places = inspect.signature(cls.__init__).parameters.keys() - parameters(cls)  # type: ignore[misc]
-            named = {name: settings.pop(name) for name in places & settings.keys()}
-            made = super().__call__(*arguments, **named, **checked(cls, settings))
+            positional = {name: settings.pop(name) for name in places & settings.keys()}
+            instance = super().__call__(*arguments, **positional, **checked(cls, settings))
         except SettingError as error:
             raise SettingError(error.key, error.what, cls.__name__) from None
         except TypeError as error:
@@ -131,9 +131,9 @@ class Checked(ABCMeta):
                 ) from None
             raise
         except AttributeError as error:
-            if error.name in own:
+            if error.name in base_arguments:
                 raise wrong_super from None
             raise
-        if not all(hasattr(made, name) for name in own):
+        if not all(hasattr(instance, name) for name in base_arguments):
             raise wrong_super
-        return made
+        return instance

@@ -51,14 +51,14 @@ CAPTION = (
 )
 
 
-def verdict_map(found: Sequence[Verdict], scale: str, labels: Mapping[str, str]) -> Figure:
-    """The map of one paper, or that of all.
+def verdict_map(verdicts: Sequence[Verdict], scale: str, labels: Mapping[str, str]) -> Figure:
+    """The map of one paper, or of all.
 
     Args:
         labels: how the papers are called.
     """
-    single = len({v.paper for v in found}) == 1
-    figure = (_of_one if single else _of_all)(found, labels)
+    single = len({v.paper for v in verdicts}) == 1
+    figure = (_of_paper if single else _of_all)(verdicts, labels)
     _legend(figure)
     figure.set_label(f"{CAPTION if single else CAPTION_OF_ALL} {MARK} Scale: {scale}.")
     return figure
@@ -93,10 +93,10 @@ def _cell(ax: Axes, x: float, y: float, word: Overall, reduced: str = "") -> Non
     ax.text(x + 0.5, y + 0.52, text, ha="center", va="center_baseline", color=ink)
 
 
-def _of_all(found: Sequence[Verdict], labels: Mapping[str, str]) -> Figure:
+def _of_all(verdicts: Sequence[Verdict], labels: Mapping[str, str]) -> Figure:
     """A heading for each paper, and below it a row for each group of its claims."""
     groups: dict[tuple[str, str], list[Verdict]] = {}
-    for verdict in found:
+    for verdict in verdicts:
         groups.setdefault((verdict.paper, verdict.claim.group), []).append(verdict)
     papers = list(dict.fromkeys(paper for paper, _ in groups))
     most = max(map(len, groups.values()))
@@ -107,18 +107,18 @@ def _of_all(found: Sequence[Verdict], labels: Mapping[str, str]) -> Figure:
     names: list[tuple[str, int]] = []
     y = 0
     for paper in papers:
-        headlines = [v.headline for v in found if v.paper == paper]
+        headlines = [v.headline for v in verdicts if v.paper == paper]
         holds = sum(label in HOLDING for label in headlines)
         count = f"{holds} of {len(headlines)}"
         heading = f"{labels[paper]}: {count} claims hold as printed, some with exceptions"
         place_of_heading = (-LEFT / CELL + 0.2, y + 0.6)
         ax.text(*place_of_heading, heading, va="center_baseline", fontweight="bold")
-        for (of, group), verdicts in groups.items():
+        for (of, group), group_verdicts in groups.items():
             if of != paper:
                 continue
             y += 1
             names.append((group, y))
-            for i, v in enumerate(verdicts):
+            for i, v in enumerate(group_verdicts):
                 _cell(ax, i, y, v.headline, v.printed.reduced if v.readings else "")
                 _cell(ax, most + GAP + i, y, v.overall)
         y += 1
@@ -126,11 +126,11 @@ def _of_all(found: Sequence[Verdict], labels: Mapping[str, str]) -> Figure:
     return ax.figure  # type: ignore[return-value]
 
 
-def _of_one(found: Sequence[Verdict], labels: Mapping[str, str]) -> Figure:
+def _of_paper(verdicts: Sequence[Verdict], labels: Mapping[str, str]) -> Figure:
     """A row for each claim; columns for the label over all readings, the readings, and the controls."""
-    sources = {r.name: r.source or "print" for v in found for r in v.readings}
+    sources = {r.name: r.source or "print" for v in verdicts for r in v.readings}
     readings = sorted(sources, key=lambda name: place(name, sources[name]))
-    controls = list(dict.fromkeys(control.name for v in found for control in v.controls))
+    controls = list(dict.fromkeys(control.name for v in verdicts for control in v.controls))
     groups = ["" if name in LEADING else str(sources[name]) for name in readings]
     columns, x = {}, 1 + GAP
     for name, group, before in zip(readings, groups, [groups[0], *groups], strict=False):
@@ -141,18 +141,18 @@ def _of_one(found: Sequence[Verdict], labels: Mapping[str, str]) -> Figure:
     columns |= {name: after + i for i, name in enumerate(controls)}
     cells = after + len(controls)
     width = LEFT + CELL * cells + COUNTS
-    ax = _axes((width, NAMES + TOP + ROW * len(found) + FOOT), NAMES + TOP, len(found), cells)
-    for y, v in enumerate(found):
+    ax = _axes((width, NAMES + TOP + ROW * len(verdicts) + FOOT), NAMES + TOP, len(verdicts), cells)
+    for y, v in enumerate(verdicts):
         _cell(ax, 0, y, v.overall)
         for reading in (*v.readings, *v.controls):
             _cell(ax, columns[reading.name], y, v.label(reading), reading.reduced)
         if v.judged:
             ax.text(cells + 0.4, y + 0.52, f"{v.holding}/{len(v.counting)}", va="center_baseline")
-    ax.set_yticks([y + 0.5 for y in range(len(found))], [v.claim.short for v in found])
+    ax.set_yticks([y + 0.5 for y in range(len(verdicts))], [v.claim.short for v in verdicts])
     names = {"all readings": 0.0} | {name.replace("_", " "): x for name, x in columns.items()}
     ax.set_xticks([x + 0.5 for x in names.values()], list(names), rotation=90)
     ax.tick_params(axis="x", top=False, labeltop=True, labelbottom=False)
-    ax.text(-0.4, -0.4, labels[found[0].paper], ha="right", va="bottom", fontweight="bold")
+    ax.text(-0.4, -0.4, labels[verdicts[0].paper], ha="right", va="bottom", fontweight="bold")
     spans = [
         (str(source), [columns[n] for n, of in zip(readings, groups, strict=True) if of == source])
         for source in SOURCES

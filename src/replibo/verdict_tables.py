@@ -33,16 +33,16 @@ SHORT: Mapping[Overall, str] = {
 """The labels beside a claim's name and what it is about, on one line."""
 
 
-def rows(found: Sequence[Verdict], costs: Costs) -> Iterator[tuple[object, ...]]:
+def rows(verdicts: Sequence[Verdict], costs: Costs) -> Iterator[tuple[object, ...]]:
     """The cells of `COLUMNS` of each claim and reading, its controls after them."""
-    for verdict in found:
-        for own in (*verdict.readings, *verdict.controls):
+    for verdict in verdicts:
+        for reading in (*verdict.readings, *verdict.controls):
             yield (
                 *(verdict.name, verdict.paper, verdict.claim.where, verdict.claim.statement),
-                *(own.name, own.source or "control", own.changes, own.verdict),
-                *(verdict.claim.paper_value, "; ".join(own.ours), own.seeds),
-                "yes" if own in verdict.deciding else "",
-                costs.get((verdict.name, own.name), ""),
+                *(reading.name, reading.source or "control", reading.changes, reading.verdict),
+                *(verdict.claim.paper_value, "; ".join(reading.ours), reading.seeds),
+                "yes" if reading in verdict.deciding else "",
+                costs.get((verdict.name, reading.name), ""),
                 verdict.headline,
                 verdict.summary,
                 verdict.multiverse,
@@ -50,7 +50,7 @@ def rows(found: Sequence[Verdict], costs: Costs) -> Iterator[tuple[object, ...]]
             )
 
 
-def table(found: Sequence[Verdict], costs: Costs) -> Table:
+def table(verdicts: Sequence[Verdict], costs: Costs) -> Table:
     """A row for each claim and reading, its controls after them."""
     caption = (
         "The papers' claims, and what our runs say in each reading: holds, if every comparison supports "
@@ -62,23 +62,23 @@ def table(found: Sequence[Verdict], costs: Costs) -> Table:
         "are no readings, and are not counted. d: the difference in standard deviations, positive as "
         "claimed, with its 95 % interval."
     )
-    return Table.of([*rows(found, costs)], caption, columns=COLUMNS)
+    return Table.of([*rows(verdicts, costs)], caption, columns=COLUMNS)
 
 
-def lines(found: Sequence[Verdict]) -> Iterator[str]:
+def lines(verdicts: Sequence[Verdict]) -> Iterator[str]:
     """One line for each claim, at most `WIDTH` characters where names leave room."""
-    for paper in dict.fromkeys(verdict.paper for verdict in found):
-        own = [verdict for verdict in found if verdict.paper == paper]
-        said = [
+    for paper in dict.fromkeys(verdict.paper for verdict in verdicts):
+        paper_verdicts = [verdict for verdict in verdicts if verdict.paper == paper]
+        labels = [
             f"{SHORT[v.headline]:<11} {SHORT[v.overall]} {v.holding}/{len(v.counting)}"
             if v.judged
             else "not run"
-            for v in own
+            for v in paper_verdicts
         ]
-        width = max(len(verdict.name) for verdict in own)
-        room = max(WIDTH - max(map(len, said)) - width - 4, 12)
+        width = max(len(verdict.name) for verdict in paper_verdicts)
+        room = max(WIDTH - max(map(len, labels)) - width - 4, 12)
         yield f"{paper} (as printed, then all readings; k/n: it holds in k of the n that count)"
-        for verdict, words in zip(own, said, strict=True):
+        for verdict, words in zip(paper_verdicts, labels, strict=True):
             short = textwrap.shorten(verdict.claim.short, room, placeholder="…")
             yield f"  {verdict.name:<{width}} {short:<{room}} {words}"
 
@@ -94,7 +94,7 @@ def whole(verdict: Verdict, costs: Costs, *, brief: bool = False) -> Iterator[st
     yield from wrapped("", f"{claim.where}: {claim.statement}")
     yield from wrapped("", f"The paper's value: {claim.paper_value}.")
     yield from wrapped("", f"Rule: {claim.rule}")
-    if any(own.name == PRINTED for own in verdict.readings):
+    if any(reading.name == PRINTED for reading in verdict.readings):
         yield from wrapped("", f"As printed, at scale {verdict.scale}: {verdict.headline}.")
     if len(verdict.readings) > 1:
         yield from wrapped("", f"All readings: {verdict.summary}.")
@@ -105,37 +105,38 @@ def whole(verdict: Verdict, costs: Costs, *, brief: bool = False) -> Iterator[st
     if verdict.shares_runs_with:
         shared = ", ".join(verdict.shares_runs_with)
         yield from wrapped("", f"Reads some of the same runs: {shared}.")
-    every = (*verdict.readings, *verdict.controls)
-    outcomes = {own.name: [one.outcome for one in own.comparisons] for own in every}
+    cases = (*verdict.readings, *verdict.controls)
+    outcomes = {reading.name: [test.outcome for test in reading.comparisons] for reading in cases}
     short = []
-    for own in every:
-        if brief and own.name != PRINTED and outcomes[own.name] == outcomes.get(PRINTED, []) != []:
-            short.append(own)
+    for reading in cases:
+        name = reading.name
+        if brief and name != PRINTED and outcomes[name] == outcomes.get(PRINTED, []) != []:
+            short.append(reading)
         else:
             yield ""
-            yield from wrapped("", _title(own, verdict))
-            yield from _comparisons(own, costs.get((verdict.name, own.name), ""))
+            yield from wrapped("", _title(reading, verdict))
+            yield from _comparisons(reading, costs.get((verdict.name, name), ""))
     if short:
         yield ""
         yield "Every comparison has the same outcome as printed:"
-        for own in short:
-            yield from wrapped("  ", _title(own, verdict))
+        for reading in short:
+            yield from wrapped("  ", _title(reading, verdict))
         yield f"'replibo claims {verdict.name} --reading NAME' shows one of these in full."
 
 
-def _title(own: Judgement, verdict: Verdict) -> str:
-    name = f"as {own.name} ({own.source})" if own.source else f"control {own.name}"
-    decides = " (decides)" if own in verdict.deciding else ""
-    return f"{name}: {own.verdict}{decides}"
+def _title(reading: Judgement, verdict: Verdict) -> str:
+    name = f"as {reading.name} ({reading.source})" if reading.source else f"control {reading.name}"
+    decides = " (decides)" if reading in verdict.deciding else ""
+    return f"{name}: {reading.verdict}{decides}"
 
 
-def _comparisons(own: Judgement, cost: str) -> Iterator[str]:
-    if own.changes:
-        yield from wrapped("  ", own.changes)
-    for comparison in own.comparisons:
+def _comparisons(reading: Judgement, cost: str) -> Iterator[str]:
+    if reading.changes:
+        yield from wrapped("  ", reading.changes)
+    for comparison in reading.comparisons:
         yield from wrapped("  ", f"{comparison.outcome}: {comparison.said()}")
-    if own.reason:
-        yield from wrapped("  ", own.reason + (f" ({cost})" if cost else ""))
+    if reading.reason:
+        yield from wrapped("  ", reading.reason + (f" ({cost})" if cost else ""))
 
 
 def wrapped(indent: str, text: str) -> list[str]:

@@ -105,36 +105,36 @@ class Judgement:
         if self.word in UNJUDGED:
             return self.word
         s, c, k = counts(self.comparisons)
-        said = []
+        notes = []
         if self.short:
-            said.append(f"these runs alone: {judge(self.comparisons)}")
+            notes.append(f"these runs alone: {judge(self.comparisons)}")
         elif self.word == "undecided" and s != c:
-            said.append(f"leans {'for' if s > c else 'against'}")
+            notes.append(f"leans {'for' if s > c else 'against'}")
         if k > 1:
-            said.append(f"for {s}, against {c}, of {k}")
+            notes.append(f"for {s}, against {c}, of {k}")
         if self.reduced:
-            said.append(f"reduced: {self.reduced}")
-        return f"{self.word} ({'; '.join(said)})" if said else self.word
+            notes.append(f"reduced: {self.reduced}")
+        return f"{self.word} ({'; '.join(notes)})" if notes else self.word
 
     @property
     def ours(self) -> tuple[str, ...]:
         """Our numbers, one text for each comparison; or why there are none."""
-        return tuple(own.said() for own in self.comparisons) or (self.reason,)
+        return tuple(comparison.said() for comparison in self.comparisons) or (self.reason,)
 
     @property
     def effect(self) -> tuple[float, str] | None:
         """The median effect of its comparisons, and its unit; None if they have none or several."""
-        shown = [comparison.effect for comparison in self.comparisons if comparison.effect]
-        shown = [effect for effect in shown if not effect.equality] or shown
-        if len({effect.unit for effect in shown}) != 1:
+        all_effects = [comparison.effect for comparison in self.comparisons if comparison.effect]
+        all_effects = [effect for effect in all_effects if not effect.equality] or all_effects
+        if len({effect.unit for effect in all_effects}) != 1:
             return None
-        return statistics.median(effect.value for effect in shown), shown[0].unit
+        return statistics.median(effect.value for effect in all_effects), all_effects[0].unit
 
     @property
     def equality(self) -> bool:
         """Whether all its effects are claimed to be near 0, so that they have no claimed sign."""
-        shown = [comparison.effect for comparison in self.comparisons if comparison.effect]
-        return bool(shown) and all(effect.equality for effect in shown)
+        all_effects = [comparison.effect for comparison in self.comparisons if comparison.effect]
+        return bool(all_effects) and all(effect.equality for effect in all_effects)
 
 
 @dataclass(frozen=True)
@@ -165,13 +165,15 @@ class Verdict:
     @property
     def judged(self) -> tuple[Judgement, ...]:
         """The readings that were run."""
-        return tuple(own for own in self.readings if own.word not in UNJUDGED)
+        return tuple(reading for reading in self.readings if reading.word not in UNJUDGED)
 
     @property
     def counting(self) -> tuple[Judgement, ...]:
         """The readings that `overall` counts: those of the paper, so no mends, in runs that are long
         enough to decide."""
-        return tuple(own for own in self.judged if own.source != "mend" and not own.short)
+        return tuple(
+            reading for reading in self.judged if reading.source != "mend" and not reading.short
+        )
 
     @property
     def headline(self) -> Overall:
@@ -185,7 +187,7 @@ class Verdict:
     @property
     def overall(self) -> Overall:
         """The label over the readings that count, by the table of this module."""
-        words = [own.word for own in self.counting]
+        words = [reading.word for reading in self.counting]
         K, C, M = len(words), words.count("fails"), words.count("mixed")
         S = self.holding
         if K == 0:
@@ -204,25 +206,28 @@ class Verdict:
     @property
     def holding(self) -> int:
         """In how many of `counting` it holds, with or without exceptions."""
-        return sum(own.word in HOLDING for own in self.counting)
+        return sum(reading.word in HOLDING for reading in self.counting)
 
     @property
     def deciding(self) -> tuple[Judgement, ...]:
         """The readings on which the claim depends: with another label than as printed, and effects that
-        are shown to be other ones."""
+        are shown to differ."""
         if not self.judged or self.printed.word in UNJUDGED:
             return ()
-        return tuple(own for own in self.judged if own.word != self.printed.word and own.differs)
+        label = self.printed.word
+        return tuple(
+            reading for reading in self.judged if reading.word != label and reading.differs
+        )
 
     @property
     def multiverse(self) -> str:
         """The effects of all readings in one line; empty if none has one."""
-        found = [(own, *effect) for own in self.judged if (effect := own.effect)]
-        if not found:
+        rows = [(reading, *effect) for reading in self.judged if (effect := reading.effect)]
+        if not rows:
             return ""
-        values, units = [value for _, value, _ in found], {unit for _, _, unit in found}
+        values, units = [value for _, value, _ in rows], {unit for _, _, unit in rows}
         parts = []
-        if not all(own.equality for own, _, _ in found):
+        if not all(reading.equality for reading, _, _ in rows):
             parts.append(
                 f"claimed sign in {sum(value > 0 for value in values)} of {len(values)} readings"
             )
@@ -232,8 +237,8 @@ class Verdict:
                 effects.shown(value, unit)
                 for value in (min(values), statistics.median(values), max(values))
             )
-            said = f"from {least} to {most}, in the middle {middle}" if len(values) > 1 else middle
-            parts.append(f"each reading's median {effects.short(unit)}: {said}")
+            span = f"from {least} to {most}, in the middle {middle}" if len(values) > 1 else middle
+            parts.append(f"each reading's median {effects.short(unit)}: {span}")
         return "; ".join(parts)
 
     @property
@@ -246,13 +251,13 @@ class Verdict:
     @property
     def units(self) -> dict[str, str]:
         """The units of its effects as they stand before the values, and what they mean."""
-        shown = [
+        all_effects = [
             comparison.effect
             for judgement in (*self.readings, *self.controls)
             for comparison in judgement.comparisons
             if comparison.effect
         ]
-        return {effects.short(effect.unit): effect.meaning for effect in shown}
+        return {effects.short(effect.unit): effect.meaning for effect in all_effects}
 
     @property
     def replicated(self) -> bool:
@@ -266,7 +271,7 @@ class Verdict:
         count = f"holds in {self.holding} of {counted(len(self.counting), 'reading')}"
         apart = len(self.judged) - len(self.counting)
         count += f", {apart} not counted" * (apart > 0)
-        missing = sum(own.word == "not run" for own in self.readings)
+        missing = sum(reading.word == "not run" for reading in self.readings)
         count += f", {missing} not run" * (missing > 0)
         if self.repeating:
             again = ", ".join(reading.name for reading in self.repeating)
@@ -274,12 +279,12 @@ class Verdict:
         if self.claim.weak:
             count += f"; weak: {self.claim.weak}"
         by_word: dict[str, list[str]] = {}
-        for own in self.judged:
-            by_word.setdefault(own.word, []).append(own.name)
+        for reading in self.judged:
+            by_word.setdefault(reading.word, []).append(reading.name)
         if len(by_word) < 2:
             return f"{self.overall} ({count})"
-        said = [f"{word} as {', '.join(names)}" for word, names in by_word.items()]
-        return f"{self.overall} ({count}): {'; '.join(said)}"
+        labels = [f"{word} as {', '.join(names)}" for word, names in by_word.items()]
+        return f"{self.overall} ({count}): {'; '.join(labels)}"
 
 
 HOLDING = ("holds", "holds with exceptions")
@@ -298,34 +303,34 @@ def judge_claim(
     """Judge one claim in all its readings and controls.
 
     Args:
-        runs: its paper's; None where nothing was run of it.
+        runs: of its paper; None if nothing of it was run.
 
     Raises:
         RepliboError: the measure has no such option.
     """
-    found = [
-        _judged(f"{paths.claims_config(paper)}: {name}", paper, claim, label, entry, runs)
+    results = [
+        _judgement(f"{paths.claims_config(paper)}: {name}", paper, claim, label, entry, runs)
         for label in claim.variations
     ]
-    as_printed = next((own.comparisons for own in found if own.name == PRINTED), ())
+    as_printed = next((reading.comparisons for reading in results if reading.name == PRINTED), ())
     printed = set(claim.pairs(entry, Variation()).values())
-    for i, own in enumerate(found):
-        variation = claim.variations[own.name]
-        if own.name == PRINTED or not own.comparisons:
+    for i, reading in enumerate(results):
+        variation = claim.variations[reading.name]
+        if reading.name == PRINTED or not reading.comparisons:
             continue
         differs = effects.differ(
-            [one.effect for one in as_printed],
-            [one.effect for one in own.comparisons],
+            [comparison.effect for comparison in as_printed],
+            [comparison.effect for comparison in reading.comparisons],
             scaled=bool(variation.options),
         )
-        read = set(claim.pairs(entry, variation).values())
-        found[i] = replace(own, differs=differs, same_runs=read <= printed)
+        read_pairs = set(claim.pairs(entry, variation).values())
+        results[i] = replace(reading, differs=differs, same_runs=read_pairs <= printed)
     count = len(claim.readings)
     scale = runs.scale if runs else "–"
-    return Verdict(name, paper, claim, scale, tuple(found[:count]), tuple(found[count:]))
+    return Verdict(name, paper, claim, scale, tuple(results[:count]), tuple(results[count:]))
 
 
-def _judged(
+def _judgement(
     where: str,
     paper: str,
     claim: Claim,
@@ -338,10 +343,10 @@ def _judged(
     source = claim.readings[label].source if label in claim.readings else None
     if label == PRINTED and claim.unprinted:
         return Judgement(label, source, "", "not printed", reason=claim.unprinted)
-    own = claim.under(variation)
+    varied = claim.under(variation)
     if label != PRINTED:
         where = f"{where}.{'controls' if source is None else 'readings'}.{label}"
-    measure = lookup.load("claims", paper, claim.measure, own.options, where)
+    measure = lookup.load("claims", paper, claim.measure, varied.options, where)
     missing = [pair for pair in claim.needed(variation) if runs is None or not runs.has(*pair)]
     if runs is None or missing:
         reason = f"no runs of {in_words(missing)}"
@@ -349,13 +354,13 @@ def _judged(
             label, source, variation.changes, "not run", reason=reason, missing=tuple(missing)
         )
     standing = claim.pairs(entry, variation)
-    seen = runs.of(standing.values()).standing_for(standing)
+    read_runs = runs.of(standing.values()).standing_for(standing)
     try:
-        comparisons: list[Comparison] = measure(seen, **own.options)
+        comparisons: list[Comparison] = measure(read_runs, **varied.options)
     except MissingRunsError as error:
         return Judgement(label, source, variation.changes, "not run", reason=str(error))
-    seeds = {problem: _common_seeds(own, seen, problem) for problem in claim.problems}
-    reasons = reductions(claim, seen, seeds)
+    seeds = {problem: _common_seeds(varied, read_runs, problem) for problem in claim.problems}
+    reasons = reductions(claim, read_runs, seeds)
     short = ", ".join(reason for reason in reasons if reason.startswith("T =") or "data" in reason)
     return Judgement(
         label,
@@ -418,9 +423,8 @@ def judge_all(
     Raises:
         RepliboError: no runs are there, or files are damaged; a fault in the claims.
     """
-    found = []
-    one = len(papers) == 1
-    target = paths.judged(scale, papers[0]) if one else paths.verdicts(scale)[0]
+    verdicts = []
+    target = paths.judged(scale, papers[0]) if len(papers) == 1 else paths.verdicts(scale)[0]
     if len(names) == 1:
         target = paths.claim(scale, papers[0], next(iter(names)), reading)
     for paper in papers:
@@ -432,39 +436,39 @@ def judge_all(
         }
         read_by_any = {pair for claim in claims.values() for pair in claim.all_pairs(entry)}
         wanted = pairs.among(config, paper, scale, read_by_any)
-        here = pairs.there(config, paper, scale, wanted)
-        runs = read(config, paper, scale, here or wanted, target) if wanted else None
+        available = pairs.there(config, paper, scale, wanted)
+        runs = read(config, paper, scale, available or wanted, target) if wanted else None
         read_as_printed = {
             name: set(claim.pairs(entry, Variation())) for name, claim in claims.items()
         }
         for name, claim in claims.items():
             shared = [
-                other
-                for other, theirs in read_as_printed.items()
-                if other != name and theirs & read_as_printed[name]
+                other_name
+                for other_name, other_pairs in read_as_printed.items()
+                if other_name != name and other_pairs & read_as_printed[name]
             ]
             verdict = judge_claim(name, paper, claim, entry, runs)
-            found.append(replace(verdict, shares_runs_with=tuple(shared)))
-    return found
+            verdicts.append(replace(verdict, shares_runs_with=tuple(shared)))
+    return verdicts
 
 
-def sets_of_runs(found: Sequence[Verdict]) -> int:
+def sets_of_runs(verdicts: Sequence[Verdict]) -> int:
     """The number of sets of runs behind claims: claims that share runs, directly or through others, are
     no independent evidence."""
-    left = {own.name: own.shares_runs_with for own in found}
+    links = {verdict.name: verdict.shares_runs_with for verdict in verdicts}
     count = 0
-    while left:
+    while links:
         count += 1
-        reached = [next(iter(left))]
+        reached = [next(iter(links))]
         while reached:
-            reached += left.pop(reached.pop(), ())
+            reached += links.pop(reached.pop(), ())
     return count
 
 
-def write(path: Path, found: Sequence[Verdict]) -> None:
+def write(path: Path, verdicts: Sequence[Verdict]) -> None:
     """Write verdicts as JSON, for `read_written`."""
     with files.written_whole(path) as temporary:
-        temporary.write_bytes(_JSON.dump_json(list(found), indent=1))
+        temporary.write_bytes(_JSON.dump_json(list(verdicts), indent=1))
 
 
 def read_written(path: Path) -> list[Verdict]:

@@ -75,16 +75,16 @@ class Variation(Model):
         together: dict[tuple[bool, str], list[str]] = {}
         for names, labels in ((self.problems, entry.problems), (self.algorithms, entry.algorithms)):
             for old, new in names.items():
-                kept, before, after = _changed(labels[old].label, labels[new].label)
-                if kept and before:
+                head, before, after = _changed(labels[old].label, labels[new].label)
+                if head and before:
                     after = f"{after} in place of {before}" if after else f"without {before}"
                 if after:
-                    subjects = together.setdefault((bool(kept), after), [])
-                    if (kept or before) not in subjects:
-                        subjects.append(kept or before)
+                    subjects = together.setdefault((bool(head), after), [])
+                    if (head or before) not in subjects:
+                        subjects.append(head or before)
         texts = [
-            f"{_listed(subjects)}: {after}" if kept else f"{after} in place of {_listed(subjects)}"
-            for (kept, after), subjects in together.items()
+            f"{_listed(subjects)}: {after}" if head else f"{after} in place of {_listed(subjects)}"
+            for (head, after), subjects in together.items()
         ]
         words = self.words or ", ".join(f"{key} = {value}" for key, value in self.options.items())
         return texts + ([words] if words else [])
@@ -94,14 +94,14 @@ def _changed(old: str, new: str) -> tuple[str, str, str]:
     """What two labels have in common at the start, and the rest of each, without what they have in common
     at the end. Parts of a label end at commas."""
     before, after = old.split(", "), new.split(", ")
-    kept = []
+    head = []
     while before and after and before[0] == after[0]:
-        kept.append(before.pop(0))
+        head.append(before.pop(0))
         after.pop(0)
     while before and after and before[-1] == after[-1]:
         before.pop()
         after.pop()
-    return ", ".join(kept), ", ".join(before), ", ".join(after)
+    return ", ".join(head), ", ".join(before), ", ".join(after)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -172,14 +172,14 @@ class Claim(Model):
         if printed != Reading(source="print"):
             raise ValueError(f"readings.{PRINTED}: must be {{source: print}} and replace nothing")
         for kind in VARIATIONS:
-            for name, own in getattr(self, kind).items():
-                if name != PRINTED and not own.changes and not self.unprinted:
+            for name, variation in getattr(self, kind).items():
+                if name != PRINTED and not variation.changes and not self.unprinted:
                     raise ValueError(f"{kind}.{name}: must replace something, got nothing")
         if PRINTED in self.controls or self.readings.keys() & self.controls.keys():
             raise ValueError("controls: must have other names than the readings")
-        rest = [(name, own) for name, own in self.readings.items() if name != PRINTED]
-        rest.sort(key=lambda item: place(item[0], item[1].source))
-        return self.model_copy(update={"readings": {PRINTED: printed} | dict(rest)})
+        readings = [item for item in self.readings.items() if item[0] != PRINTED]
+        readings.sort(key=lambda item: place(item[0], item[1].source))
+        return self.model_copy(update={"readings": {PRINTED: printed} | dict(readings)})
 
     @property
     def group(self) -> str:
@@ -205,8 +205,8 @@ class Claim(Model):
             raise RepliboError(
                 f"reading: must be {allowed(names)}, got {name!r}{meant(name, names)}"
             )
-        readings = {key: own for key, own in self.readings.items() if key == name}
-        controls = {key: own for key, own in self.controls.items() if key == name}
+        readings = {key: variation for key, variation in self.readings.items() if key == name}
+        controls = {key: variation for key, variation in self.controls.items() if key == name}
         return self.model_copy(update={"readings": readings, "controls": controls})
 
     def under(self, variation: Variation) -> Claim:
@@ -234,12 +234,12 @@ class Claim(Model):
 
     def all_pairs(self, entry: PaperEntry) -> set[Pair]:
         """The problems and algorithms whose runs the claim reads in any reading or control."""
-        every = self.variations.values()
-        return {pair for own in every for pair in self.pairs(entry, own).values()}
+        variations = self.variations.values()
+        return {pair for variation in variations for pair in self.pairs(entry, variation).values()}
 
     def needed_pairs(self) -> set[Pair]:
         """`needed` in any reading or control."""
-        return {pair for own in self.variations.values() for pair in self.needed(own)}
+        return {pair for variation in self.variations.values() for pair in self.needed(variation)}
 
     def needed(self, variation: Variation) -> list[Pair]:
         """The problems and algorithms without whose runs the claim is not judged: its own, or what stands
@@ -273,40 +273,40 @@ class Shared(Model):
         """
         if not isinstance(raw, dict):
             return raw
-        named = dict.fromkeys(strings(raw.get("options")))
+        option_names = dict.fromkeys(strings(raw.get("options")))
         for kind in ("problems", "algorithms"):
-            names = [name for name in named if name in getattr(entry, kind)]
+            names = [name for name in option_names if name in getattr(entry, kind)]
             if kind not in raw and names:
                 raw = raw | {kind: names}
         raw = self.defaults | raw
         _check_options(where, raw.get("options"), entry)
         read = set(strings([raw.get(key) for key in ("problems", "also", "algorithms", "options")]))
         for kind in VARIATIONS:
-            known, entries = getattr(self, kind), raw.get(kind)
+            shared, entries = getattr(self, kind), raw.get(kind)
             if isinstance(entries, dict):
-                full = {name: _over(known.get(name), own, read) for name, own in entries.items()}
+                full = {name: _over(shared.get(name), item, read) for name, item in entries.items()}
                 if empty := [name for name in full if full[name] is None]:
                     raise RepliboError(
                         f"{where}.{kind}.{empty[0]}: must say what it replaces, or have the name of one "
-                        f"of the paper's: {allowed(known)}{meant(empty[0], known)}"
+                        f"of the paper's: {allowed(shared)}{meant(empty[0], shared)}"
                     )
                 raw = raw | {kind: full}
         return raw
 
 
-def _over(shared: Variation | None, own: Any, read: set[str]) -> Any:
+def _over(shared: Variation | None, raw: Any, read: set[str]) -> Any:
     """The keys of a claim's own entry over those of the shared one, of which only what replaces a name
     that the claim reads is kept."""
-    if shared is None or not isinstance(own, dict | None):
-        return own
-    kept = shared.model_dump(exclude_unset=True)
-    for key in {"problems", "algorithms"} & kept.keys():
-        kept[key] = {old: new for old, new in kept[key].items() if old in read}
-    return kept | (own or {})
+    if shared is None or not isinstance(raw, dict | None):
+        return raw
+    fields = shared.model_dump(exclude_unset=True)
+    for key in {"problems", "algorithms"} & fields.keys():
+        fields[key] = {old: new for old, new in fields[key].items() if old in read}
+    return fields | (raw or {})
 
 
 def load(config: Config, paper: str) -> dict[str, Claim]:
-    """The claims of a paper by name; none where it has no file.
+    """The claims of a paper by name; none if it has no file.
 
     Raises:
         RepliboError: one line for each fault.
@@ -326,8 +326,8 @@ def load(config: Config, paper: str) -> dict[str, Claim]:
         _check(f"{path}: defaults", shared.defaults, Claim.model_fields)
         everything = (entry.problems, entry.algorithms)
         for kind in VARIATIONS:
-            for label, own in getattr(shared, kind).items():
-                _check_variation(f"{path}: {kind}.{label}", everything, own, entry)
+            for label, variation in getattr(shared, kind).items():
+                _check_variation(f"{path}: {kind}.{label}", everything, variation, entry)
         raw = {
             name: with_patterns(claim, names, f"{path}: {name}")
             for name, claim in of_grids(raw, f"{path}: ", TEXTS).items()
@@ -353,20 +353,20 @@ def load(config: Config, paper: str) -> dict[str, Claim]:
                 f"{allowed(claim.seeds)}"
             )
         for kind in VARIATIONS:
-            seen: dict[str, str] = {}
-            for label, own in getattr(claim, kind).items():
-                twin = seen.setdefault(own.changes, label)
+            labels: dict[str, str] = {}
+            for label, variation in getattr(claim, kind).items():
+                twin = labels.setdefault(variation.changes, label)
                 if twin != label and not claim.unprinted:
                     raise RepliboError(
                         f"{where}.{kind}.{label}: must replace something else than {twin}, got the same"
                     )
-                _check_variation(f"{where}.{kind}.{label}", claim.reads(entry), own, entry)
-                if not claim.under(own).algorithms:
+                _check_variation(f"{where}.{kind}.{label}", claim.reads(entry), variation, entry)
+                if not claim.under(variation).algorithms:
                     raise RepliboError(
                         f"{where}.{kind}.{label}.options: must name {allowed(claim.algorithms)}, "
                         "names none of the claim's algorithms"
                     )
-                source = own.source if kind == "readings" else "control"
+                source = variation.source if kind == "readings" else "control"
                 if sources.setdefault(label, source) != source:
                     raise RepliboError(
                         f"{where}.{kind}.{label}: must have one source in all claims, got "
@@ -411,17 +411,18 @@ def names(config: Config) -> dict[str, str]:
 def _check_variation(
     where: str,
     read: tuple[Collection[str], Collection[str]],
-    own: Variation,
+    variation: Variation,
     entry: PaperEntry,
 ) -> None:
     problems, algorithms = read
-    if same := [old for old, new in (own.problems | own.algorithms).items() if old == new]:
+    replaced = variation.problems | variation.algorithms
+    if same := [old for old, new in replaced.items() if old == new]:
         raise RepliboError(f"{where}: must replace {same[0]} by another, got itself")
-    _check(f"{where}.problems", own.problems, problems)
-    _check(f"{where}.problems", own.problems.values(), entry.problems)
-    _check(f"{where}.algorithms", own.algorithms, algorithms)
-    _check(f"{where}.algorithms", own.algorithms.values(), entry.algorithms)
-    _check_options(where, own.options, entry)
+    _check(f"{where}.problems", variation.problems, problems)
+    _check(f"{where}.problems", variation.problems.values(), entry.problems)
+    _check(f"{where}.algorithms", variation.algorithms, algorithms)
+    _check(f"{where}.algorithms", variation.algorithms.values(), entry.algorithms)
+    _check_options(where, variation.options, entry)
 
 
 def _check_options(where: str, options: object, entry: PaperEntry) -> None:
@@ -434,9 +435,9 @@ def _check_options(where: str, options: object, entry: PaperEntry) -> None:
                 _check(f"{where}.options.{key}", words, names)
 
 
-def _check(where: str, words: Any, known: Collection[str]) -> None:
+def _check(where: str, words: Any, names: Collection[str]) -> None:
     for word in words:
-        if word not in known:
+        if word not in names:
             raise RepliboError(
-                f"{where}: must be {allowed(known)}, got {word!r}{meant(word, known)}"
+                f"{where}: must be {allowed(names)}, got {word!r}{meant(word, names)}"
             )

@@ -28,8 +28,8 @@ TEXTS = {"problems": "label", "algorithms": "label", "figures": "caption", "tabl
 
 def overlays_of_workflow() -> list[Path]:
     """The file that the workflow lays over the config, if any."""
-    named = os.environ.get(OVERLAY_VARIABLE)
-    return [Path(named)] if named else []
+    path = os.environ.get(OVERLAY_VARIABLE)
+    return [Path(path)] if path else []
 
 
 def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,8 +77,8 @@ def of_grids(
     for name, entry in entries.items():
         if not isinstance(entry, Mapping) or "grid" not in entry:
             keys = entry if isinstance(entry, Mapping) else {}
-            said = " ".join(strings([name, *(keys.get(text) for text in texts)]))
-            if braces := re.search(r"{\w+}", said):
+            sentences = " ".join(strings([name, *(keys.get(text) for text in texts)]))
+            if braces := re.search(r"{\w+}", sentences):
                 raise RepliboError(f"{where}{name}: has {braces[0]}, but no grid")
             hint = meant(str(name), full)
             if whole and hint and name not in full and texts[0] not in keys:
@@ -130,7 +130,7 @@ def _of_grid(
             if not isinstance(label, str | int | float) or label == "":
                 raise RepliboError(f"{where}.{axis}.{value}.label: must be text, got {label!r}")
         axes.append([(axis, value, changes) for value, changes in values.items()])
-    found = []
+    entries = []
     for cell in itertools.product(*axes):
         full = {key: value for key, value in entry.items() if key != "grid"}
         for _, _, changes in cell:
@@ -140,8 +140,8 @@ def _of_grid(
         filled = {key: _filled(full[key], labels if key in texts else names) for key in full}
         if braces := re.search(r"{[^{}'\"]*}", " ".join(strings([_filled(name, names), filled]))):
             raise RepliboError(f"{where}: must be of the axes {allowed(names)}, got {braces[0]}")
-        found.append((str(_filled(name, names)), filled))
-    return found
+        entries.append((str(_filled(name, names)), filled))
+    return entries
 
 
 def _filled(value: Any, names: Mapping[str, Any]) -> Any:
@@ -181,7 +181,7 @@ def with_patterns(value: Any, names: Mapping[str, Collection[str]], where: str) 
         return [with_patterns(item, names, where) for item in value]
     if not isinstance(value, Mapping):
         return value
-    whole = {}
+    replaced = {}
     for key, item in value.items():
         inner, of_kind = f"{where}.{key}", names.get(NAMED.get(key, ""), ())
         texts = item if of_kind and isinstance(item, list | Mapping) else []
@@ -198,8 +198,8 @@ def with_patterns(value: Any, names: Mapping[str, Collection[str]], where: str) 
                 full += [name for name in fitting if name not in item and name not in full]
                 full += [text] if text not in patterns else []
             item = full
-        whole[key] = with_patterns(item, names, inner)
-    return whole
+        replaced[key] = with_patterns(item, names, inner)
+    return replaced
 
 
 def _fitting(where: str, text: str, value: Any, names: Collection[str]) -> dict[str, Any]:
@@ -260,7 +260,7 @@ def parse(raw: Mapping[str, Any]) -> Config:
     """
     raw = dict(raw)
     # a name that stands there twice is said below
-    papers = [*dict.fromkeys(named)] if isinstance(named := raw.get("papers"), list) else []
+    papers = [*dict.fromkeys(names)] if isinstance(names := raw.get("papers"), list) else []
     entries: dict[str, PaperEntry] = {}
     faults: list[str] = []
     for paper in papers:
@@ -310,17 +310,17 @@ def lines_of(
         match fault["type"]:
             case "extra_forbidden":
                 keys = [*_keys(model, location[:-1]), *(also if len(location) == 1 else ())]
-                what = f"unknown key; allowed: {allowed(keys)}" if keys else "unknown key"
+                message = f"unknown key; allowed: {allowed(keys)}" if keys else "unknown key"
             case "missing":
-                what = "missing"
+                message = "missing"
             case "value_error":
-                what = str(fault["ctx"]["error"]) if "ctx" in fault else fault["msg"]
+                message = str(fault["ctx"]["error"]) if "ctx" in fault else fault["msg"]
             case _:
                 # A key that is no allowed literal is reported with its own text as the input.
-                shown = json.dumps(fault["input"], default=str)
-                shown = shown if len(shown) <= 60 else shown[:57] + "…"
-                what = f"must {wanted(fault)}, got {shown}"
-        lines.append(f"{where.rstrip('.: ')}: {what}")
+                value = json.dumps(fault["input"], default=str)
+                value = value if len(value) <= 60 else value[:57] + "…"
+                message = f"must {wanted(fault)}, got {value}"
+        lines.append(f"{where.rstrip('.: ')}: {message}")
     return lines
 
 
@@ -347,9 +347,9 @@ def run_settings(
     entry = config.paper(paper)
     config.scale(scale)
     for kind, name in (("problem", problem), ("algorithm", algorithm)):
-        known = getattr(entry, f"{kind}s")
-        if name not in known:
+        names = getattr(entry, f"{kind}s")
+        if name not in names:
             raise RepliboError(
-                f"{paper} has no {kind} called {name!r}; allowed: {allowed(known)}{meant(name, known)}"
+                f"{paper} has no {kind} called {name!r}; allowed: {allowed(names)}{meant(name, names)}"
             )
     return entry.settings(scale, problem, algorithm)

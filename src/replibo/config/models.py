@@ -72,15 +72,15 @@ MOST_SEEDS = 100_000
 def parse_seeds(value: object) -> str:
     """``"3"`` or ``"0-9"`` (both ends included), as given by an integer or a text."""
     text = str(value).strip() if isinstance(value, (str, int)) and value is not True else ""
-    shown = repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:57]}…"
+    quoted = repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:57]}…"
     match = re.fullmatch(r"(0|[1-9][0-9]*)(?:-(0|[1-9][0-9]*))?", text[:100])
     if not match:
-        raise ValueError(f"must be a number or FIRST-LAST, e.g. 0-9, got {shown}")
+        raise ValueError(f"must be a number or FIRST-LAST, e.g. 0-9, got {quoted}")
     first, last = int(match[1]), int(match[2] or match[1])
     if last < first or last > LARGEST_SEED:
-        raise ValueError(f"must be seeds in rising order, at most {LARGEST_SEED}, got {shown}")
+        raise ValueError(f"must be seeds in rising order, at most {LARGEST_SEED}, got {quoted}")
     if last - first >= MOST_SEEDS:
-        raise ValueError(f"must be at most {MOST_SEEDS} seeds, got {shown}")
+        raise ValueError(f"must be at most {MOST_SEEDS} seeds, got {quoted}")
     return text
 
 
@@ -125,7 +125,7 @@ class RunSettings(Model):
         merged["add_algorithms"] = _joined(lower.add_algorithms, self.add_algorithms)
         below = {} if self.horizon is not None else lower.horizons
         merged["horizons"] = {**below, **self.horizons}
-        # Both were validated when the config was loaded, and a dry run makes thousands of these.
+        # Both are checked; a dry run asks for thousands of these.
         return RunSettings.model_construct(**merged)
 
 
@@ -247,8 +247,7 @@ class PaperEntry(Model):
     """The tables."""
 
     @model_validator(mode="after")
-    def _complete(self) -> PaperEntry:
-        """Names exist, all scales are there, each setting has a value, a horizon leaves rounds to run."""
+    def _names_exist(self) -> PaperEntry:
         for kind in ("problems", "algorithms"):
             known = getattr(self, kind)
             for where, wanted in self._references(kind):
@@ -307,14 +306,14 @@ class PaperEntry(Model):
 
     def _references(self, kind: str) -> list[tuple[str, list[str]]]:
         """Every list of names of problems or algorithms, with where it stands."""
-        found: list[tuple[str, list[str] | None]] = [
+        references: list[tuple[str, list[str] | None]] = [
             (f"{group}.{name}.{kind}", getattr(entry, kind))
             for group in ("figures", "tables")
             for name, entry in getattr(self, group).items()
         ]
         if kind == "problems":
             for scale, entry in self.scales.items():
-                found += [
+                references += [
                     (f"scales.{scale}.only", entry.only),
                     (f"scales.{scale}.problems", list(entry.problems)),
                 ]
@@ -322,14 +321,14 @@ class PaperEntry(Model):
             settings: dict[str, RunSettings] = {"defaults": self.defaults}
             settings |= {f"problems.{n}": e for n, e in self.problems.items()}
             for scale, entry in self.scales.items():
-                found.append((f"scales.{scale}.algorithms", list(entry.algorithms)))
+                references.append((f"scales.{scale}.algorithms", list(entry.algorithms)))
                 settings[f"scales.{scale}.defaults"] = entry.defaults
                 settings |= {f"scales.{scale}.problems.{n}": e for n, e in entry.problems.items()}
-            for where, own in settings.items():
-                found.append((f"{where}.algorithms", own.algorithms))
-                found.append((f"{where}.add_algorithms", own.add_algorithms))
-                found.append((f"{where}.horizons", list(own.horizons)))
-        return [(where, names) for where, names in found if names is not None]
+            for where, run_settings in settings.items():
+                references.append((f"{where}.algorithms", run_settings.algorithms))
+                references.append((f"{where}.add_algorithms", run_settings.add_algorithms))
+                references.append((f"{where}.horizons", list(run_settings.horizons)))
+        return [(where, names) for where, names in references if names is not None]
 
     def at(self, scale: str) -> ScaleEntry:
         """What differs at ``scale``, which may be a variant's (`Config.scale`)."""
@@ -360,16 +359,16 @@ class PaperEntry(Model):
         ]
 
     def settings(self, scale: str, problem: str, algorithm: str | None = None) -> RunSettings:
-        """The settings of ``problem`` at ``scale``. Each is looked for in this order: the scale's for
-        the problem, the scale's defaults, the problem's own, the paper's defaults.
+        """The settings of ``problem`` at ``scale``. The first of these that has a setting decides it:
+        the scale's for the problem, the scale's defaults, the problem's own, the paper's defaults.
 
         Args:
             algorithm: the horizon is that of its runs; without one the problem's.
         """
-        known = self._settings
-        if (scale, problem, algorithm) not in known:
-            known[scale, problem, algorithm] = self._looked_up(scale, problem, algorithm)
-        return known[scale, problem, algorithm]
+        cache = self._settings
+        if (scale, problem, algorithm) not in cache:
+            cache[scale, problem, algorithm] = self._looked_up(scale, problem, algorithm)
+        return cache[scale, problem, algorithm]
 
     def _looked_up(self, scale: str, problem: str, algorithm: str | None) -> RunSettings:
         if algorithm is not None:
@@ -390,8 +389,8 @@ class PaperEntry(Model):
     def horizons(self, scale: str, problem: str) -> set[int]:
         """Every T to which ``problem`` is run at ``scale``."""
         settings = self.settings(scale, problem)
-        own = {settings.horizons.get(name, settings.horizon) for name in settings.algorithms or []}
-        return {horizon for horizon in own or {settings.horizon} if horizon is not None}
+        ends = {settings.horizons.get(name, settings.horizon) for name in settings.algorithms or []}
+        return {horizon for horizon in ends or {settings.horizon} if horizon is not None}
 
     def queries(self, settings: RunSettings) -> int:
         """The number of queries of a run with these settings."""
@@ -400,15 +399,15 @@ class PaperEntry(Model):
 
     def seeds(self, scale: str, problem: str, algorithm: str) -> list[int]:
         """The seeds of one problem and algorithm: the scale's for the algorithm, else the problem's."""
-        own = self.at(scale).algorithms.get(algorithm, AlgorithmSettings())
-        return seed_list(own.seeds or str(self.settings(scale, problem).seeds))
+        overrides = self.at(scale).algorithms.get(algorithm, AlgorithmSettings())
+        return seed_list(overrides.seeds or str(self.settings(scale, problem).seeds))
 
     def blocks(self, scale: str, problem: str, algorithm: str) -> list[str]:
         """The blocks of seeds that the jobs of one problem and algorithm run: ``["0-24", …]``."""
-        own = self.at(scale).algorithms.get(algorithm, AlgorithmSettings())
+        overrides = self.at(scale).algorithms.get(algorithm, AlgorithmSettings())
         # the first that is set: the scale's, the algorithm's own, the problem's
         size = (
-            own.seeds_per_job
+            overrides.seeds_per_job
             or self.algorithms[algorithm].seeds_per_job
             or self.settings(scale, problem).seeds_per_job
         )

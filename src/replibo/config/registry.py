@@ -76,16 +76,16 @@ def load(kind: Kind, name: str) -> type[Any]:
     if own_file := split(name):
         return _of_file(kind, *own_file)
     module, _, cls = name.partition(".")
-    found = _classes(kind, module).get(cls) if module in _modules(kind) else None
-    if found is None:
-        own = _defined(f"replibo.{kind}.{module}").get(cls) if module in _modules(kind) else None
-        if own not in (None, _root(kind)):
-            lacking = getattr(own, "__abstractmethods__", ())
+    public = _classes(kind, module).get(cls) if module in _modules(kind) else None
+    if public is None:
+        member = _defined(f"replibo.{kind}.{module}").get(cls) if module in _modules(kind) else None
+        if member not in (None, _root(kind)):
+            lacking = getattr(member, "__abstractmethods__", ())
             lacks = f" that defines {allowed(lacking)}" if lacking else ""
             raise RepliboError(f"type: {name} must be a public subclass of {_ROOTS[kind]}{lacks}")
         built_in = "" if ":" in name or name.endswith(".py") else f"{allowed(names(kind))}, or "
         raise RepliboError(f"type: must be {built_in}FILE.py:CLASS, got {name!r}")
-    return found
+    return public
 
 
 def split(name: str) -> tuple[Path, str] | None:
@@ -100,46 +100,46 @@ def _of_file(kind: Kind, path: Path, name: str) -> type[Any]:
     if not path.is_file():
         raise RepliboError(f"type: {path}: not found")
     if (folder := str(path.resolve().parent)) not in sys.path:
-        installed = (i for i, other in enumerate(sys.path) if other.endswith("-packages"))
+        installed = (i for i, entry in enumerate(sys.path) if entry.endswith("-packages"))
         sys.path.insert(next(installed, len(sys.path)), folder)
     module = f"replibo_file_{path.stem}"
     spec = importlib.util.spec_from_file_location(module, path)
     assert spec is not None and spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    sys.modules[module] = made  # where dataclasses and pydantic look names up
+    imported = importlib.util.module_from_spec(spec)
+    sys.modules[module] = imported  # where dataclasses and pydantic look names up
     try:
-        spec.loader.exec_module(made)
+        spec.loader.exec_module(imported)
     except (Exception, SystemExit) as error:  # a script may end with sys.exit
         raise RepliboError(f"type: {path}: {type(error).__name__}: {error}") from None
-    known = {key: cls for key, cls in _defined(module).items() if issubclass(cls, _root(kind))}
-    if name not in known:
+    classes = {key: cls for key, cls in _defined(module).items() if issubclass(cls, _root(kind))}
+    if name not in classes:
         raise RepliboError(
             f"type: {path}: must have a class called {name!r} that is a subclass of {_ROOTS[kind]}, got "
-            f"{allowed(known)}{meant(name, known)}"
+            f"{allowed(classes)}{meant(name, classes)}"
         )
-    if inspect.isabstract(known[name]):
-        lacking = allowed(getattr(known[name], "__abstractmethods__", ()))
+    if inspect.isabstract(classes[name]):
+        lacking = allowed(getattr(classes[name], "__abstractmethods__", ()))
         raise RepliboError(f"type: {path}: {name} must define {lacking}")
-    return known[name]
+    return classes[name]
 
 
 def only(kind: Kind, name: str) -> type[Any]:
-    """The class ``module.Class``, or that of ``module`` where it has a single one.
+    """The class ``module.Class``, or the single class of ``module``.
 
     Raises:
         RepliboError: there is no such class, or there are several.
     """
     if "." in name:
         return load(kind, name)
-    modules = {known.partition(".")[0] for known in names(kind)}
+    modules = {full_name.partition(".")[0] for full_name in names(kind)}
     if name not in modules:
         words = f"must be {allowed(modules)}, got {name!r}{meant(name, modules)}"
         raise RepliboError(f"{kind.removesuffix('s')}: {words}")
-    found = list(_classes(kind, name).values())
-    if len(found) != 1:
-        classes = [f"{name}.{cls.__name__}" for cls in found]
-        raise RepliboError(f"{kind.removesuffix('s')}: must be {allowed(classes)}, got {name!r}")
-    return found[0]
+    classes = list(_classes(kind, name).values())
+    if len(classes) != 1:
+        labels = [f"{name}.{cls.__name__}" for cls in classes]
+        raise RepliboError(f"{kind.removesuffix('s')}: must be {allowed(labels)}, got {name!r}")
+    return classes[0]
 
 
 def summary(kind: Kind, name: str) -> str:

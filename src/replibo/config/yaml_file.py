@@ -52,12 +52,12 @@ def _check_depth(text: str) -> None:
 
 def _check(node: yaml.Node) -> None:
     """Raise an error for what is in a document but not in its plain reading."""
-    seen = 0
+    count = 0
     queue = [(node, 0)]
     while queue:
         node, depth = queue.pop()
-        seen += 1
-        if depth > DEEPEST or seen > MOST_VALUES:
+        count += 1
+        if depth > DEEPEST or count > MOST_VALUES:
             raise _fault(node.start_mark, "an alias must not stand for itself, nor for too much")
         if node.tag == "tag:yaml.org,2002:timestamp":
             node.tag = "tag:yaml.org,2002:str"
@@ -106,7 +106,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     """
     content = files.read_bytes(path, LARGEST_FILE)
     try:
-        found = pickle.loads(_document(content))
+        document = pickle.loads(_document(content))
     except UnicodeDecodeError:
         raise RepliboError(f"{path}: cannot be read (not UTF-8)") from None
     except yaml.YAMLError as error:
@@ -114,6 +114,6 @@ def read_yaml(path: Path) -> dict[str, Any]:
         line = f", line {mark.line + 1}" if mark else ""
         problem = str(getattr(error, "problem", None) or error).partition("\n")[0]
         raise RepliboError(f"{path}{line}: not YAML ({problem})") from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise RepliboError(f"{path}: must hold a mapping of keys to values")
-    return found
+    return document

@@ -38,19 +38,19 @@ def shown_by(runs: Runs, entry: FigureEntry, diagnostic: str | None = None) -> d
     Raises:
         RepliboError: there are none.
     """
-    shown = {
+    names_by_problem = {
         problem: algorithms
         for problem in runs.problems(entry.problems)
         if (algorithms := runs.algorithms(problem, entry.algorithms, diagnostic))
     }
-    if not shown and diagnostic:
+    if not names_by_problem and diagnostic:
         raise RepliboError(f"no run holds {diagnostic}")
-    if not shown:
+    if not names_by_problem:
         raise RepliboError(
             f"there are no runs on {allowed(entry.problems or runs.entry.problems)}; at least one method "
             f"must have been run{' (' + allowed(entry.algorithms) + ')' if entry.algorithms else ''}"
         )
-    return shown
+    return names_by_problem
 
 
 def cpu_seconds(runs: Runs, problem: str, algorithm: str) -> float:
@@ -61,11 +61,11 @@ def cpu_seconds(runs: Runs, problem: str, algorithm: str) -> float:
 
 
 def cpu_seconds_a_query(runs: Runs, problem: str, algorithm: str) -> float:
-    """CPU seconds over the queries that the algorithm chose; NaN where nothing was recorded."""
+    """CPU seconds over the queries that the algorithm chose; NaN if nothing was recorded."""
     timings = timings_of(runs, problem, algorithm)
     initial = runs.initial_points(problem) if runs.entry.first_round == "search" else 0
-    asked = timings.get("queries", 0) - timings.get("runs", 0) * initial
-    return cpu_seconds(runs, problem, algorithm) / asked if asked else math.nan
+    queries = timings.get("queries", 0) - timings.get("runs", 0) * initial
+    return cpu_seconds(runs, problem, algorithm) / queries if queries else math.nan
 
 
 def cpu_seconds_by_query(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Array]:
@@ -83,8 +83,8 @@ def cpu_seconds_by_query(runs: Runs, problem: str, algorithm: str) -> tuple[Arra
 
 def timings_of(runs: Runs, problem: str, algorithm: str) -> dict[str, Any]:
     """What was recorded of the CPU times of all runs of a problem and algorithm; empty if nothing was."""
-    found: dict[str, Any] = runs.metadata.get("timings", {}).get(f"{problem}/{algorithm}", {})
-    return found
+    timings: dict[str, Any] = runs.metadata.get("timings", {}).get(f"{problem}/{algorithm}", {})
+    return timings
 
 
 def named(runs: Runs, problem: str, algorithm: str) -> dict[str, Any]:
@@ -98,15 +98,17 @@ def named(runs: Runs, problem: str, algorithm: str) -> dict[str, Any]:
 
 
 def labelled_rows(
-    runs: Runs, entry: FigureEntry, shown: Mapping[str, Sequence[str]] | None = None
+    runs: Runs, entry: FigureEntry, names_by_problem: Mapping[str, Sequence[str]] | None = None
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Each problem and algorithm that a table shows and that was run, with the first cells of its row
     (`named`).
 
     Args:
-        shown: for each problem its algorithms; `shown_by` if it is None.
+        names_by_problem: for each problem its algorithms; `shown_by` if it is None.
     """
-    for problem, names in (shown_by(runs, entry) if shown is None else shown).items():
+    for problem, names in (
+        shown_by(runs, entry) if names_by_problem is None else names_by_problem
+    ).items():
         for name in names:
             yield problem, name, named(runs, problem, name)
 
@@ -129,7 +131,7 @@ def mean_and_deviation(values: Array) -> Interval:
 
 def problem_panels(
     runs: Runs,
-    shown: Mapping[str, Sequence[str]],
+    names_by_problem: Mapping[str, Sequence[str]],
     summary: Callable[[Runs, str, str], Summary],
     *,
     labels: tuple[str, str],
@@ -140,18 +142,18 @@ def problem_panels(
     """Draw the curves of each problem in a panel; the figure, and the panel of each problem.
 
     Args:
-        shown: for each problem its algorithms.
+        names_by_problem: for each problem its algorithms.
         summary: the curve of a problem and algorithm.
         labels, columns: of the two axes, the most panels in a row.
         step: as of `plotting.draw`.
         logarithmic_x: use a logarithmic x axis.
     """
-    figure, axes = plotting.grid(len(shown), columns)
-    panels = dict(zip(shown, axes, strict=True))
+    figure, axes = plotting.grid(len(names_by_problem), columns)
+    panels = dict(zip(names_by_problem, axes, strict=True))
     for problem, ax in panels.items():
         if logarithmic_x:
             ax.set_xscale("log")
-        draw_problem(ax, runs, problem, shown, summary, labels=labels, step=step)
+        draw_problem(ax, runs, problem, names_by_problem, summary, labels=labels, step=step)
     return figure, panels
 
 
@@ -159,7 +161,7 @@ def draw_problem(
     ax: Axes,
     runs: Runs,
     problem: str,
-    shown: Mapping[str, Sequence[str]],
+    names_by_problem: Mapping[str, Sequence[str]],
     summary: Callable[[Runs, str, str], Summary],
     *,
     labels: tuple[str, str],
@@ -170,11 +172,11 @@ def draw_problem(
     Arguments as of `problem_panels`.
     """
     curves = []
-    for name in shown[problem]:
+    for name in names_by_problem[problem]:
         t, interval = summary(runs, problem, name)
         ends = (interval.mean, interval.low, interval.high)
         curves.append(plotting.Curve(runs.entry.algorithms[name], t, *ends))
-    plotting.draw(ax, curves, bands=plotting.has_bands(shown), step=step)
+    plotting.draw(ax, curves, bands=plotting.has_bands(names_by_problem), step=step)
     ax.set_title(runs.problem_label(problem))
     ax.set_xlabel(labels[0])
     ax.set_ylabel(labels[1])
@@ -182,10 +184,10 @@ def draw_problem(
         ax.locator_params(axis="x", integer=True)
     else:
         plotting.plain_numbers(ax, "x")
-    if not plotting.has_bands(shown):
+    if not plotting.has_bands(names_by_problem):
         plotting.end_axis_at(ax, max(curve.t[-1] for curve in curves))
-    notes = [", ".join(runs.reductions([problem], shown[problem]))]
-    if lacking := runs.lacking(problem, dict.fromkeys(itertools.chain(*shown.values()))):
+    notes = [", ".join(runs.reductions([problem], names_by_problem[problem]))]
+    if lacking := runs.lacking(problem, dict.fromkeys(itertools.chain(*names_by_problem.values()))):
         notes.append(f"not run: {', '.join(lacking)}")
     plotting.say_in_panel(ax, notes)
 

@@ -53,11 +53,11 @@ def ranks(runs: Runs, entry: FigureEntry) -> Table:
         for problem, mean_ranks in by_problem.items():
             if label in mean_ranks:
                 relative.append((mean_ranks[label] - 1) / (len(mean_ranks) - 1))
-                others = {other: f for other, f in values[problem].items() if other != label}
-                duels += standings.against("cross", problem, values[problem][label], others)
+                rivals = {name: f for name, f in values[problem].items() if name != label}
+                duels += standings.against("cross", problem, values[problem][label], rivals)
         won, tied, lost = standings.counts(duels)
         total = {"relative rank": float(np.mean(relative)), "problems": len(relative)}
-        cells = {runs.problem_label(p): own.get(label) for p, own in by_problem.items()}
+        cells = {runs.problem_label(p): by_label.get(label) for p, by_label in by_problem.items()}
         rows.append(
             {"algorithm": label, **total, "wins": won, "ties": tied, "losses": lost, **cells}
         )
@@ -112,8 +112,8 @@ def _note(runs: Runs, problems: Sequence[str]) -> str:
     """How much was run, and which algorithms of the config were not."""
     ran = {name for problem in problems for name in runs.algorithms(problem)}
     missing = [entry.label for name, entry in runs.entry.algorithms.items() if name not in ran]
-    said = runs.note(problems).replace("As configured at paper scale.", "The size is our choice.")
-    return said + (f" Not run: {', '.join(missing)}." if missing else "")
+    note = runs.note(problems).replace("As configured at paper scale.", "The size is our choice.")
+    return note + (f" Not run: {', '.join(missing)}." if missing else "")
 
 
 Values = dict[str, dict[str, Mapping[int, Array]]]

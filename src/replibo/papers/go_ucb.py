@@ -98,22 +98,23 @@ def regret_panels(
     """Figure 1: one panel for each problem, regret in Phase II with 98 % Wald intervals.
 
     Args:
-        linear: a linear axis, where no method comes near zero.
+        linear: a linear axis, if no method comes near zero.
     """
-    shown = shown_by(runs, entry)
+    problems = shown_by(runs, entry)
 
     def summary(runs: Runs, problem: str, name: str) -> Summary:
         t, values = phase_two_regret(runs, problem, name, regret)
         return t, intervals.wald_interval(values, CONFIDENCE).cut(0.0)
 
-    figure, panels = problem_panels(runs, shown, summary, labels=("round $t$", REGRETS[regret][1]))
+    labels = ("round $t$", REGRETS[regret][1])
+    figure, panels = problem_panels(runs, problems, summary, labels=labels)
     for ax in panels.values():
         (plotting.from_zero if linear else plotting.logarithmic_from_zero)(ax)
     scale = f" The axis is linear below {plotting.LINEAR_BELOW:g}, logarithmic above."
     caption = (
         f"{entry.caption} Mean over the seeds of noise-free regret, "
-        f"{plotting.intervals_said(shown, '98 % Wald intervals, cut off at 0')}."
-        f"{'' if linear else scale} {runs.note(list(shown), entry.algorithms)}"
+        f"{plotting.intervals_said(problems, '98 % Wald intervals, cut off at 0')}."
+        f"{'' if linear else scale} {runs.note(list(problems), entry.algorithms)}"
     )
     return plotting.finish(figure, caption)
 
@@ -121,15 +122,15 @@ def regret_panels(
 def final_regret(runs: Runs, entry: FigureEntry) -> Table:
     """Average regret at t = T: mean, 98 % interval, and tests of GO-UCB's being lower."""
     rows = []
-    shown = shown_by(runs, entry)
-    for problem, names in shown.items():
+    problems = shown_by(runs, entry)
+    for problem, names in problems.items():
         tests = {}
         for name in names:
             if name == "go_ucb" or "go_ucb" not in names:
                 continue
             with contextlib.suppress(MissingRunsError):
-                ours, theirs = paired_final_regret(runs, problem, ["go_ucb", name])
-                tests[name] = statistics.t_test_less(ours, theirs, paired=True)
+                regrets, rival = paired_final_regret(runs, problem, ["go_ucb", name])
+                tests[name] = statistics.t_test_less(regrets, rival, paired=True)
         p_values = statistics.benjamini_hochberg([test.p_value for test in tests.values()])
         adjusted = dict(zip(tests, p_values.tolist(), strict=True))
         for name in names:
@@ -151,7 +152,7 @@ def final_regret(runs: Runs, entry: FigureEntry) -> Table:
     formats: dict[str, Format] = dict.fromkeys(rows[0], ".4f")
     formats |= {"problem": str, "algorithm": str, "seeds": str, "effect size d_z": ".2f"}
     formats |= dict.fromkeys(("p (paired t, one-sided)", "p, Benjamini-Hochberg"), p_value)
-    return Table.of(rows, f"{entry.caption} {runs.note(list(shown), entry.algorithms)}", formats)
+    return Table.of(rows, f"{entry.caption} {runs.note(list(problems), entry.algorithms)}", formats)
 
 
 # Beyond the paper: the returned point, the scaling with T
@@ -196,10 +197,10 @@ def p_against_no_bonus(runs: Runs, problem: str, algorithm: str) -> float | None
     if not plain or algorithm in plain:
         return None
     try:
-        ours, theirs = paired_final_regret(runs, problem, [algorithm, plain[0]])
+        regrets, rival = paired_final_regret(runs, problem, [algorithm, plain[0]])
     except MissingRunsError:
         return None
-    return float(ttest_rel(ours, theirs).pvalue)
+    return float(ttest_rel(regrets, rival).pvalue)
 
 
 def returned(runs: Runs, entry: FigureEntry) -> Table:
@@ -209,10 +210,10 @@ def returned(runs: Runs, entry: FigureEntry) -> Table:
     measures = {"regret of x̂": returned_regret, "average regret": final_phase_two_regret}
     formats: dict[str, Format] = {P_NO_BONUS: p_value}
     for problem, name, row in labelled_rows(runs, entry):
-        for what, function in measures.items():
+        for quantity, function in measures.items():
             interval = intervals.wald_interval(function(runs, problem, name), CONFIDENCE)
-            row |= {what: float(interval.mean), f"± ({what})": float(interval.half_width)}
-            formats |= {what: ".4f", f"± ({what})": ".4f"}
+            row |= {quantity: float(interval.mean), f"± ({quantity})": float(interval.half_width)}
+            formats |= {quantity: ".4f", f"± ({quantity})": ".4f"}
         row["stuck runs"] = stuck_runs(runs, problem, name)
         row[P_NO_BONUS] = p_against_no_bonus(runs, problem, name)
         rows.append(row)
@@ -270,13 +271,13 @@ def estimates(runs: Runs, entry: FigureEntry) -> Table:
     for problem, name, row in labelled_rows(runs, entry):
         distance, covered, covered_by_x = estimate_errors(runs, problem, name)
         scaled = distance * np.sqrt(phase_two_regret(runs, problem, name)[0])
-        for what, values, q in (
+        for quantity, values, q in (
             ("median ‖ŵ − w*‖", distance, 0.5),
             ("median √t ‖ŵ − w*‖", scaled, 0.5),
             ("90 % of √t ‖ŵ − w*‖", scaled, 0.9),
         ):
             for end, i in (("t = n + 1", 0), ("t = T", -1)):
-                row[f"{what}, {end}"] = float(np.quantile(values[:, i], q))
+                row[f"{quantity}, {end}"] = float(np.quantile(values[:, i], q))
         row["covered, %"] = 100 * float(covered.mean())
         row["covered without U/t, %"] = 100 * float(covered_by_x.mean())
         rows.append(row)
@@ -376,12 +377,12 @@ def below_each_baseline(
     baselines: Sequence[str],
     regret: Regret = "average",
 ) -> list[Comparison]:
-    """Final regret below each baseline's, with disjoint 98 % intervals, the paper's own criterion.
+    """Final regret below each baseline's, with disjoint 98 % intervals, the paper's criterion.
 
     Supported: the algorithm's interval lies below the baseline's; contradicted: above it; open: they
     overlap.
     """
-    values, wald, shown = {}, {}, {}
+    values, wald, texts = {}, {}, {}
     for name in (algorithm, *baselines):
         values[name] = final_phase_two_regret(runs, problem, name, regret)
         if len(values[name]) < 2:
@@ -390,14 +391,14 @@ def below_each_baseline(
             )
         wald[name] = intervals.wald_interval(values[name], CONFIDENCE)
         bar = f"{float(wald[name].mean):.4f} ± {float(wald[name].half_width):.4f}"
-        shown[name] = f"{runs.label(name)} {bar}"
+        texts[name] = f"{runs.label(name)} {bar}"
     interval = wald[algorithm]
     # With equal deviations disjoint intervals are a test of the difference at √2 their quantile.
     level = NormalDist().cdf(math.sqrt(2) * NormalDist().inv_cdf((1 - CONFIDENCE) / 2))
     return [
         Comparison(
             outcome(bool(interval.high < wald[name].low), bool(interval.low > wald[name].high)),
-            shown[name] if i else f"{shown[algorithm]}; {shown[name]}",
+            texts[name] if i else f"{texts[algorithm]}; {texts[name]}",
             of_samples(values[algorithm], values[name], paired=False),
             level=level,
         )
@@ -430,8 +431,8 @@ def larger_lead(
     for baseline in baselines:
         leads = {}
         for name in (problem, other_problem):
-            ours, theirs = paired_final_regret(runs, name, [algorithm, baseline], regret)
-            leads[name] = (theirs - ours) / (ranges[name] if ranges else 1.0)
+            regrets, rival = paired_final_regret(runs, name, [algorithm, baseline], regret)
+            leads[name] = (rival - regrets) / (ranges[name] if ranges else 1.0)
         text = f"lead over {runs.label(baseline)}: " + ", ".join(
             f"{lead.mean():.4f} on {runs.problem_label(name)}" for name, lead in leads.items()
         )
@@ -462,16 +463,16 @@ def performs_similarly(
     """
     tests = []
     for problem, width in ranges.items():
-        ours, theirs = paired_final_regret(runs, problem, [algorithm, baseline], regret)
+        regrets, rival = paired_final_regret(runs, problem, [algorithm, baseline], regret)
         ends = (margin * width, -margin * width)
-        above, below = (statistics.t_tests(ours, theirs + end, paired=True) for end in ends)
+        above, below = (statistics.t_tests(regrets, rival + end, paired=True) for end in ends)
         text = (
             f"{runs.problem_label(problem)}: {runs.label(baseline)} minus "
-            f"{runs.label(algorithm)} {np.mean(theirs - ours):.4f}, margin {margin * width:.4f}"
+            f"{runs.label(algorithm)} {np.mean(rival - regrets):.4f}, margin {margin * width:.4f}"
         )
         # outside: each of the two directions
         p, reverse = max(above[0], below[1]), 2 * min(above[1], below[0])
-        effect = of_samples(ours, theirs, paired=True)
+        effect = of_samples(regrets, rival, paired=True)
         equal = effect and replace(effect, equality=True)
         tests.append(Undecided(text, p, min(reverse, 1.0), equal))
     return decided(tests, LEVEL)
@@ -541,7 +542,7 @@ def less_regret(
 ) -> list[Comparison]:
     """R_T of ``algorithm``, Phase I included, is below that of each of the ``others``, for each T.
 
-    One-sided t-tests at 1 % in both directions: paired by seed where both have the same problem, and with
+    One-sided t-tests at 1 % in both directions: paired by seed if both have the same problem, and with
     it the same Phase I; Welch's where each has its own n.
 
     Args:
@@ -549,20 +550,20 @@ def less_regret(
     """
     tests = []
     pairs = zip(problems, other_problems, strict=True)
-    for other, (first, second) in itertools.product(others, pairs):
+    for baseline, (first, second) in itertools.product(others, pairs):
         runs.require(first, algorithm)
-        runs.require(second, other)
+        runs.require(second, baseline)
         samples = [
             (runs.seeds(problem, name), total_regret(runs, problem, name))
-            for problem, name in ((first, algorithm), (second, other))
+            for problem, name in ((first, algorithm), (second, baseline))
         ]
         paired = first == second
-        ours, theirs = of_common_seeds(samples)[1] if paired else (values for _, values in samples)
-        if min(len(ours), len(theirs)) < 2:
+        regrets, rival = of_common_seeds(samples)[1] if paired else (v for _, v in samples)
+        if min(len(regrets), len(rival)) < 2:
             raise MissingRunsError(f"{first} and {second} have fewer than two seeds")
         text = (
-            f"T = {runs.horizon(first)}: {runs.label(algorithm)} {ours.mean():.2f}, "
-            f"{runs.label(other)} {theirs.mean():.2f}"
+            f"T = {runs.horizon(first)}: {runs.label(algorithm)} {regrets.mean():.2f}, "
+            f"{runs.label(baseline)} {rival.mean():.2f}"
         )
-        tests.append(t_tested(text, ours, theirs, paired=paired))
+        tests.append(t_tested(text, regrets, rival, paired=paired))
     return decided(tests, LEVEL)

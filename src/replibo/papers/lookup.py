@@ -47,17 +47,17 @@ def check_all(config: Config) -> None:
         raise RepliboError("\n".join(faults))
 
 
-def _references(paper: str, entry: PaperEntry, known: Mapping[str, claims.Claim]) -> Iterator[str]:
+def _references(paper: str, entry: PaperEntry, names: Mapping[str, claims.Claim]) -> Iterator[str]:
     """A line for each name or pattern in the config that fits no claim, if the paper has any."""
-    named = {f"{paper}.main_claims": entry.main_claims} | {
+    references = {f"{paper}.main_claims": entry.main_claims} | {
         f"{paper}.{kind}.{name}.claims": output.claims
         for kind in ("figures", "tables")
         for name, output in getattr(entry, kind).items()
     }
-    for where, patterns in named.items():
+    for where, patterns in references.items():
         for pattern in patterns:
-            if known and not fnmatch.filter(known, pattern):
-                yield f"config: {where}: must be claims, got {pattern!r}{meant(pattern, known)}"
+            if names and not fnmatch.filter(names, pattern):
+                yield f"config: {where}: must be claims, got {pattern!r}{meant(pattern, names)}"
 
 
 def _places(config: Config) -> Iterator[list[tuple[Kind, str, str, Mapping[str, Any], str]]]:
@@ -88,28 +88,28 @@ def options_of(kind: Kind, paper: str, name: str, where: str) -> list[str]:
 
 
 def _function(kind: Kind, paper: str, name: str, where: str) -> Callable[..., Any]:
-    """The public function of this name that a module of the paper defines. All kinds are given runs;
+    """The public function of this name that a module of the paper defines. All kinds get runs;
     figures and tables the config's entry, too."""
-    own = f"{where}.{'measure' if kind == 'claims' else 'function'}"
+    field = f"{where}.{'measure' if kind == 'claims' else 'function'}"
     module, _, attribute = full_name(paper, name).rpartition(".")
     if not registry.PACKAGE.joinpath(*module.split(".")[1:]).with_suffix(".py").is_file():
-        raise RepliboError(f"{own}: must be a function of replibo.papers.{paper}, got {name!r}")
-    known = _functions(kind, module)
-    if attribute not in known:
-        raise RepliboError(f"{own}: must be {allowed(known)} of {module}, got {attribute!r}")
-    return known[attribute]
+        raise RepliboError(f"{field}: must be a function of replibo.papers.{paper}, got {name!r}")
+    functions = _functions(kind, module)
+    if attribute not in functions:
+        raise RepliboError(f"{field}: must be {allowed(functions)} of {module}, got {attribute!r}")
+    return functions[attribute]
 
 
 @functools.cache
 def _functions(kind: Kind, module: str) -> dict[str, Callable[..., Any]]:
-    given = ["runs"] if kind == "claims" else ["runs", "entry"]
+    arguments = ["runs"] if kind == "claims" else ["runs", "entry"]
     return {
         key: function
         for key, function in vars(importlib.import_module(module)).items()
         if inspect.isfunction(function)
         and function.__module__ == module
         and not key.startswith("_")
-        and inspect.getfullargspec(function).args == given
+        and inspect.getfullargspec(function).args == arguments
     }
 
 

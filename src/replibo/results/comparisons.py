@@ -118,29 +118,29 @@ class Undecided:
     smallest: tuple[float, float] = (0.0, 0.0)
 
 
-def decided(found: Sequence[Undecided | Comparison], level: float = LEVEL) -> list[Comparison]:
+def decided(results: Sequence[Undecided | Comparison], level: float = LEVEL) -> list[Comparison]:
     """The outcomes of a claim's tests by their p-values, each direction a family; what is decided already
     stays as it is.
 
     The text ends with the p-value that decides.
     """
-    tests = [own for own in found if isinstance(own, Undecided)]
-    settled = {own.outcome for own in found if isinstance(own, Comparison)} - {"left out"}
-    ways: tuple[tuple[Outcome, list[float]], ...] = (
+    tests = [entry for entry in results if isinstance(entry, Undecided)]
+    settled = {entry.outcome for entry in results if isinstance(entry, Comparison)} - {"left out"}
+    directions: tuple[tuple[Outcome, list[float]], ...] = (
         ("supported", [test.p for test in tests]),
         ("contradicted", [test.reverse for test in tests]),
     )
     p_values, reverses = (
         p if settled <= {outcome} and all(value < level for value in p) else statistics.holm(p)
-        for outcome, p in ways
+        for outcome, p in directions
     )
     corrected = iter(zip(p_values, reverses, strict=True))
     comparisons = []
-    for own in found:
-        if isinstance(own, Undecided):
+    for entry in results:
+        if isinstance(entry, Undecided):
             p, reverse = next(corrected)
-            own = replace(_decided(own, p, reverse, level), level=level / len(tests))
-        comparisons.append(own)
+            entry = replace(_decided(entry, p, reverse, level), level=level / len(tests))
+        comparisons.append(entry)
     return comparisons
 
 
@@ -210,8 +210,8 @@ def together(tests: Sequence[Undecided]) -> Undecided:
     contradicted if one of them is (Bonferroni). Its effect is that of the test with the largest p."""
     last = max(tests, key=lambda test: 1.0 if math.isnan(test.p) else test.p)
     reverse = np.minimum(1.0, len(tests) * np.min([test.reverse for test in tests]))
-    said = "; ".join(test.ours for test in tests if test.ours)
-    return replace(last, ours=said, reverse=float(reverse))
+    text = "; ".join(test.ours for test in tests if test.ours)
+    return replace(last, ours=text, reverse=float(reverse))
 
 
 def counts(comparisons: Sequence[Comparison]) -> tuple[int, int, int]:

@@ -58,11 +58,11 @@ def of_runs(
     """
     optimum, curves = runs.metadata["problems"][problem]["optimal_value"], []
     for name in runs.algorithms(problem, list(algorithms)):
-        whole = runs.of([(problem, name)])
+        full_runs = runs.of([(problem, name)])
         entry = runs.entry.algorithms[name]
         changed = {**look, "label": f"{entry.label}{look.get('label', '')}"}
-        rounds, f = whole.rounds(problem, name), whole.f(problem, name)
-        start = whole.initial_points(problem)
+        rounds, f = full_runs.rounds(problem, name), full_runs.f(problem, name)
+        start = full_runs.initial_points(problem)
         curves.append(Curve(entry.model_copy(update=changed), rounds, f, bold, start, optimum))
     return curves
 
@@ -79,14 +79,14 @@ def best_so_far(
             problem with a known optimum.
     """
     optima = {title: curves[0].optimum for title, curves in panels.items()}
-    shown = [
+    plots = [
         (title, summed)
         for title, optimum in optima.items()
         for summed in ((False, True) if cumulative and optimum is not None else (False,))
     ]
-    figure, axes = plotting.grid(len(shown), 2 if cumulative else COLUMNS)
+    figure, axes = plotting.grid(len(plots), 2 if cumulative else COLUMNS)
     bands = plotting.has_bands(panels)
-    for ax, (title, summed) in zip(axes, shown, strict=True):
+    for ax, (title, summed) in zip(axes, plots, strict=True):
         optimum, drawn = optima[title], []
         for curve in panels[title]:
             first = curve.start if summed else 0

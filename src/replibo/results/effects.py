@@ -143,8 +143,8 @@ class Effect:
 
     def __str__(self) -> str:
         value, low, high = (shown(end, self.unit) for end in (self.value, self.low, self.high))
-        beyond = self.unit in IN_DEVIATIONS and (self.low > LARGEST or self.high < -LARGEST)
-        text = f"{short(self.unit)} {value}" + ("" if beyond else f" [{low}, {high}]")
+        off_scale = self.unit in IN_DEVIATIONS and (self.low > LARGEST or self.high < -LARGEST)
+        text = f"{short(self.unit)} {value}" + ("" if off_scale else f" [{low}, {high}]")
         return text + (f" (paper {self.printed:+.2f})" if self.printed is not None else "")
 
 
@@ -201,8 +201,8 @@ def of_samples(
     if min(n, m) < 2:
         return None
     first, second = (
-        dict(zip(seeds[i] if seeds else range(len(own)), own.tolist(), strict=True))
-        for i, own in enumerate((-less, more))
+        dict(zip(seeds[i] if seeds else range(len(sample)), sample.tolist(), strict=True))
+        for i, sample in enumerate((-less, more))
     )
     samples: tuple[Sample, ...]
     if paired:
@@ -253,7 +253,7 @@ def differ(printed: Sequence[Effect | None], other: Sequence[Effect | None], sca
         return False
     confidence = 1 - (1 - CONFIDENCE) / len(pairs)
     for a, b in pairs:
-        units = [_scale(own.samples) if scaled else 1.0 for own in (a, b)]
+        units = [_scale(effect.samples) if scaled else 1.0 for effect in (a, b)]
         differences = [
             np.array(
                 [
@@ -265,13 +265,13 @@ def differ(printed: Sequence[Effect | None], other: Sequence[Effect | None], sca
         ]
         if min(map(len, differences)) < 2:
             continue
-        found = contrast_interval(differences, [1.0] * len(differences), confidence)
-        if found.low > 0 or found.high < 0:
+        interval = contrast_interval(differences, [1.0] * len(differences), confidence)
+        if interval.low > 0 or interval.high < 0:
             return True
     return False
 
 
 def _scale(samples: Sequence[Sample]) -> float:
     """The pooled standard deviation of samples; 1 if they have none."""
-    variances = [np.var(list(own.values()), ddof=1) for own in samples if len(own) > 1]
+    variances = [np.var(list(sample.values()), ddof=1) for sample in samples if len(sample) > 1]
     return math.sqrt(float(np.mean(variances))) or 1.0 if variances else 1.0

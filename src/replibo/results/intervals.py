@@ -71,11 +71,11 @@ class Interval:
         """``mean ± t·error``, and Student's p-values; NaN without degrees of ``freedom``."""
         from scipy.special import stdtr, stdtrit
 
-        known = np.where(np.asarray(freedom) > 0, freedom, np.nan)
+        degrees = np.where(np.asarray(freedom) > 0, freedom, np.nan)
         with np.errstate(divide="ignore", invalid="ignore"):
-            half = stdtrit(known, (1 + confidence) / 2) * np.asarray(error)
+            half = stdtrit(degrees, (1 + confidence) / 2) * np.asarray(error)
             t = np.where(np.equal(mean, 0), 0.0, np.divide(mean, error))
-        above, below = (np.asarray(stdtr(known, sign * t)) for sign in (-1, 1))
+        above, below = (np.asarray(stdtr(degrees, sign * t)) for sign in (-1, 1))
         return replace(cls.around(mean, half, n), p_above=above, p_below=below)
 
     def __getitem__(self, i: int) -> Interval:
@@ -175,16 +175,16 @@ def contrast_interval(
         trim: of trimmed means, whose variance is that of the values with the trimmed ones moved to the
             nearest that stay (Yuen 1974).
     """
-    cuts = [int(trim * len(own)) for own in samples]
-    sizes = [len(own) - 2 * cut for own, cut in zip(samples, cuts, strict=True)]
-    mean = sum(w * trimmed_mean(own, trim) for w, own in zip(weights, samples, strict=True))
+    cuts = [int(trim * len(sample)) for sample in samples]
+    sizes = [len(sample) - 2 * cut for sample, cut in zip(samples, cuts, strict=True)]
+    mean = sum(w * trimmed_mean(sample, trim) for w, sample in zip(weights, samples, strict=True))
     total = sum(map(len, samples))
     if min(sizes) < 2:
         return Interval.around(mean, math.nan, total)
     parts = []
-    for w, own, cut, n in zip(weights, samples, cuts, sizes, strict=True):
-        ordered = np.sort(own, axis=0)
-        moved = np.clip(ordered, ordered[cut], ordered[len(own) - 1 - cut])
+    for w, sample, cut, n in zip(weights, samples, cuts, sizes, strict=True):
+        ordered = np.sort(sample, axis=0)
+        moved = np.clip(ordered, ordered[cut], ordered[len(sample) - 1 - cut])
         squares = np.sum((moved - moved.mean(axis=0)) ** 2, axis=0)
         parts.append(w**2 * squares / (n * (n - 1)))
     variance = np.asarray(sum(parts))
@@ -296,7 +296,7 @@ def bootstrap_median_interval(
     samples: Sequence[Array], resamples: int, rng: np.random.Generator
 ) -> Interval:
     """The median of one sample, or the difference of the medians of two paired ones, with its percentile
-    bootstrap interval; NaN where n = 1.
+    bootstrap interval; NaN if n = 1.
 
     Args:
         samples: one or two arrays of ``n`` values, in the same order of seeds.
@@ -313,7 +313,7 @@ def bootstrap_median_interval(
         return Interval.around(value, math.nan, 1)
     from scipy.stats import bootstrap
 
-    found = bootstrap(
+    result = bootstrap(
         tuple(samples),
         statistic,
         n_resamples=resamples,
@@ -323,10 +323,10 @@ def bootstrap_median_interval(
         method="percentile",
         rng=rng,
     )
-    low, high = found.confidence_interval
+    low, high = result.confidence_interval
     # p: the shares of the resampled values on the other side of 0, the sample itself counted
     above, below = (
-        np.asarray((1 + np.sum(sign * found.bootstrap_distribution <= 0)) / (1 + resamples))
+        np.asarray((1 + np.sum(sign * result.bootstrap_distribution <= 0)) / (1 + resamples))
         for sign in (1, -1)
     )
     return Interval(value, np.asarray(low), np.asarray(high), n, above, below)
@@ -344,8 +344,8 @@ def share_interval(successes: int, n: int) -> Interval:
     """
     from scipy.stats import binomtest
 
-    found = binomtest(successes, n).proportion_ci(CONFIDENCE, method="wilson")
-    low, high = np.asarray(found.low), np.asarray(found.high)
+    interval = binomtest(successes, n).proportion_ci(CONFIDENCE, method="wilson")
+    low, high = np.asarray(interval.low), np.asarray(interval.high)
     return Interval(np.asarray(successes / n), low, high, n)
 
 

@@ -28,15 +28,15 @@ class Change:
     Attributes:
         key: ``problem/algorithm``.
         before: what is published.
-        said: the fate in words.
-        taken: the finished runs of which ``seeds`` are published anew; None where nothing is.
+        fate: what becomes of them, in words.
+        taken: the finished runs of which ``seeds`` are published anew; None if nothing is.
         seeds: the new ones.
         joins: whether they join those before; else they take their place.
     """
 
     key: str
     before: PublishedRuns | None
-    said: str
+    fate: str
     taken: Finished | None = None
     seeds: Collection[int] = ()
     joins: bool = False
@@ -62,26 +62,26 @@ def publish(
     scale = config.scale(scale)
     folder = paths.published_folder(paper)
     before = published.of_paper(paper)
-    other = next((runs.scale for runs in before.values() if runs.scale != scale), scale)
-    if other != scale and not replace:
+    other_scale = next((runs.scale for runs in before.values() if runs.scale != scale), scale)
+    if other_scale != scale and not replace:
         raise RepliboError(
-            f"{folder}: runs of scale {other} are published, got {scale}; allowed: --replace"
+            f"{folder}: runs of scale {other_scale} are published, got {scale}; allowed: --replace"
         )
-    of_scale = before if other == scale else {}
+    of_scale = before if other_scale == scale else {}
     contents: dict[Pair, bytes | None] = {
         (runs.problem, runs.algorithm): None for runs in before.values() if runs.scale != scale
     }
     lines: list[str] = []
     left_out: list[str] = []
-    changes, others = [], 0
+    changes, unchanged = [], 0
     for problem, algorithm in config.paper(paper).pairs(scale):
         key = f"{problem}/{algorithm}"
         here, faults = finished.runs(config.paper(paper), paper, scale, problem, algorithm)
         change = _change(key, of_scale.get(key), here, replace=replace)
         changes.append(change)
         left_out += [f"left out: {fault}" for fault in faults]
-        lines += [f"{key}: {change.said}"] if here else []
-        others += not here and change.before is not None
+        lines += [f"{key}: {change.fate}"] if here else []
+        unchanged += not here and change.before is not None
     if not of_scale and not any(change.taken for change in changes):
         return [], left_out
     for problem in config.paper(paper).problems:
@@ -91,47 +91,47 @@ def publish(
             lines += _merge(problem, taken, of_problem, contents, replace=replace)
     replaced = {change.key for change in changes if change.taken}
     lines += [
-        f"{key}: dropped, run at scale {other}"
+        f"{key}: dropped, run at scale {other_scale}"
         for key in before
         if before is not of_scale and key not in replaced
     ]
     if contents:
         files.write(folder, contents)
-    if others:
-        lines.insert(0, f"{others} as published: nothing of them is finished here")
+    if unchanged:
+        lines.insert(0, f"{unchanged} as published: nothing of them is finished here")
     return lines, left_out
 
 
 def _change(
-    key: str, before: PublishedRuns | None, here: list[Finished], *, replace: bool
+    key: str, before: PublishedRuns | None, sets: list[Finished], *, replace: bool
 ) -> Change:
-    """What to do with one pair, ``here`` being its finished runs, the largest set first, which takes the
+    """What to do with one pair, ``sets`` being its finished runs, the largest set first, which takes the
     place of the published one where it has no fewer seeds and no shorter runs.
     """
 
-    def say(one: Finished) -> str:
-        return f"{counted(len(one.files), 'seed')}, T = {one.horizon}"
+    def say(runs: Finished) -> str:
+        return f"{counted(len(runs.files), 'seed')}, T = {runs.horizon}"
 
-    if not here:
+    if not sets:
         return Change(key, before, "as published: nothing is finished here")
-    rest = "".join(f"; not mixed with {say(one)} made otherwise" for one in here[1:])
-    largest = here[0]
+    unmixed = "".join(f"; not mixed with {say(run_set)} made otherwise" for run_set in sets[1:])
+    largest = sets[0]
     if before is None:
-        return Change(key, None, f"new: {say(largest)}{rest}", largest, largest.files)
+        return Change(key, None, f"new: {say(largest)}{unmixed}", largest, largest.files)
     was = f"{counted(before.runs, 'seed')}, T = {before.horizon}"
-    same = next((one for one in here if one.digest == before.identity), None)
+    same = next((run_set for run_set in sets if run_set.digest == before.identity), None)
     new = same.files.keys() - before.seeds if same else frozenset()
     runs = before.runs + len(new)
     no_less = len(largest.files) >= runs and largest.queries >= before.queries
     more = len(largest.files) * largest.queries > runs * before.queries
     if new and not replace and not (no_less and more):
-        said = f"joined by seeds {text_of(new)}: now {runs} seeds"
-        return Change(key, before, said, same, new, joins=True)
+        fate = f"joined by seeds {text_of(new)}: now {runs} seeds"
+        return Change(key, before, fate, same, new, joins=True)
     if largest is same and not replace:
         return Change(key, before, f"as published: {was}")
     if replace or no_less:
-        said = f"{say(largest)} in place of {was}{rest}"
-        return Change(key, before, said, largest, largest.files)
+        fate = f"{say(largest)} in place of {was}{unmixed}"
+        return Change(key, before, fate, largest, largest.files)
     less = f"{say(largest)} made otherwise here are fewer or shorter; allowed: --replace"
     return Change(key, before, f"as published: {was}; {less}")
 
@@ -159,23 +159,23 @@ def _merge(
     together = collect.together(tables)
     facts = traces.read_metadata(together)["problems"][problem]
     differences = [_difference(facts, runs.facts) for runs in stays.values()]
-    other = next(filter(None, differences), "")
-    if other and not replace:
+    difference = next(filter(None, differences), "")
+    if difference and not replace:
         return [
-            f"{problem}: as published after all: its {other} is another than that of the runs "
+            f"{problem}: as published after all: its {difference} is another than that of the runs "
             "here; allowed: --replace"
         ]
-    lines = [f"{key}: dropped, run with another {other}" for key in stays if other]
-    contents |= {(problem, runs.algorithm): None for runs in stays.values() if other}
+    lines = [f"{key}: dropped, run with another {difference}" for key in stays if difference]
+    contents |= {(problem, runs.algorithm): None for runs in stays.values() if difference}
     for change, table in zip(changes, tables, strict=True):
-        joined = change.before if change.joins and not other else None
+        joined = change.before if change.joins and not difference else None
         runs = _published(change, joined, traces.read_metadata(table), horizons)
         if joined:
             rows = files.rows(joined.paper, problem, joined.algorithm)
             table = pa.concat_tables([rows, files.thin(table)], promote_options="default")
         contents[problem, runs.algorithm] = files.file_of(runs, table.unify_dictionaries())
-    if left := files.dropped(together):
-        lines.append(f"{problem}: without the diagnostics {', '.join(left)}, which nothing reads")
+    if names := files.dropped(together):
+        lines.append(f"{problem}: without the diagnostics {', '.join(names)}, which nothing reads")
     return lines
 
 

@@ -197,23 +197,23 @@ def end_axis_at(ax: Axes, last: float) -> None:
     ax.set_xticks([], minor=True)
 
 
-def has_bands(shown: Mapping[str, Sequence[object]]) -> bool:
+def has_bands(by_problem: Mapping[str, Sequence[object]]) -> bool:
     """Whether no panel of a figure has more than `BANDS` curves.
 
     Args:
-        shown: for each problem its algorithms, or its curves.
+        by_problem: for each problem its algorithms, or its curves.
     """
-    return max(map(len, shown.values())) <= BANDS
+    return max(map(len, by_problem.values())) <= BANDS
 
 
-def intervals_said(shown: Mapping[str, Sequence[str]], kind: str) -> str:
+def intervals_said(names_by_problem: Mapping[str, Sequence[str]], kind: str) -> str:
     """How a figure shows its intervals, for its caption.
 
     Args:
-        shown: for each problem its algorithms.
+        names_by_problem: for each problem its algorithms.
         kind: what the intervals are, in words.
     """
-    if has_bands(shown):
+    if has_bands(names_by_problem):
         return f"shaded: {kind}"
     return f"bars at the right margin, in the legend's order, and the band of a solid blue line: {kind}"
 
@@ -317,8 +317,8 @@ def drawable(text: str, longest: float, most: int = LINES) -> str:
             return text
         except ValueError:
             text = text.replace("$", r"\$")
-    known = _characters()
-    text = "".join(c if c == "\n" or ord(c) in known else f"[{ord(c):04X}]" for c in text)
+    characters = _characters()
+    text = "".join(c if c == "\n" or ord(c) in characters else f"[{ord(c):04X}]" for c in text)
     lines = text.split("\n")
     if max(map(len, lines)) > longest:
         lines = [part for line in lines for part in textwrap.wrap(line, max(int(longest), 2))]
@@ -355,9 +355,9 @@ def _make_drawable(figure: Figure) -> None:
         for axis in (ax.xaxis, ax.yaxis):
             if isinstance(axis.get_major_locator(), FixedLocator):
                 labels = [label.get_text() for label in axis.get_ticklabels()]
-                shown = [drawable(label, CHARACTERS * wide / 2) for label in labels]
-                if shown != labels:
-                    axis.set_ticklabels(shown)
+                texts = [drawable(label, CHARACTERS * wide / 2) for label in labels]
+                if texts != labels:
+                    axis.set_ticklabels(texts)
 
 
 def caption_of(figure: Figure) -> str:
@@ -373,8 +373,8 @@ def _say_labels_once(figure: Figure) -> None:
             grid[place.rowspan.start, place.colspan.start] = ax
     for row, column in sorted(grid, reverse=True):
         ax = grid[row, column]
-        left = [other for (r, c), other in grid.items() if r == row and c < column]
-        if left and all(other.get_ylabel() == ax.get_ylabel() for other in left):
+        left = [neighbour for (r, c), neighbour in grid.items() if r == row and c < column]
+        if left and all(neighbour.get_ylabel() == ax.get_ylabel() for neighbour in left):
             ax.set_ylabel("")
     for row, column in sorted(grid):
         ax, below = grid[row, column], grid.get((row + 1, column))
@@ -407,10 +407,10 @@ def _make_room(figure: Figure) -> None:
     plots = [ax for ax in figure.axes if ax.axison and ax.get_aspect() == "auto"]
     layout = cast("LayoutEngine", figure.get_layout_engine())
     for _ in range(20):
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as caught_warnings:
             warnings.simplefilter("always")
             layout.execute(figure)
-        if not any("collapsed" in str(warning.message) for warning in said):
+        if not any("collapsed" in str(warning.message) for warning in caught_warnings):
             break
         figure.set_size_inches(*(1.2 * figure.get_size_inches()))  # labels leave no room at all
     for _ in range(4 if plots else 0):

@@ -56,8 +56,8 @@ KEPT_DIAGNOSTICS = (
 
 def dropped(table: pa.Table) -> list[str]:
     """The diagnostics that `thin` leaves out."""
-    kept = {*KEPT, *KEPT_OF_BEST, *KEPT_DIAGNOSTICS, *traces.TIMINGS}
-    return [name for name in table.column_names if name not in kept]
+    columns = {*KEPT, *KEPT_OF_BEST, *KEPT_DIAGNOSTICS, *traces.TIMINGS}
+    return [name for name in table.column_names if name not in columns]
 
 
 def thin(table: pa.Table) -> pa.Table:
@@ -65,15 +65,15 @@ def thin(table: pa.Table) -> pa.Table:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    kept = table.select([name for name in KEPT if name in table.column_names])
+    thinned = table.select([name for name in KEPT if name in table.column_names])
     for name in KEPT_OF_BEST if "x" in table.column_names else ():
         column = table[name]
         nothing = pa.nulls(1, column.type)[0]
-        kept = kept.append_column(name, pc.if_else(pc.is_valid(table["x"]), column, nothing))
+        thinned = thinned.append_column(name, pc.if_else(pc.is_valid(table["x"]), column, nothing))
     for name in KEPT_DIAGNOSTICS:
         if name in table.column_names and table[name].null_count < len(table):
-            kept = kept.append_column(name, table[name].cast(pa.float32()))
-    return kept
+            thinned = thinned.append_column(name, table[name].cast(pa.float32()))
+    return thinned
 
 
 def file_of(runs: PublishedRuns, table: pa.Table) -> bytes:
@@ -156,8 +156,8 @@ def _rows(path: Path, changed: int, horizon: int | None) -> pa.Table:
     """`rows` of a file that was changed last at this time: the claims read some dozens of times."""
     runs = published.of_pair(path.parts[-3], *published.pair_of(path))
     if runs and horizon is not None:
-        kept = runs.facts.get("kept_queries", 1) if horizon in runs.best_at else 0
-        return collect.until(_rows(path, changed, None), horizon, kept)
+        queries = runs.facts.get("kept_queries", 1) if horizon in runs.best_at else 0
+        return collect.until(_rows(path, changed, None), horizon, queries)
     table = traces.read(path, published.CURE).unify_dictionaries()
     assert runs is not None
     table = table.sort_by([("seed", "ascending"), ("t", "ascending")])

@@ -178,5 +178,5 @@ def _adopt(runs: PublishedRuns, identity: dict[str, Any], evidence: str) -> None
 def _first_equal(a: Array, b: Array) -> int:
     """The number of equal values at the start."""
     n = min(len(a), len(b))
-    other = np.flatnonzero(a[:n] != b[:n])
-    return int(other[0]) if len(other) else n
+    differences = np.flatnonzero(a[:n] != b[:n])
+    return int(differences[0]) if len(differences) else n

@@ -121,7 +121,7 @@ class Runs:
             if first < end:
                 pair = problems[problem[first]], algorithms[algorithm[first]]
                 parts.setdefault(pair, []).append(self.table.slice(first, end - first))
-        return {pair: pa.concat_tables(own) for pair, own in parts.items()}
+        return {pair: pa.concat_tables(tables) for pair, tables in parts.items()}
 
     @property
     def scale(self) -> str:
@@ -146,14 +146,14 @@ class Runs:
         return [name for name in ran if self.held(problem, name, diagnostic) is not None]
 
     def label(self, algorithm: str) -> str:
-        """An algorithm's name in figures and tables; its name in the config where it has no entry."""
-        known = self.entry.algorithms
-        return known[algorithm].label if algorithm in known else algorithm
+        """An algorithm's name in figures and tables; its name in the config if it has no entry."""
+        entries = self.entry.algorithms
+        return entries[algorithm].label if algorithm in entries else algorithm
 
     def problem_label(self, problem: str) -> str:
-        """A problem's title in figures and tables; its name in the config where it has no entry."""
-        known = self.entry.problems
-        return known[problem].label if problem in known else problem
+        """A problem's title in figures and tables; its name in the config if it has no entry."""
+        entries = self.entry.problems
+        return entries[problem].label if problem in entries else problem
 
     def require(self, problem: str, *algorithms: str) -> None:
         """Raise a `MissingRunsError` where one of the algorithms was not run on the problem."""
@@ -161,29 +161,29 @@ class Runs:
             raise MissingRunsError(f"{', '.join(missing)} was not run on {problem}")
 
     def standing_for(self, pairs: Mapping[Pair, Pair]) -> Runs:
-        """For each problem and algorithm of ``pairs`` the runs of the one that it stands for, under that
-        name and with that one's label, facts, timings and config; what was not run is left out."""
+        """The runs of each source in ``pairs`` (target to source), named as its target, with the
+        source's label, facts, timings and config; a source that was not run is left out."""
         import pyarrow as pa
 
         entry, metadata = self.entry, self.metadata
         facts, timings = dict(metadata["problems"]), dict(metadata.get("timings", {}))
         problems, algorithms = dict(entry.problems), dict(entry.algorithms)
         parts, changed = [], False
-        for own, given in pairs.items():
-            if given not in self._groups:
+        for target, source in pairs.items():
+            if source not in self._groups:
                 continue
-            known = metadata.get("pairs", {}).get("/".join(given), metadata)
-            changed |= known.get("changed_config", False)
-            rows = self._groups[given]
-            for name, word in zip(("problem", "algorithm"), own, strict=True):
+            origin = metadata.get("pairs", {}).get("/".join(source), metadata)
+            changed |= origin.get("changed_config", False)
+            rows = self._groups[source]
+            for name, word in zip(("problem", "algorithm"), target, strict=True):
                 column = rows.column_names.index(name)
                 rows = rows.set_column(column, name, collect.repeated(word, len(rows)))
             parts.append(rows)
-            facts[own[0]] = metadata["problems"][given[0]]
-            if "/".join(given) in metadata.get("timings", {}):
-                timings["/".join(own)] = metadata["timings"]["/".join(given)]
-            problems[own[0]] = entry.problems[given[0]]
-            algorithms[own[1]] = entry.algorithms[given[1]]
+            facts[target[0]] = metadata["problems"][source[0]]
+            if "/".join(source) in metadata.get("timings", {}):
+                timings["/".join(target)] = metadata["timings"]["/".join(source)]
+            problems[target[0]] = entry.problems[source[0]]
+            algorithms[target[1]] = entry.algorithms[source[1]]
         return Runs(
             entry.model_copy(update={"problems": problems, "algorithms": algorithms}),
             {**metadata, "problems": facts, "timings": timings, "changed_config": changed},
@@ -208,17 +208,17 @@ class Runs:
         return any(t > self.horizon(problem) for problem, t in shortest.items())
 
     def of(self, pairs: Iterable[Pair]) -> Runs:
-        """These runs; or, where another algorithm's shorter ones cut them here, those of ``pairs`` alone,
-        in full."""
-        own = tuple(dict.fromkeys(pair for pair in pairs if self.has(*pair)))
+        """These runs; or, if another algorithm's shorter runs cut them here, the full runs of
+        ``pairs``."""
+        run_pairs = tuple(dict.fromkeys(pair for pair in pairs if self.has(*pair)))
         if self.stood_for is not None:
-            taken, given = self.stood_for
-            standing = {pair: given[pair] for pair in own}
-            whole = taken.of(standing.values())
-            return self if whole is taken else whole.standing_for(standing)
-        if self.read_alone is None or not self.cut_for_others(own):
+            runs, sources = self.stood_for
+            standing = {pair: sources[pair] for pair in run_pairs}
+            full_runs = runs.of(standing.values())
+            return self if full_runs is runs else full_runs.standing_for(standing)
+        if self.read_alone is None or not self.cut_for_others(run_pairs):
             return self
-        return dataclasses.replace(self.read_alone(own), left_out=self.left_out)
+        return dataclasses.replace(self.read_alone(run_pairs), left_out=self.left_out)
 
     def until(self, t: int) -> Runs:
         """As they were after round ``t``; runs that ended before are left as they are."""
@@ -231,18 +231,18 @@ class Runs:
         table = self.table.filter(pc.less_equal(self.table["t"], t))
         return Runs(self.entry, {**self.metadata, "problems": problems}, table, self.left_out)
 
-    def of_the_seeds_in(self, other: Runs) -> Runs:
-        """These runs: of each problem and algorithm only the seeds that ``other`` has."""
+    def of_the_seeds_in(self, reference: Runs) -> Runs:
+        """These runs, but only the seeds that ``reference`` has of each problem and algorithm."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         parts = [self.table.slice(0, 0)]
         for pair, rows in self._groups.items():
-            if other.has(*pair):
-                seeds = pa.array(other.seeds(*pair))
+            if reference.has(*pair):
+                seeds = pa.array(reference.seeds(*pair))
                 parts.append(rows.filter(pc.is_in(rows["seed"], value_set=seeds)))
-        read = self.read_alone
-        alone = (lambda pairs: read(pairs).of_the_seeds_in(other)) if read else None
+        reader = self.read_alone
+        alone = (lambda pairs: reader(pairs).of_the_seeds_in(reference)) if reader else None
         return dataclasses.replace(self, table=pa.concat_tables(parts), read_alone=alone)
 
     def has(self, problem: str, algorithm: str) -> bool:
@@ -320,8 +320,8 @@ class Runs:
 
     def recorded(self, problem: str) -> dict[str, Any]:
         """What `Problem.recorded` said of the problem; empty in traces that are older than it."""
-        found: dict[str, Any] = self.metadata["problems"][problem].get("recorded", {})
-        return found
+        facts: dict[str, Any] = self.metadata["problems"][problem].get("recorded", {})
+        return facts
 
     def f_of_common_seeds(self, problem: str, algorithms: Sequence[str]) -> list[Array]:
         """`f` of each algorithm, restricted to the seeds that all of them have, for paired tests."""
@@ -368,13 +368,13 @@ class Runs:
         """
         reasons = [] if self.scale.partition("@")[0] == "paper" else [f"{self.scale} scale"]
         for problem in problems:
-            shown = self.algorithms(problem, algorithms)
+            names = self.algorithms(problem, algorithms)
             counts = [
                 (len(self.seeds(problem, a)), len(self.entry.seeds("paper", problem, a)))
-                for a in shown
+                for a in names
             ]
             horizon = min(
-                (self.entry.settings("paper", problem, a).horizon or 0 for a in shown), default=0
+                (self.entry.settings("paper", problem, a).horizon or 0 for a in names), default=0
             )
             if fewer := [(n, full) for n, full in counts if n < full]:
                 least, full = min(fewer, key=lambda c: c[0] / c[1])
@@ -423,9 +423,9 @@ class Runs:
                 values.setdefault(name, set()).add(version)
         kinds = [" and ".join(sorted(kernels))] if len(kernels) > 1 else []
         kinds += [
-            f"{name} {' and '.join(sorted(found))}"
-            for name, found in sorted(values.items())
-            if len(found) > 1
+            f"{name} {' and '.join(sorted(numbers))}"
+            for name, numbers in sorted(values.items())
+            if len(numbers) > 1
         ]
         return f"Not all runs used the same software: {', '.join(kinds)}." if kinds else ""
 

@@ -52,40 +52,40 @@ class Duel:
 
 
 def duel(
-    paper: str, problem: str, other_name: str, mine: Mapping[int, Array], other: Mapping[int, Array]
+    paper: str, problem: str, name: str, traces: Mapping[int, Array], rival: Mapping[int, Array]
 ) -> Duel | None:
     """Compare the runs of the seeds that both have; None if there are none.
 
     Args:
-        mine, other: the noise-free values of each seed's queries.
+        traces, rival: the noise-free values of each seed's queries.
     """
-    seeds = sorted(mine.keys() & other.keys())
+    seeds = sorted(traces.keys() & rival.keys())
     if not seeds:
         return None
-    queries = min(min(len(mine[s]), len(other[s])) for s in seeds)
-    a, b = (np.array([f[s][:queries].max() for s in seeds]) for f in (mine, other))
+    queries = min(min(len(traces[s]), len(rival[s])) for s in seeds)
+    a, b = (np.array([f[s][:queries].max() for s in seeds]) for f in (traces, rival))
     difference = a - b
     difference[np.abs(difference) <= statistics.ROUND_OFF * np.maximum(np.abs(a), np.abs(b))] = 0.0
     p_worse, p_better = (statistics.signed_rank_less(sign * difference) for sign in (1.0, -1.0))
     return Duel(
-        *(paper, problem, other_name, len(seeds), queries, float(a.mean()), float(b.mean())),
+        *(paper, problem, name, len(seeds), queries, float(a.mean()), float(b.mean())),
         difference=student_interval(difference),
         p=min(1.0, 2 * min(p_worse, p_better)),
         better=p_better < p_worse,
     )
 
 
-def least_seeds(others: int) -> int:
-    """The fewest seeds with which a win over one of ``others`` algorithms is possible. Wilcoxon's
-    smallest p-value of n seeds is 2^(1 - n), and Holm's correction multiplies it by ``others``."""
-    return next(n for n in itertools.count(1) if others * 2.0 ** (1 - n) < LEVEL)
+def least_seeds(rivals: int) -> int:
+    """The fewest seeds with which a win over one of ``rivals`` algorithms is possible. Wilcoxon's
+    smallest p-value of n seeds is 2^(1 - n), and Holm's correction multiplies it by ``rivals``."""
+    return next(n for n in itertools.count(1) if rivals * 2.0 ** (1 - n) < LEVEL)
 
 
 def against(
-    paper: str, problem: str, mine: Mapping[int, Array], others: Mapping[str, Mapping[int, Array]]
+    paper: str, problem: str, traces: Mapping[int, Array], rivals: Mapping[str, Mapping[int, Array]]
 ) -> list[Duel]:
     """The duels with all other algorithms on one problem, with Holm's p-values."""
-    pairs = [duel(paper, problem, name, mine, values) for name, values in others.items()]
+    pairs = [duel(paper, problem, name, traces, values) for name, values in rivals.items()]
     duels = [pair for pair in pairs if pair is not None]
     corrected = statistics.holm([pair.p for pair in duels])
     return [replace(pair, p_holm=p) for pair, p in zip(duels, corrected, strict=True)]
@@ -100,16 +100,16 @@ def ranks(runs: Mapping[str, Mapping[int, Array]]) -> dict[str, float]:
     """
     from scipy.stats import rankdata
 
-    common = set.intersection(*(set(own) for own in runs.values()))
+    common = set.intersection(*(set(f) for f in runs.values()))
     if not common:
         return {}
-    queries = min(len(own[seed]) for own in runs.values() for seed in common)
-    best = np.array([[own[s][:queries].max() for s in sorted(common)] for own in runs.values()])
+    queries = min(len(f[seed]) for f in runs.values() for seed in common)
+    best = np.array([[f[s][:queries].max() for s in sorted(common)] for f in runs.values()])
     mean = rankdata(-best, axis=0).mean(axis=1)
     return dict(zip(runs, map(float, mean), strict=True))
 
 
 def counts(duels: Iterable[Duel]) -> tuple[int, int, int]:
     """Wins, ties and losses."""
-    results = [one.result for one in duels]
+    results = [pair.result for pair in duels]
     return results.count("win"), results.count("tie"), results.count("loss")

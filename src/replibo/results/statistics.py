@@ -144,12 +144,12 @@ def benjamini_hochberg(p_values: ArrayLike) -> Array:
         rejected at a level if its adjusted p-value is at most the level.
     """
     p = np.asarray(p_values, dtype=float)
-    known = ~np.isnan(p)
+    valid = ~np.isnan(p)
     adjusted = np.full(p.shape, np.nan)
-    if known.any():
+    if valid.any():
         import scipy.stats
 
-        adjusted[known] = scipy.stats.false_discovery_control(p[known], method="bh")
+        adjusted[valid] = scipy.stats.false_discovery_control(p[valid], method="bh")
     return adjusted
 
 
@@ -157,8 +157,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """Adjusted p-values that control the familywise error rate (Holm 1979); NaN, where there is no test,
     stays NaN and does not count."""
     p = np.array(p_values, dtype=float)
-    known = np.flatnonzero(~np.isnan(p))
-    order = known[np.argsort(p[known], kind="stable")]
+    valid = np.flatnonzero(~np.isnan(p))
+    order = valid[np.argsort(p[valid], kind="stable")]
     steps = p[order] * np.arange(len(order), 0, -1)
     p[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
     return [float(value) for value in p]
@@ -179,19 +179,19 @@ def sign_test(wins: int, losses: int) -> tuple[float, float]:
 
 
 def signed_rank_less(differences: Array) -> float:
-    """p of the differences' lying below 0, by Wilcoxon's test, zeros left out; 1 where all of them are 0
+    """p of the differences' lying below 0, by Wilcoxon's test, zeros left out; 1 if all of them are 0
     or there is one at most."""
     differences = finite(differences, "differences")
-    other = differences[differences != 0]  # with a zero SciPy is exact up to 13 values only
-    if len(differences) < 2 or not len(other):
+    nonzero = differences[differences != 0]  # with a zero SciPy is exact up to 13 values only
+    if len(differences) < 2 or not len(nonzero):
         return 1.0
     from scipy.stats import permutation_test, rankdata, wilcoxon
 
-    ranks = rankdata(np.abs(other))
+    ranks = rankdata(np.abs(nonzero))
     if len(set(ranks)) == len(ranks) or len(ranks) > 13:
-        return float(wilcoxon(other, alternative="less").pvalue)
+        return float(wilcoxon(nonzero, alternative="less").pvalue)
     test = permutation_test(  # as wilcoxon does it, which ranks anew for each of the 2ⁿ signs
-        (other,),
+        (nonzero,),
         lambda signed, axis: np.where(signed > 0, ranks, 0).sum(axis),
         permutation_type="samples",
         alternative="less",

@@ -197,10 +197,10 @@ def levelling(
     seeds: Sequence[Sequence[int]] = (),
     trim: float = 0.0,
 ) -> Undecided:
-    """The test that the last of three samples changes little from the one before.
+    """The test that the last of three samples differs little from the second.
 
     Both contrasts MARGIN·(first - before) ± (last - before) of the means are above 0 (Welch's tests of
-    contrasts). Contradicted where one of them is shown to be below 0: the change is larger, or there is
+    contrasts). Contradicted if one of them is shown to be below 0: the change is larger, or there is
     no fall.
 
     In simulations of five seeds it supports a change of the margin in 5 %, and contradicts it in 3 %.
@@ -208,14 +208,14 @@ def levelling(
     and deviations it would support the claim in 10, 0 and 1 % (T = 20, 40, 60): five seeds are few.
     """
     values = (first, before, last)
-    sizes = [len(own) for own in values]
+    sizes = [len(sample) for sample in values]
     tests = []
     for sign in (1, -1):
         weights = (MARGIN, -MARGIN - sign, sign)
         # a trimmed mean is no mean of all seeds
         samples = [
-            dict(zip(names, (weight * own).tolist(), strict=True))
-            for names, weight, own in zip(seeds if not trim else (), weights, values, strict=False)
+            dict(zip(ids, (weight * sample).tolist(), strict=True))
+            for ids, weight, sample in zip(seeds if not trim else (), weights, values, strict=False)
         ]
         interval = contrast_interval(values, weights, trim=trim)
         tests.append(tested(text, interval, "quarter of the fall − change", samples, sizes))
@@ -304,18 +304,16 @@ def advised_horizon(
     tests, missing = [], []
     for algorithm, pair in itertools.product(algorithms, equal_cost()):
         near, far = sorted(pair, key=lambda at: distance_to_advice(at[0], at[1], power, constant))
-        what = f"{runs.label(algorithm)}, {near[0] * near[1]:,} SGD steps"
+        label = f"{runs.label(algorithm)}, {near[0] * near[1]:,} SGD steps"
         cells = [READINGS[reading].cell(runs, algorithm, t, n) for t, n in (near, far)]
         ran = [(cell.seeds, np.log(cell.values)) for cell in cells if cell is not None]
         seeds, logs = of_common_seeds(ran or [(np.empty(0), np.empty(0))])
         if len(logs) < 2 or not len(seeds):
-            missing.append(what)
+            missing.append(label)
             continue
         ratios = logs[0] - logs[1]
         ratio, interval = shown_ratio(ratios)
-        text = (
-            f"{what}: with T = {near[0]} the loss or error is {ratio} times that with T = {far[0]} "
-        )
+        text = f"{label}: with T = {near[0]} the loss or error is {ratio} times that with T = {far[0]} "
         zeros, both = np.zeros_like(ratios), [seeds.tolist()] * 2
         tests.append(t_tested(text + interval, ratios, zeros, paired=True, seeds=both))
     return with_missing(decided(tests), missing)

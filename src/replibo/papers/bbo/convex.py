@@ -63,16 +63,16 @@ def theorem(
         RepliboError: nothing that it shows was run.
     """
     problems = runs.problems(entry.problems)
-    found = {
+    by_algorithm = {
         name: regrets(runs, name, smallest_loss, problems=problems)
         for name in entry.algorithms or runs.entry.algorithms
     }
-    names = [name for name, values in found.items() if values]
+    names = [name for name, values in by_algorithm.items() if values]
     if not names:
         raise RepliboError("no algorithm was run on a convex problem")
     figure, axes = plotting.panels(len(names), 2)
     for (left, right), name in zip(axes, names, strict=True):
-        values = found[name]
+        values = by_algorithm[name]
         _against_bound(left, values, fixed)
         _at_equal_cost(right, values, budgets)
         left.set_title(runs.label(name))
@@ -181,9 +181,9 @@ def totals_at_equal(values: dict[int, Array]) -> tuple[Array, Array]:
     Args:
         values: for each N the regrets, ``seeds x T``.
     """
-    own = [n for n, regrets in values.items() if regrets.shape[1] >= n]
-    totals = [values[n][:, :n].sum(axis=1) for n in own]
-    return np.array(own, dtype=float), np.array(totals).T
+    iterations = [n for n, regrets in values.items() if regrets.shape[1] >= n]
+    totals = [values[n][:, :n].sum(axis=1) for n in iterations]
+    return np.array(iterations, dtype=float), np.array(totals).T
 
 
 # Measures of the claims
@@ -213,18 +213,19 @@ def order_of_the_bound(
     T = np.array([t for t, _ in cells], dtype=float)
     for name in algorithms:
         values = regrets(runs, name, smallest_loss, incumbents=incumbents)
-        found = [_first(values, t, n) for t, n in cells]
-        totals = np.array([own.sum(axis=1) for own in found if own is not None]).T
-        if any(own is None for own in found):
+        samples = [_first(values, t, n) for t, n in cells]
+        totals = np.array([sample.sum(axis=1) for sample in samples if sample is not None]).T
+        if any(sample is None for sample in samples):
             raise MissingRunsError(f"not run: {runs.label(name)} at each of {_cells(cells)}")
         powers = exponents(root(T, kernel), totals)
         text = (
             f"{runs.label(name)}, {_cells(cells)}: R_T grows as √(T γ_T) to the "
-            f"{_shown(intervals.student_interval(powers))} ({len(totals)} seeds)"
+            f"{_interval_text(intervals.student_interval(powers))} ({len(totals)} seeds)"
         )
         even = [_first(values, t, t) for t, n in cells if n != t]
-        if even and all(own is not None for own in even):
-            logs = np.log(totals / np.array([own.sum(axis=1) for own in even if own is not None]).T)
+        if even and all(sample is not None for sample in even):
+            even_totals = np.array([sample.sum(axis=1) for sample in even if sample is not None]).T
+            logs = np.log(totals / even_totals)
             ratio, interval = shown_ratio(logs.mean(axis=1))
             text += f"; R_T is {ratio} times that with N = T {interval}"
         ones = np.ones(len(totals))
@@ -253,13 +254,13 @@ def slower_growth(
         MissingRunsError: as of `smaller_regret`.
     """
     sides = ((algorithm, cells), (rival, rival_cells))
-    totals = _totals(runs, [(name, t, n) for name, own in sides for t, n in own], smallest_loss)
+    totals = _totals(runs, [(name, t, n) for name, side in sides for t, n in side], smallest_loss)
     powers, texts = [], []
-    for name, own in sides:
-        values, totals = totals[: len(own)], totals[len(own) :]
-        powers.append(exponents(np.array([t for t, _ in own], dtype=float), values.T))
-        interval = _shown(intervals.student_interval(powers[-1]))
-        texts.append(f"{runs.label(name)}, {_cells(own)}: R_T goes as T to the {interval}")
+    for name, side in sides:
+        values, totals = totals[: len(side)], totals[len(side) :]
+        powers.append(exponents(np.array([t for t, _ in side], dtype=float), values.T))
+        interval = _interval_text(intervals.student_interval(powers[-1]))
+        texts.append(f"{runs.label(name)}, {_cells(side)}: R_T goes as T to the {interval}")
     seeds = f" ({len(powers[0])} seeds)"
     tests = [t_tested("; ".join(texts) + seeds, *powers, paired=True)]
     if below_1:
@@ -298,17 +299,17 @@ def balance(
         label = runs.label(name)
         order, sides = _ratio(constant), []
         for times, budgets in ((4.0, more_steps), (0.25, more_queries)):
-            other, logs = _ratio(constant * times), []
+            other_order, logs = _ratio(constant * times), []
             for budget in budgets:
                 both = [_first(values, *_cell(budget, c)) for c in (constant, constant * times)]
-                means = [own.mean(axis=1) for own in both if own is not None]
+                means = [sample.mean(axis=1) for sample in both if sample is not None]
                 if len(means) < 2:
-                    missing.append(f"{label}, {order} against {other} at T·N = {budget:,}")
+                    missing.append(f"{label}, {order} against {other_order} at T·N = {budget:,}")
                 else:
                     logs.append(np.log(means[0] / means[1]))
             if logs:
-                what = f"{label}, {len(logs)} budgets: R_T/T with {order}"
-                sides.append(_ratio_tested(what, np.mean(logs, axis=0), f"with {other}"))
+                quantity = f"{label}, {len(logs)} budgets: R_T/T with {order}"
+                sides.append(_ratio_tested(quantity, np.mean(logs, axis=0), f"with {other_order}"))
         if len(sides) == 2:
             tests.append(together(sides))
     if not tests:
@@ -349,28 +350,28 @@ def smaller_regret(
     """
     tests = []
     for rival in rivals:
-        asked = [(name, t, n) for t, n in cells for name in (algorithm, rival)]
-        totals = _totals(runs, asked, smallest_loss, incumbents=incumbents)
+        triples = [(name, t, n) for t, n in cells for name in (algorithm, rival)]
+        totals = _totals(runs, triples, smallest_loss, incumbents=incumbents)
         means = np.mean(np.log(totals[::2] / totals[1::2]), axis=0)
-        what = f"{runs.label(algorithm)}, {_cells(cells)}: R_T"
-        tests.append(_ratio_tested(what, means, f"of {runs.label(rival)}"))
+        quantity = f"{runs.label(algorithm)}, {_cells(cells)}: R_T"
+        tests.append(_ratio_tested(quantity, means, f"of {runs.label(rival)}"))
     return decided(tests)
 
 
 def _totals(
     runs: Runs,
-    asked: Sequence[tuple[str, int, int]],
+    triples: Sequence[tuple[str, int, int]],
     smallest_loss: float,
     *,
     incumbents: bool = False,
 ) -> Array:
-    """R_T of each (algorithm, T, N) in ``asked``, of the seeds that all of them have, ``k x seeds``.
+    """R_T of each (algorithm, T, N) in ``triples``, of the seeds that all of them have, ``k x seeds``.
 
     Raises:
         MissingRunsError: one of them was not run, or there is no seed in common.
     """
     samples = []
-    for name, t, n in asked:
+    for name, t, n in triples:
         problem = CONVEX.format(n)
         if not runs.has(problem, name) or runs.horizon(problem) < t:
             samples = [(np.empty(0), np.empty(0))]
@@ -379,8 +380,8 @@ def _totals(
         samples.append((runs.seeds(problem, name), losses[:, :t].sum(axis=1)))
     seeds, totals = of_common_seeds(samples)
     if not len(seeds):
-        names = " and ".join(dict.fromkeys(name for name, _, _ in asked))
-        cells = list(dict.fromkeys((t, n) for _, t, n in asked))
+        names = " and ".join(dict.fromkeys(name for name, _, _ in triples))
+        cells = list(dict.fromkeys((t, n) for _, t, n in triples))
         raise MissingRunsError(f"not run: {names} at each of {_cells(cells)}")
     return np.array(totals)
 
@@ -403,19 +404,19 @@ def _cells(cells: Sequence[Sequence[int]]) -> str:
 
 
 def _first(values: dict[int, Array], t: int, n: int) -> Array | None:
-    """The regrets of the first ``t`` queries with N = ``n``, ``seeds x t``; None where not run."""
+    """The regrets of the first ``t`` queries with N = ``n``, ``seeds x t``; None if not run."""
     return values[n][:, :t] if n in values and t <= values[n].shape[1] else None
 
 
-def _ratio_tested(what: str, logs: Array, other: str) -> Undecided:
-    """Student's test that ``what`` is smaller than the same ``other``; ``logs`` are the logarithms of
+def _ratio_tested(quantity: str, logs: Array, reference: str) -> Undecided:
+    """Student's test that ``quantity`` is smaller than at ``reference``; ``logs`` are the logarithms of
     their ratios, one for each seed."""
     ratio, interval = shown_ratio(logs)
-    text = f"{what} is {ratio} times that {other} {interval}"
+    text = f"{quantity} is {ratio} times that {reference} {interval}"
     return t_tested(text, logs, np.zeros_like(logs), paired=True)
 
 
-def _shown(interval: intervals.Interval) -> str:
+def _interval_text(interval: intervals.Interval) -> str:
     return "{:.2f} [{:.2f}, {:.2f}]".format(*interval.ends)
 
 
@@ -434,7 +435,7 @@ def _against_bound(ax: Axes, values: dict[int, Array], fixed: Sequence[int]) -> 
         middle = intervals.student_interval(sums)
         _bars(ax, root(at), middle.mean, middle.half_width, color, label=f"$R_T$, {label}")
         ax.annotate(
-            f"{label}: {_shown(exponent(at, sums))}",
+            f"{label}: {_interval_text(exponent(at, sums))}",
             (0.03, 0.99 - 0.1 * len(ax.texts)),
             xycoords="axes fraction",
             va="top",

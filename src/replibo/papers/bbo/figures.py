@@ -45,12 +45,12 @@ def performance(runs: Runs, entry: FigureEntry, *, reading: ReadingName = "repor
     """
     names = entry.algorithms or list(ACQUISITIONS)
     readings = {metric: replace(READINGS[reading], metric=metric) for metric in METRICS}
-    ours = {
-        (name, metric): _ours(runs, name, read)
+    samples = {
+        (name, metric): _samples(runs, name, readings[metric])
         for name in names
-        for metric, read in readings.items()
+        for metric in METRICS
     }
-    ran = [t for t in STEPS if any(t == steps for losses in ours.values() for steps, _ in losses)]
+    ran = [t for t in STEPS if any(t == steps for cells in samples.values() for steps, _ in cells)]
     figure, axes = plotting.panels(len(ran) or 1, len(METRICS))
     for row, steps in zip(axes, ran or STEPS[:1], strict=True):
         for ax, metric in zip(row, METRICS, strict=True):
@@ -59,7 +59,7 @@ def performance(runs: Runs, entry: FigureEntry, *, reading: ReadingName = "repor
                 plotting.say_not_run(ax)
                 continue
             for i, name in enumerate(names):
-                _line(ax, ours[name, metric], runs, name, steps, shift=1 + 0.05 * (i - 1))
+                _line(ax, samples[name, metric], runs, name, steps, shift=1 + 0.05 * (i - 1))
             if metric == "test_error":
                 for i, name in enumerate(name for name in names if name in PERFORMANCE):
                     _printed_line(ax, runs, name, steps, shift=1 + 0.05 * (i - 0.5))
@@ -76,19 +76,19 @@ def performance(runs: Runs, entry: FigureEntry, *, reading: ReadingName = "repor
     caption = (
         f"{entry.caption} Points: the seeds; lines: their means; of the hyperparameters returned after T "
         "steps, by their network on the test set. Dashed, with bars: the printed mean ± standard "
-        f"deviation (not said of what). {_agreement(ours)}{LEVELS} {runs.note(problems, names)}"
+        f"deviation (not said of what). {_agreement(samples)}{LEVELS} {runs.note(problems, names)}"
     )
     return plotting.finish(figure, caption)
 
 
-def _agreement(ours: Mapping[tuple[str, Metric], Samples]) -> str:
+def _agreement(samples: Mapping[tuple[str, Metric], Samples]) -> str:
     """How our test error agrees with the printed numbers, and how a constant does; empty with fewer
     than three cells."""
     cells = [
-        (mean, _printed(name)[cell])
-        for (name, metric), samples in ours.items()
+        (mean, _printed_means(name)[cell])
+        for (name, metric), losses in samples.items()
         if metric == "test_error" and name in PERFORMANCE
-        for cell, mean in _means(samples).items()
+        for cell, mean in _means(losses).items()
     ]
     if len(cells) < 3:
         return ""
@@ -121,14 +121,13 @@ def frontier(runs: Runs, entry: FigureEntry, *, reading: ReadingName = "reported
     Args:
         reading: as of the claims.
     """
-    read = READINGS[reading]
     names = [name for name in entry.algorithms or ACQUISITIONS if name in PERFORMANCE]
     figure, axes = plotting.panels(len(names), 2)
     for row, name in zip(axes, names, strict=True):
-        ours = _means(_ours(runs, name, read))
+        means = _means(_samples(runs, name, READINGS[reading]))
         for ax, points, whose, label in (
-            (row[0], ours, "ours", METRICS[read.metric]),
-            (row[1], _printed(name), "paper", "performance"),
+            (row[0], means, "ours", METRICS[READINGS[reading].metric]),
+            (row[1], _printed_means(name), "paper", "performance"),
         ):
             ax.set_title(f"{runs.label(name)}, {whose}")
             if not points:
@@ -136,7 +135,7 @@ def frontier(runs: Runs, entry: FigureEntry, *, reading: ReadingName = "reported
                 continue
             _against_cost(ax, points, runs, name)
             ax.set_ylabel(label)
-        if ours:
+        if means:
             row[0].set_yscale("log")
             plotting.plain_numbers(row[0])
     caption = (
@@ -150,7 +149,7 @@ def frontier(runs: Runs, entry: FigureEntry, *, reading: ReadingName = "reported
 # The numbers
 
 
-def _ours(runs: Runs, algorithm: str, reading: Reading) -> Samples:
+def _samples(runs: Runs, algorithm: str, reading: Reading) -> Samples:
     """The cells that were run."""
     cells = ((t, n, reading.cell(runs, algorithm, t, n)) for t, n in CELLS)
     return {(t, n): cell.values for t, n, cell in cells if cell is not None}
@@ -160,7 +159,7 @@ def _means(samples: Samples) -> Means:
     return {cell: float(values.mean()) for cell, values in samples.items()}
 
 
-def _printed(algorithm: str) -> Means:
+def _printed_means(algorithm: str) -> Means:
     """The paper's means."""
     return {
         (t, n): mean

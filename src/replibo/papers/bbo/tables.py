@@ -43,7 +43,7 @@ def performance_table(
     rows: list[dict[str, Any]] = []
     ran = []
     for n in iterations_of(steps):
-        entropy, error = (read.cell(runs, algorithm, steps, n) for read in readings.values())
+        entropy, error = (readings[metric].cell(runs, algorithm, steps, n) for metric in METRICS)
         printed, printed_sd = PERFORMANCE[algorithm][steps][n]
         row = {
             "N (SGD iterations)": n,
@@ -95,9 +95,9 @@ def variant_of_problem(
         steps: T.
     """
     rows = []
-    known = runs.entry.problems
+    entries = runs.entry.problems
     for algorithm, label in ACQUISITIONS.items():
-        for n in (n for n in iterations_of(steps) if problem_of(n, variant) in known):
+        for n in (n for n in iterations_of(steps) if problem_of(n, variant) in entries):
             row: dict[str, Any] = {"algorithm": label, "N (SGD iterations)": n}
             row["performance, paper"], row["±, paper"] = PERFORMANCE[algorithm][steps][n]
             for problem, ending in ((name, variant), ("ours", "")):

@@ -219,9 +219,9 @@ class Process:
 
 def process_of(algorithm: AlgorithmEntry) -> Process:
     """The Gaussian process of an algorithm of the paper; random search has EI's."""
-    own = algorithm.parameters
+    parameters = algorithm.parameters
     if algorithm.type in ("bbo_gp.GpEiFixed", "bbo_gp.GpUcbFixed", "bbo_beta.BboUcbFixed"):
-        return Process(kernel=(own["length_scale"], own["noise_variance"]))
+        return Process(kernel=(parameters["length_scale"], parameters["noise_variance"]))
     return Process(several_starts=algorithm.type == "bbo_gp.GpEiSeveralStarts")
 
 

@@ -67,7 +67,7 @@ def escapes_local_optimum(
 ) -> list[Comparison]:
     """Each of ``stuck`` ends in the local optimum more often than each of ``others``.
 
-    A seed is stuck where the best regret at t = T is above ``threshold``. McNemar's exact test of
+    A seed is stuck if the best regret at t = T is above ``threshold``. McNemar's exact test of
     the seeds where one of the two is stuck and the other is not.
     """
     runs.require(problem, *stuck, *others)
@@ -90,7 +90,7 @@ def longer_where_stuck(
 ) -> list[Comparison]:
     """The length scales of each method are longer in the seeds in which it ends in the local optimum.
 
-    A seed is stuck where the best regret at t = T is above ``threshold``. Mann and Whitney's exact test
+    A seed is stuck if the best regret at t = T is above ``threshold``. Mann and Whitney's exact test
     of the seeds' median length scales over the rounds; open where all seeds are stuck, or none. The
     effect is that of their logarithms.
     """
@@ -153,17 +153,17 @@ def _share_of_rounds(runs: Runs, problem: str, share: float) -> int:
 
 
 def _most_seeds(
-    runs: Runs, problem: str, what: str, found: Mapping[str, NDArray[np.bool_]]
+    runs: Runs, problem: str, text: str, flags: Mapping[str, NDArray[np.bool_]]
 ) -> list[Comparison]:
-    """What is said of the seeds of each method is true of more than half of them."""
+    """The tests that ``flags`` is true of more than half of the seeds of each method."""
     return decided(
         [
             sign_tested(
-                f"{what}: {_share(runs.label(name), values)}",
+                f"{text}: {_share(runs.label(name), values)}",
                 np.where(values, 0.5, -0.5),
                 runs.seeds(problem, name).tolist(),
             )
-            for name, values in found.items()
+            for name, values in flags.items()
         ]
     )
 
@@ -219,10 +219,10 @@ def _median(runs: Runs, problem: str, name: str) -> str:
 
 def _closer(runs: Runs, problem: str, pair: Sequence[str], optimal: float) -> Undecided:
     runs.require(problem, *pair)
-    seeds, (own, theirs) = of_common_seeds(
+    seeds, (ratios, rival) = of_common_seeds(
         (runs.seeds(problem, name), _log_ratios(runs, problem, name, optimal)) for name in pair
     )
-    difference = np.abs(own) - np.abs(theirs)
+    difference = np.abs(ratios) - np.abs(rival)
     difference[np.abs(difference) < ROUND_OFF] = 0.0
     text = (
         f"median θ of {', of '.join(_median(runs, problem, name) for name in pair)} "
@@ -265,19 +265,19 @@ def lowest_regret(
 ) -> list[Comparison]:
     """``algorithm`` has a lower mean regret at t = T than each of ``others``: paired tests.
 
-    Where both have no regret at all in any seed they tie: no win, and an open comparison.
+    If both have no regret in any seed, they tie: no win, and an open comparison.
 
     Args:
         test: "t", or "sign_flip", the exact test of the signs of the differences, for differences of
             two values.
-        rounds: T, where it is not that of the runs: their first rounds are the runs to it.
+        rounds: T, if it is not that of the runs, whose first rounds are the runs to it.
     """
     runs.require(problem, algorithm, *others)
     runs = first_rounds(runs, rounds)
     return decided(
         [
-            _lower(runs, problem, metric, algorithm, other, test, both_said=other == others[0])
-            for other in others
+            _lower(runs, problem, metric, algorithm, baseline, test, first=baseline == others[0])
+            for baseline in others
         ]
     )
 
@@ -287,21 +287,21 @@ def _lower(
     problem: str,
     metric: Metric,
     algorithm: str,
-    other: str,
+    baseline: str,
     test: Literal["t", "sign_flip"] = "t",
-    both_said: bool = True,
+    first: bool = True,
 ) -> Undecided | Comparison:
-    """One comparison of `lowest_regret`; its text has the mean of ``algorithm`` if ``both_said``."""
-    own, theirs = (final_regret_of(runs, problem, name, metric) for name in (algorithm, other))
-    text = f"{runs.label(other)} {_mean(theirs)}"
-    if both_said:
-        text = f"{runs.label(algorithm)} {_mean(own)}; {text}"
-    common = np.intersect1d(runs.seeds(problem, algorithm), runs.seeds(problem, other))
-    if len(common) < len(own):
+    """One comparison of `lowest_regret`; its text has the mean of ``algorithm`` if ``first``."""
+    finals, rival = (final_regret_of(runs, problem, name, metric) for name in (algorithm, baseline))
+    text = f"{runs.label(baseline)} {_mean(rival)}"
+    if first:
+        text = f"{runs.label(algorithm)} {_mean(finals)}; {text}"
+    common = np.intersect1d(runs.seeds(problem, algorithm), runs.seeds(problem, baseline))
+    if len(common) < len(finals):
         text += f" (of {len(common)} common seeds)"
-    if not own.any() and not theirs.any():
+    if not finals.any() and not rival.any():
         return Comparison("open", f"{text}, a tie: neither has any regret")
-    losses = paired_losses(runs, problem, algorithm, other, metric)
+    losses = paired_losses(runs, problem, algorithm, baseline, metric)
     effect = of_samples(*losses, paired=True, seeds=[common.tolist()] * 2)
     smallest = 0.5 ** len(common) if test == "sign_flip" else 0.0
     return Undecided(text, *TESTS[test](*losses), effect, (smallest, smallest))
@@ -320,16 +320,16 @@ def stays_stuck(
 
     Args:
         since: which share of the rounds are the first ones.
-        rounds: T, where it is not that of the runs.
+        rounds: T, if it is not that of the runs.
     """
     runs.require(problem, *algorithms)
     runs = first_rounds(runs, rounds)
     first = _share_of_rounds(runs, problem, since)
-    found = {}
+    stuck = {}
     for name in algorithms:
         best = best_regret(runs, problem, name)[1]
-        found[name] = (best[:, first - 1] > 0) & (best[:, -1] == best[:, first - 1])
-    return _most_seeds(runs, problem, f"stuck since round {first}", found)
+        stuck[name] = (best[:, first - 1] > 0) & (best[:, -1] == best[:, first - 1])
+    return _most_seeds(runs, problem, f"stuck since round {first}", stuck)
 
 
 # Claim 4
@@ -361,10 +361,10 @@ def varies_less(
     def deviation(side: Array) -> Array:
         return np.asarray(side.mean(axis=-2).std(axis=-1, ddof=1))
 
-    own, theirs = deviation(less), deviation(more)
+    less_sd, more_sd = deviation(less), deviation(more)
     text = (
-        f"standard deviation over a of the mean {metric} regret: {own:.4g} "
-        f"({_means(runs, problem, variants, metric)}), against {theirs:.4g} "
+        f"standard deviation over a of the mean {metric} regret: {less_sd:.4g} "
+        f"({_means(runs, problem, variants, metric)}), against {more_sd:.4g} "
         f"({_means(runs, problem, other_variants, metric)})"
     )
     difference = intervals.of_pairs(less, more, lambda a, b: deviation(b) - deviation(a))
@@ -391,18 +391,18 @@ def length_scales_vary_less(
         for name in names
     )
     logs = np.log(np.median(scales, axis=2))
-    own, theirs = (
+    less_sd, more_sd = (
         np.std(group, axis=0, ddof=1) for group in (logs[: len(variants)], logs[len(variants) :])
     )
-    shown = [
+    medians = [
         ", ".join(_median(runs, problem, name) for name in group)
         for group in (variants, other_variants)
     ]
     text = (
-        f"median θ: {shown[0]}; {shown[1]}; standard deviation of ln θ over a {own.mean():.2g} against "
-        f"{theirs.mean():.2g}, smaller in {np.sum(own < theirs)} of {len(seeds)} seeds"
+        f"median θ: {medians[0]}; {medians[1]}; standard deviation of ln θ over a {less_sd.mean():.2g} "
+        f"against {more_sd.mean():.2g}, smaller in {np.sum(less_sd < more_sd)} of {len(seeds)} seeds"
     )
-    return decided([rank_tested(text, own - theirs)])
+    return decided([rank_tested(text, less_sd - more_sd)])
 
 
 def _means(runs: Runs, problem: str, names: Sequence[str], metric: Metric) -> str:
@@ -432,31 +432,31 @@ def time_ratio(
     from scipy.special import ndtr
 
     tests = []
-    for problem, other in product(problems, others):
+    for problem, baseline in product(problems, others):
         runs.require(problem, algorithm, *others)
-        own, theirs = (cpu_time(runs, problem, name) for name in (algorithm, other))
-        if own is None or theirs is None:
-            name = algorithm if own is None else other
+        time, rival = (cpu_time(runs, problem, name) for name in (algorithm, baseline))
+        if time is None or rival is None:
+            name = algorithm if time is None else baseline
             raise MissingRunsError(f"no CPU times of {name} on {problem} were recorded")
-        ratio = own.mean / theirs.mean
-        error = math.hypot(own.standard_error / own.mean, theirs.standard_error / theirs.mean)
+        ratio = time.mean / rival.mean
+        error = math.hypot(time.standard_error / time.mean, rival.standard_error / rival.mean)
         half = intervals.normal_quantile(0.95) * error
         low, high = ratio * math.exp(-half), ratio * math.exp(half)  # NaN of a single run
         interval = "" if math.isnan(half) else f" (95 %: {low:.3g} to {high:.3g})"
         text = (
-            f"{runs.problem_label(problem)}: {runs.label(algorithm)} {own.mean:.3g} s, "
-            f"{runs.label(other)} {theirs.mean:.3g} s, ratio {ratio:.3g}{interval}"
+            f"{runs.problem_label(problem)}: {runs.label(algorithm)} {time.mean:.3g} s, "
+            f"{runs.label(baseline)} {rival.mean:.3g} s, ratio {ratio:.3g}{interval}"
         )
         distance = math.log(ratio / factor)
         z = distance / error if error else math.copysign(math.inf, distance)
-        if min(own.runs, theirs.runs) < LEAST_SEEDS:
+        if min(time.runs, rival.runs) < LEAST_SEEDS:
             z = math.nan
         of_log = replace(
-            intervals.Interval.around(distance, half, min(own.runs, theirs.runs)),
+            intervals.Interval.around(distance, half, min(time.runs, rival.runs)),
             p_above=np.asarray(ndtr(-z)),
             p_below=np.asarray(ndtr(z)),
         )
         claimed = -of_log if at_most else of_log
-        sizes = own.runs, theirs.runs
+        sizes = time.runs, rival.runs
         tests.append(tested(text, claimed, "log time ratio beyond the factor", sizes=sizes))
     return decided(tests)

@@ -191,8 +191,8 @@ def figure_3(runs: Runs, entry: FigureEntry, *, log_best: bool = False) -> Figur
     Args:
         log_best: best regret on a logarithmic axis, linear near 0 if a curve comes near it.
     """
-    shown = shown_by(runs, entry)
-    figure, axes = plotting.panels(len(METRICS), len(shown))
+    problems = shown_by(runs, entry)
+    figure, axes = plotting.panels(len(METRICS), len(problems))
     for row, (metric, function) in zip(axes, METRICS.items(), strict=True):
 
         def summary(runs: Runs, problem: str, name: str, function: Any = function) -> Summary:
@@ -200,16 +200,16 @@ def figure_3(runs: Runs, entry: FigureEntry, *, log_best: bool = False) -> Figur
             mean, error = values.mean(axis=0), statistics.standard_error(values)
             return t, intervals.Interval.around(mean, error, len(values)).cut(0.0)
 
-        for ax, problem in zip(row, shown, strict=True):
+        for ax, problem in zip(row, problems, strict=True):
             labels = ("round $t$", REGRET_LABELS[metric])
-            draw_problem(ax, runs, problem, shown, summary, labels=labels)
+            draw_problem(ax, runs, problem, problems, summary, labels=labels)
             if metric == "best" and log_best:
                 plotting.logarithmic(ax)
             else:
                 plotting.from_zero(ax)
     caption = (
         f"{entry.caption} Regret in the unit of each objective; mean over the seeds, "
-        f"{plotting.intervals_said(shown, '± one standard error')}. {runs.note(list(shown))}"
+        f"{plotting.intervals_said(problems, '± one standard error')}. {runs.note(list(problems))}"
     )
     return plotting.finish(figure, caption)
 
@@ -227,9 +227,9 @@ def figure_4(runs: Runs, entry: FigureEntry, *, problem: str) -> Figure:
     """Figure 4: regret at t = T, and the length scales chosen, for several a of g(t) = max(t0, t^a)."""
     figure, axes = plotting.panels(1, 3)
     ran = {
-        method: sorted(own, key=lambda a: growth_exponent(runs, a))
+        method: sorted(variants, key=lambda a: growth_exponent(runs, a))
         for method, names in ABLATION.items()
-        if (own := runs.algorithms(problem, names))
+        if (variants := runs.algorithms(problem, names))
     }
     positions = sorted({growth_exponent(runs, name) for names in ran.values() for name in names})
     place = {a: i for i, a in enumerate(positions)}
@@ -281,13 +281,13 @@ def optimality(runs: Runs, entry: FigureEntry) -> Figure:
     problems = [p for p in runs.problems(entry.problems) if runs.has(p, ORACLE)]
     if not problems:
         raise RepliboError(f"{ORACLE} must have been run on a problem")
-    shown = {
+    methods = {
         problem: [name for name in runs.algorithms(problem, entry.algorithms) if name != ORACLE]
         for problem in problems
     }
 
     labels = ("round $t$", "$R_t$ over the oracle's")
-    figure, panels = problem_panels(runs, shown, ratio_to_oracle, labels=labels, columns=4)
+    figure, panels = problem_panels(runs, methods, ratio_to_oracle, labels=labels, columns=4)
     for problem, ax in panels.items():
         d = runs.dim(problem)
         rounds = np.arange(1, runs.horizon(problem) + 1)
@@ -300,7 +300,7 @@ def optimality(runs: Runs, entry: FigureEntry) -> Figure:
         plotting.plain_numbers(ax)
     caption = (
         f"{entry.caption} Ratio of the mean cumulative regrets over the common seeds; "
-        f"{plotting.intervals_said(shown, '95% by the jackknife')}. "
+        f"{plotting.intervals_said(methods, '95% by the jackknife')}. "
         f"The rate is up to "
         f"a constant, a vertical shift on this axis: what the theorem bounds is how fast a curve rises. "
         f"{runs.note(problems)}"
@@ -312,16 +312,16 @@ def ratio_to_oracle(runs: Runs, problem: str, algorithm: str) -> tuple[Array, in
     """The rounds, and the ratio of mean cumulative regrets in each, over the seeds that both have."""
     names = (algorithm, ORACLE)
     curves = [cumulative_regret(runs, problem, name) for name in names]
-    _, both = of_common_seeds(
+    _, regrets = of_common_seeds(
         (runs.seeds(problem, name), values) for name, (_, values) in zip(names, curves, strict=True)
     )
 
     def ratio(values: Array) -> Array:  # r x 2 x T
-        mine, theirs = values.mean(axis=0)
-        quotient: Array = np.divide(mine, theirs, out=np.full_like(mine, np.nan), where=theirs > 0)
+        mean, oracle = values.mean(axis=0)
+        quotient: Array = np.divide(mean, oracle, out=np.full_like(mean, np.nan), where=oracle > 0)
         return quotient
 
-    return curves[0][0], intervals.jackknife_interval(np.stack(both, axis=1), ratio)
+    return curves[0][0], intervals.jackknife_interval(np.stack(regrets, axis=1), ratio)
 
 
 # What the figures share

@@ -147,7 +147,7 @@ def final_regret(runs: Runs, entry: FigureEntry, *, rounds: Rounds | None = None
     being all methods that it is compared with on one problem, by one metric.
 
     Args:
-        rounds: T, where it is not that of the runs. (No method knows T, so that a run's first
+        rounds: T, if it is not that of the runs. (No method knows T, so that a run's first
             rounds are a shorter run.)
     """
     runs = first_rounds(runs, rounds)
@@ -156,7 +156,7 @@ def final_regret(runs: Runs, entry: FigureEntry, *, rounds: Rounds | None = None
     for problem in problems:
         names = runs.algorithms(problem, entry.algorithms)
         tests = {metric: _tests(runs, problem, names, metric) for metric in METRICS}
-        found = FOUND * abs(runs.optimal_value(problem))
+        tolerance = FOUND * abs(runs.optimal_value(problem))
         for name in names:
             row = named(runs, problem, name) | {"T": runs.horizon(problem)}
             for metric in METRICS:
@@ -169,7 +169,7 @@ def final_regret(runs: Runs, entry: FigureEntry, *, rounds: Rounds | None = None
                     f"adjusted p ({metric})": adjusted,
                 }
             best = final_regret_of(runs, problem, name, "best")
-            rows.append({**row, FOUND_COLUMN: float(np.mean(best <= found))})
+            rows.append({**row, FOUND_COLUMN: float(np.mean(best <= tolerance))})
     caption = (
         f"{entry.caption} Regret in the unit of each objective. p: {runs.label(OWN)}'s mean "
         "regret is lower (one-sided t-test, paired by seed); adjusted by Benjamini and Hochberg, a "
@@ -191,14 +191,14 @@ def _tests(
     if not runs.has(problem, OWN):
         return {}
     seeds = runs.seeds(problem, OWN)
-    others = [
+    rivals = [
         name
         for name in names
         if name != OWN and len(np.intersect1d(runs.seeds(problem, name), seeds)) > 1
     ]
-    p = [TESTS["t"](*paired_losses(runs, problem, OWN, name, metric))[0] for name in others]
+    p = [TESTS["t"](*paired_losses(runs, problem, OWN, name, metric))[0] for name in rivals]
     adjusted = statistics.benjamini_hochberg(p)
-    return {name: (float(a), float(b)) for name, a, b in zip(others, p, adjusted, strict=True)}
+    return {name: (float(a), float(b)) for name, a, b in zip(rivals, p, adjusted, strict=True)}
 
 
 # θ0
@@ -237,11 +237,11 @@ def theta0(runs: Runs, entry: FigureEntry) -> Table:
 def theta0_correlation(runs: Runs, entry: FigureEntry) -> Table:
     """Spearman's and Pearson's correlation over the seeds of θ0 with the regret at t = T."""
     rows: list[Row] = []
-    shown = shown_by(runs, entry, "theta0")
-    for problem, name, first in labelled_rows(runs, entry, shown):
+    problems = shown_by(runs, entry, "theta0")
+    for problem, name, cells in labelled_rows(runs, entry, problems):
         thetas = theta0_of(runs, problem, name)
         collapsed = diagnostic(runs, problem, name, "theta0_collapsed")[:, 0]
-        first |= {
+        cells |= {
             "smallest θ0": float(thetas.min()),
             "median θ0": float(np.median(thetas)),
             "largest θ0": float(thetas.max()),
@@ -249,10 +249,10 @@ def theta0_correlation(runs: Runs, entry: FigureEntry) -> Table:
         }
         for metric in METRICS:
             correlations = _correlations(thetas, final_regret_of(runs, problem, name, metric))
-            rows.append(first | {"metric": metric} | correlations)
+            rows.append(cells | {"metric": metric} | correlations)
     caption = (
         f"{entry.caption} Correlation over the seeds of θ0 with the regret at t = T; Pearson's of "
-        f"log θ0; p: two-sided. {runs.note(list(shown))}"
+        f"log θ0; p: two-sided. {runs.note(list(problems))}"
     )
     formats: dict[str, Format] = dict.fromkeys(list(rows[0])[3:7], ".3g")
     formats |= {"Spearman": ".2f", "Pearson (log θ0)": ".2f"}
@@ -287,8 +287,8 @@ def mle_starts(runs: Runs, entry: FigureEntry) -> Table:
     more than 1 % of the length scale away.
     """
     rows: list[Row] = []
-    shown = shown_by(runs, entry, "fit_collapsed")
-    for problem, name, row in labelled_rows(runs, entry, shown):
+    problems = shown_by(runs, entry, "fit_collapsed")
+    for problem, name, row in labelled_rows(runs, entry, problems):
         collapsed, converged, at_bound = (
             diagnostic(runs, problem, name, f"fit_{flag}")
             for flag in ("collapsed", "converged", "at_bound")
@@ -309,7 +309,7 @@ def mle_starts(runs: Runs, entry: FigureEntry) -> Table:
     caption = (
         f"{entry.caption} Shares of the rounds, in the last column of the seeds. Read as white "
         "noise: no two points correlate by more than 1 %. Single start ends elsewhere: by more "
-        f"than {DIFFERENT:.0%} of the length scale, on the same data. {runs.note(list(shown))}"
+        f"than {DIFFERENT:.0%} of the length scale, on the same data. {runs.note(list(problems))}"
     )
     return Table.of(rows, caption, dict.fromkeys(list(rows[0])[4:], ".1%"))
 

@@ -50,9 +50,9 @@ METRICS: dict[Metric, Callable[[Runs, str, str], tuple[Array, Array]]] = {
 
 TESTS: dict[str, Callable[[Array, Array], tuple[float, float]]] = {
     "t": functools.partial(statistics.t_tests, paired=True),
-    "sign_flip": lambda own, other: (
-        statistics.sign_flip_less(own - other),
-        statistics.sign_flip_less(other - own),
+    "sign_flip": lambda losses, rival: (
+        statistics.sign_flip_less(losses - rival),
+        statistics.sign_flip_less(rival - losses),
     ),
 }
 """Paired tests: p of the first sample's mean being lower, and of its being higher; NaN of one pair."""
@@ -76,21 +76,21 @@ def final_losses(
         MissingRunsError: an algorithm was not run, or the algorithms have no seed in common.
     """
     runs.require(problem, *algorithms)
-    found = runs.f_of_common_seeds(problem, algorithms)
-    if not len(found[0]):
+    traces = runs.f_of_common_seeds(problem, algorithms)
+    if not len(traces[0]):
         raise MissingRunsError(f"{', '.join(algorithms)} have no seed in common on {problem}")
     if metric == "best":
-        return [-f.max(axis=1) for f in found]
+        return [-f.max(axis=1) for f in traces]
     n = runs.initial_points(problem)
-    return [-f[:, n:].sum(axis=1) for f in found]
+    return [-f[:, n:].sum(axis=1) for f in traces]
 
 
 def paired_losses(
-    runs: Runs, problem: str, algorithm: str, other: str, metric: Metric
+    runs: Runs, problem: str, algorithm: str, baseline: str, metric: Metric
 ) -> tuple[Array, Array]:
     """The `final_losses` of two algorithms."""
-    losses, others = final_losses(runs, problem, (algorithm, other), metric)
-    return losses, others
+    losses, rival = final_losses(runs, problem, (algorithm, baseline), metric)
+    return losses, rival
 
 
 def first_rounds(runs: Runs, rounds: int | None) -> Runs:
@@ -120,7 +120,7 @@ def theta0_of(runs: Runs, problem: str, algorithm: str) -> Array:
 
 
 def oracle_length_scale(runs: Runs, problem: str, given: float | None = None) -> float | None:
-    """θ̂*: ``given``, or that of the config's oracle for this problem; None where there is none."""
+    """θ̂*: ``given``, or that of the config's oracle for this problem; None if there is none."""
     if given is not None or "oracle" not in runs.entry.algorithms:
         return given
     value = runs.entry.algorithms["oracle"].parameters.get("length_scale")

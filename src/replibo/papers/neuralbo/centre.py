@@ -56,7 +56,7 @@ def figure_1_centre_distance(
         rounds: the last round to show; None shows all.
     """
     runs = runs if rounds is None else runs.until(rounds)
-    shown = shown_by(runs, entry, DISTANCE)
+    problems = shown_by(runs, entry, DISTANCE)
 
     def summary(runs: Runs, problem: str, name: str) -> Summary:
         values = distances(runs, problem, name)
@@ -66,14 +66,14 @@ def figure_1_centre_distance(
         return t, mean_and_deviation(smooth).cut(0.0)
 
     labels = ("iteration $t$", "distance to the centre")
-    figure, panels = problem_panels(runs, shown, summary, labels=labels)
+    figure, panels = problem_panels(runs, problems, summary, labels=labels)
     for ax in panels.values():
         plotting.from_zero(ax)
     caption = (
         f"{entry.caption} Root mean square of a query's coordinates in [−1, 1]ᴰ: 0 at the centre, 1 at a "
         f"corner, about 0.58 at uniform points; mean over the seeds and the last {WINDOW} queries, "
-        f"{plotting.intervals_said(shown, '± one standard deviation over the seeds')}. "
-        f"{runs.note(list(shown), entry.algorithms)}"
+        f"{plotting.intervals_said(problems, '± one standard deviation over the seeds')}. "
+        f"{runs.note(list(problems), entry.algorithms)}"
     )
     return plotting.finish(figure, caption)
 
@@ -88,11 +88,11 @@ def centre_final(runs: Runs, entry: FigureEntry) -> Table:
     """The values that each method reached on a function and on its shifted copy after as many
     rounds, and where it asked."""
     distance = "distance to the centre, last 10 queries"
-    shown = shown_by(runs, entry)
-    wanted = entry.problems or list(shown)
+    problems = shown_by(runs, entry)
+    order = entry.problems or list(problems)
     last: dict[str, int] = {}  # T: the smaller one of a function and its sister
-    for i in range(0, len(wanted), 2):
-        ran = [problem for problem in wanted[i : i + 2] if problem in shown]
+    for i in range(0, len(order), 2):
+        ran = [problem for problem in order[i : i + 2] if problem in problems]
         last |= dict.fromkeys(ran, min(map(runs.horizon, ran), default=0))
     rows = [
         {
@@ -100,12 +100,12 @@ def centre_final(runs: Runs, entry: FigureEntry) -> Table:
             **_finals(runs, problem, name, rounds := last[problem]),
             distance: float(distances(runs, problem, name)[:, :rounds][:, -WINDOW:].mean()),
         }
-        for problem, name, row in labelled_rows(runs, entry, shown)
+        for problem, name, row in labelled_rows(runs, entry, problems)
     ]
     caption = (
         f"{entry.caption} Smallest noise-free value after T iterations, as the paper minimises. "
         "Distance: root mean square of a query's coordinates in [−1, 1]ᴰ, 0 at the centre, about 0.58 "
-        f"at uniform points. {runs.note(list(shown), entry.algorithms)}"
+        f"at uniform points. {runs.note(list(problems), entry.algorithms)}"
     )
     formats: dict[str, Format] = dict.fromkeys(
         ("smallest value, mean", "standard deviation", distance), ".4g"

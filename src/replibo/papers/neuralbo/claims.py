@@ -51,7 +51,7 @@ def pattern_of_table_2(
     for cell in _cells_of(runs, problems, baselines, pooled):
         if cell.printed is None:
             continue
-        text = f"{runs.problem_label(cell.problem)}: {_shown(runs, cell)}"
+        text = f"{runs.problem_label(cell.problem)}: {_cell_text(runs, cell)}"
         effect = cell.effect and replace(
             cell.effect, printed=cell.printed_effect, equality=not cell.printed
         )
@@ -123,7 +123,7 @@ def _outcome(cell: Cell) -> Outcome:
     return outcome(cell.shown("worse") or cell.shown("equivalent"), cell.rejected)
 
 
-def _shown(runs: Runs, cell: Cell) -> str:
+def _cell_text(runs: Runs, cell: Cell) -> str:
     """``RF, printed: true (p 0.0012)``; the paper's word, and the adjusted p that decides the cell."""
     text = f"{runs.label(cell.baseline)}, printed: {'true' if cell.printed else 'false'}"
     if cell.rejected is None:
@@ -157,25 +157,25 @@ def normally_distributed(
     Args:
         test: one of `TESTS`.
     """
-    found = []
+    comparisons = []
     for problem in problems:
         runs.require(problem, *algorithms)
         for name in algorithms:
             values = final_values_of(runs, problem, name)
             _, p = TESTS[test](values)
-            shown = "no test" if np.isnan(p) else f"p {p:.2f}" if p >= 0.01 else f"p {p_value(p)}"
+            p_text = "no test" if np.isnan(p) else f"p {p:.2f}" if p >= 0.01 else f"p {p_value(p)}"
             can_fail = (
                 test != "kolmogorov_smirnov" or statistics.smallest_ks_p(len(values)) <= LEVEL
             )
-            found.append(
+            comparisons.append(
                 Comparison(
                     outcome(p > LEVEL and can_fail, p <= LEVEL),  # NaN is open
-                    f"{runs.problem_label(problem)}: {runs.label(name)} {shown} "
+                    f"{runs.problem_label(problem)}: {runs.label(name)} {p_text} "
                     f"(n = {len(values)})",
                     unreachable=() if can_fail else ("contradicted",),
                 )
             )
-    return found
+    return comparisons
 
 
 # Claims 8 and 9
@@ -187,15 +187,15 @@ def sublinear_regret(runs: Runs, *, problems: Sequence[str]) -> list[Comparison]
     tests = []
     for problem in problems:
         runs.require(problem, OWN)
-        asked = runs.rounds(problem, OWN) > 0
-        if (T := int(asked.sum())) < FEWEST_ROUNDS:
+        after_start = runs.rounds(problem, OWN) > 0
+        if (T := int(after_start.sum())) < FEWEST_ROUNDS:
             raise MissingRunsError(f"{problem}: {T} rounds, fewer than {FEWEST_ROUNDS}")
-        f = runs.f(problem, OWN)[:, asked]
+        f = runs.f(problem, OWN)[:, after_start]
         slopes = exponents(regret.cumulative_regret(f, runs.optimal_value(problem)))
-        found = student_interval(slopes)
+        interval = student_interval(slopes)
         text = (
             f"{runs.problem_label(problem)}: R_t of {runs.label(OWN)} grows as t to the "
-            f"{found.mean:.2f} [{found.low:.2f}, {found.high:.2f}] from t = {T // 4} to {T} "
+            f"{interval.mean:.2f} [{interval.low:.2f}, {interval.high:.2f}] from t = {T // 4} to {T} "
             f"({len(slopes)} seeds)"
         )
         tests.append(t_tested(text, slopes, np.ones_like(slopes), paired=True, unit=BEYOND))
@@ -227,7 +227,7 @@ def cost_of_a_round(runs: Runs, *, problems: Sequence[str]) -> list[Comparison]:
     """The CPU time of a round of NeuralBO grows with the number n of observations nearer to linearly than
     to quadratically: its exponent in n, from `SINCE` on, is below 1.5, for each problem. Mean times of
     all runs, and no test."""
-    found = []
+    comparisons = []
     for problem in problems:
         runs.require(problem, OWN)
         n, seconds = cpu_seconds_by_query(runs, problem, OWN)
@@ -243,5 +243,5 @@ def cost_of_a_round(runs: Runs, *, problems: Sequence[str]) -> list[Comparison]:
             f"{seconds[late][0]:.3g} CPU s at n = {n[late][0]:.0f}, {seconds[-1]:.3g} at {n[-1]:.0f}, "
             f"n to the {slope:.2f}"
         )
-        found.append(Comparison("supported" if slope < 1.5 else "contradicted", text))
-    return found
+        comparisons.append(Comparison("supported" if slope < 1.5 else "contradicted", text))
+    return comparisons

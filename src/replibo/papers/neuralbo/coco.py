@@ -99,7 +99,7 @@ def coverage(seeds: Sequence[int] | Array) -> str:
     """How much of the suite these seeds are, e.g. ``24 of 24 functions, 5 of 15 instances each``."""
     pairs = [member(int(seed)) for seed in seeds]
     functions = sorted({function for function, _ in pairs})
-    counts = [sum(function == own for own, _ in pairs) for function in functions]
+    counts = [sum(function == number for number, _ in pairs) for function in functions]
     few, many = min(counts), max(counts)
     text = f"{len(functions)} of {FUNCTIONS} functions"
     if len(functions) < FUNCTIONS:
@@ -108,12 +108,12 @@ def coverage(seeds: Sequence[int] | Array) -> str:
 
 
 def _covered(runs: Runs, seeds: dict[str, Array]) -> str:
-    """`coverage` in a sentence, once for all problems where it is the same."""
-    texts = {problem: coverage(own) for problem, own in seeds.items()}
-    said = [*texts.values()][:1]
+    """`coverage` in a sentence, once if it is the same for all problems."""
+    texts = {problem: coverage(problem_seeds) for problem, problem_seeds in seeds.items()}
+    clauses = [*texts.values()][:1]
     if len(set(texts.values())) > 1:
-        said = [f"{runs.problem_label(problem)} {text}" for problem, text in texts.items()]
-    return f"Run by all methods shown: {'; '.join(said)}."
+        clauses = [f"{runs.problem_label(problem)} {text}" for problem, text in texts.items()]
+    return f"Run by all methods shown: {'; '.join(clauses)}."
 
 
 def figure_2(runs: Runs, entry: FigureEntry) -> Figure:
@@ -169,8 +169,8 @@ def coco_final(runs: Runs, entry: FigureEntry) -> Table:
                 "95 % interval, high": high,
             }
             for group, (first, last) in GROUPS.items():
-                own = final[(first <= functions) & (functions <= last)]
-                row[f"f{first}-f{last}, {group}"] = float(own.mean()) if len(own) else None
+                part = final[(first <= functions) & (functions <= last)]
+                row[f"f{first}-f{last}, {group}"] = float(part.mean()) if len(part) else None
             rows.append(row)
     formats = dict.fromkeys(list(rows[0])[4:], ".3f")
     caption = (
@@ -199,20 +199,20 @@ def highest_ecdf_at_budget(
         MissingRunsError: ``algorithm`` was not run, or no baseline was, or two of them have no pair in
             common.
     """
-    said = ""
+    last_coverage = ""
 
     def compare(problem: str, baseline: str) -> Undecided:
-        nonlocal said
+        nonlocal last_coverage
         seeds, shares = common_shares(runs, problem, (algorithm, baseline))
-        own, other = (shares[name][:, -1] for name in (algorithm, baseline))
-        interval = interval_of(own - other, seeds)
+        reached, rival = (shares[name][:, -1] for name in (algorithm, baseline))
+        interval = interval_of(reached - rival, seeds)
         text = (
-            f"{runs.problem_label(problem)}: {runs.label(algorithm)} {own.mean():.3f}, "
-            f"{runs.label(baseline)} {other.mean():.3f}, {shown_difference(interval)}"
+            f"{runs.problem_label(problem)}: {runs.label(algorithm)} {reached.mean():.3f}, "
+            f"{runs.label(baseline)} {rival.mean():.3f}, {shown_difference(interval)}"
         )
-        if (covered := coverage(seeds)) != said:  # once, and again where it changes
-            text, said = f"{text} ({covered})", covered
-        by_seed = dict(zip(seeds.tolist(), (own - other).tolist(), strict=True))
+        if (covered := coverage(seeds)) != last_coverage:  # once, and again where it changes
+            text, last_coverage = f"{text} ({covered})", covered
+        by_seed = dict(zip(seeds.tolist(), (reached - rival).tolist(), strict=True))
         return tested(text, interval, "difference of shares", [by_seed])
 
     return decided(of_each_baseline(runs, problems, algorithm, baselines, compare))

@@ -68,9 +68,9 @@ def best_so_far(
     if rounds is not None:
         runs = runs.until(rounds)
     optima = {name: facts["optimal_value"] for name, facts in runs.metadata["problems"].items()}
-    shown = shown_by(runs, entry)
+    problems = shown_by(runs, entry)
     if simple_regret:
-        shown = {problem: names for problem, names in shown.items() if optima[problem] is not None}
+        problems = {p: names for p, names in problems.items() if optima[p] is not None}
     middle, kind, summarise = SPREADS[spread]
 
     def summary(runs: Runs, problem: str, name: str) -> Summary:
@@ -85,17 +85,18 @@ def best_so_far(
 
     label = "simple regret" if simple_regret else value
     labels = ("iteration $t$", label)
-    figure, panels = problem_panels(runs, shown, summary, labels=labels, columns=columns)
+    figure, panels = problem_panels(runs, problems, summary, labels=labels, columns=columns)
     if simple_regret:
         for ax in panels.values():
             plotting.logarithmic(ax)
-    of_dimension = all(runs.initial_points(problem) == runs.dim(problem) + 1 for problem in shown)
-    initial = "D + 1" if of_dimension else initial_points_of(runs, shown)
+    of_dimension = all(runs.initial_points(p) == runs.dim(p) + 1 for p in problems)
+    initial = "D + 1" if of_dimension else initial_points_of(runs, problems)
     smallest = "" if largest else ", without noise, as the paper minimises"
     regret = ", the smallest value so far without noise minus the optimum"
     caption = (
         f"{entry.caption} {label[0].upper()}{label[1:]}{regret if simple_regret else smallest}: {middle} "
-        f"over the seeds, {plotting.intervals_said(shown, kind)}. t = 0 is the best of the {initial} "
-        f"initial points, which all methods of a seed share. {runs.note(list(shown), entry.algorithms)}"
+        f"over the seeds, {plotting.intervals_said(problems, kind)}. t = 0 is the best of the "
+        f"{initial} initial points, which all methods of a seed share. "
+        f"{runs.note(list(problems), entry.algorithms)}"
     )
     return plotting.finish(figure, caption)

@@ -34,8 +34,8 @@ PRINTED: dict[str, Any] = {"rows": 40_000, "documents": 37_738, "categories": [6
 
 
 def described(runs: Runs, problem: str) -> str:
-    """The corpus and the pool, from what was recorded of them; empty in traces that hold nothing. Beside
-    a real corpus of reviews stand the paper's counts, and a warning where they differ."""
+    """The corpus and the pool, from what was recorded of them; empty in traces that hold nothing. A
+    real corpus of reviews gets the paper's counts, and a warning if they differ."""
     facts = runs.recorded(problem)
     if not facts:
         return ""
@@ -55,21 +55,21 @@ def described(runs: Runs, problem: str) -> str:
         text += f" Docstrings of {versions} (SHA-256 {facts['digest'][:16]}…)."
     if entry.type == "retrieval.Retrieval" and not runs.stand_in(problem):
         printed = ", ".join(f"{count}" for count in PRINTED["categories"])
-        theirs = f"the paper's {PRINTED['documents']:,} of {PRINTED['rows']:,} and {printed}"
+        corpus = f"the paper's {PRINTED['documents']:,} of {PRINTED['rows']:,} and {printed}"
         same = all(facts[key] == value for key, value in PRINTED.items())
-        text += f" These are {theirs}." if same else f" WARNING: not {theirs}; another corpus."
+        text += f" These are {corpus}." if same else f" WARNING: not {corpus}; another corpus."
     return text
 
 
 def queries_to_best(scores: Array) -> Array:
-    """The number of queries after which each run has found a score of 1, infinity where it never has.
+    """The number of queries after which each run has found a score of 1, infinity if it never has.
 
     Args:
         scores: the largest score so far, ``seeds x (T + 1)``; column 0 is the best of the initial
             documents, so that 0 queries means one of these.
     """
-    found = scores == 1.0
-    return np.where(found.any(axis=1), found.argmax(axis=1), np.inf)
+    is_best = scores == 1.0
+    return np.where(is_best.any(axis=1), is_best.argmax(axis=1), np.inf)
 
 
 def retrieval_final(runs: Runs, entry: FigureEntry) -> Table:
@@ -81,8 +81,8 @@ def retrieval_final(runs: Runs, entry: FigureEntry) -> Table:
         scores = largest_so_far(runs, problem, name)[1]
         final, queries = scores[:, -1], np.median(queries_to_best(scores))
         _, low, high = student_interval(final).cut(0.0, 1.0).ends
-        found = int(np.sum(final == runs.optimal_value(problem)))
-        share, share_low, share_high = share_interval(found, len(final)).ends
+        successes = int(np.sum(final == runs.optimal_value(problem)))
+        share, share_low, share_high = share_interval(successes, len(final)).ends
         rows.append(
             {
                 **row,
@@ -133,17 +133,17 @@ def best_score_above(
 
     def compare(problem: str, baseline: str) -> Undecided | Comparison:
         labels = [runs.label(name) for name in (baseline, algorithm)]
-        own, other = (f.max(axis=1) for f in runs.f_of_common_seeds(problem, (algorithm, baseline)))
+        best, base = (f.max(axis=1) for f in runs.f_of_common_seeds(problem, (algorithm, baseline)))
         where = runs.problem_label(problem)
-        if len(own) < 2:
+        if len(best) < 2:
             text = f"{where}: {' and '.join(labels)} have fewer than two common seeds"
             return Comparison("open", text)
-        interval = student_interval(own - other)
+        interval = student_interval(best - base)
         text = (
-            f"{where}: {labels[1]} {own.mean():.3f}, {labels[0]} {other.mean():.3f}, "
-            f"{shown_difference(interval)} ({len(own)} seeds)"
+            f"{where}: {labels[1]} {best.mean():.3f}, {labels[0]} {base.mean():.3f}, "
+            f"{shown_difference(interval)} ({len(best)} seeds)"
         )
-        by_seed = dict(enumerate((own - other).tolist()))
+        by_seed = dict(enumerate((best - base).tolist()))
         return tested(text, interval, "difference of means", [by_seed])
 
     return decided(of_each_baseline(runs, problems, algorithm, baselines, compare))

@@ -122,30 +122,30 @@ def highest_median_reward(
     Raises:
         MissingRunsError: ``algorithm`` was not run, or no baseline was.
     """
-    said = None
+    last_t = None
 
     def compare(problem: str, baseline: str) -> Undecided | Comparison:
-        nonlocal said
+        nonlocal last_t
         both = runs.of([(problem, algorithm), (problem, baseline)])
         where, t = runs.problem_label(problem), min(ITERATIONS, both.horizon(problem))
-        if t != said:
-            where, said = f"{where}, t = {t}", t
+        if t != last_t:
+            where, last_t = f"{where}, t = {t}", t
         labels = [runs.label(name) for name in (algorithm, baseline)]
         finals = []
         for name in (algorithm, baseline):
             rounds, values = largest_so_far(both, problem, name)
             last = np.searchsorted(rounds, ITERATIONS, "right") - 1
             finals.append((both.seeds(problem, name), values[:, last]))
-        seeds, (own, other) = of_common_seeds(finals)
+        seeds, (rewards, rival) = of_common_seeds(finals)
         if len(seeds) < LEAST_SEEDS:
             return Comparison(
                 "open",
                 f"{where}: {labels[1]} and {labels[0]} have {len(seeds)} common seeds, fewer than the "
                 f"{LEAST_SEEDS} that an interval of medians needs",
             )
-        interval = median_interval(problem, own, other)
+        interval = median_interval(problem, rewards, rival)
         text = (
-            f"{where}: {labels[0]} {np.median(own):.2f}, {labels[1]} {np.median(other):.2f}, "
+            f"{where}: {labels[0]} {np.median(rewards):.2f}, {labels[1]} {np.median(rival):.2f}, "
             f"{shown_difference(interval, '+.2f')} ({len(seeds)} seeds)"
         )
         return tested(text, interval, "difference of medians")
@@ -240,15 +240,15 @@ def _draw(ax: Axes, path: Array) -> None:
 
 
 def _mark_exit(ax: Axes, track: Array, color: str) -> None:
-    """A triangle that points where a body went, where it left the view and did not come back.
+    """Point a triangle where a body went, if it left the view for good.
 
     Args:
         track: its centre, ``steps x 2``.
     """
     from matplotlib.markers import MarkerStyle
 
-    there = np.flatnonzero(np.abs(track).max(axis=1) <= VIEW)
-    if len(there) and (last := int(there[-1])) + 1 < len(track):
+    visible = np.flatnonzero(np.abs(track).max(axis=1) <= VIEW)
+    if len(visible) and (last := int(visible[-1])) + 1 < len(track):
         step = track[last + 1] - track[last]
         pointing = MarkerStyle("^").rotated(rad=math.atan2(step[1], step[0]) - math.pi / 2)
         x, y = track[last]

@@ -122,20 +122,20 @@ IMAGES = 4
 def sensitive_images(runs: Runs, entry: FigureEntry) -> Figure:
     """The best images of the first four runs of each problem and algorithm."""
     problems = shown_by(runs, entry)
-    shown_methods = [(problem, name) for problem, names in problems.items() for name in names]
-    figure, axes = plotting.panels(-(-len(shown_methods) // 2), 2 * IMAGES)
+    methods = [(problem, name) for problem, names in problems.items() for name in names]
+    figure, axes = plotting.panels(-(-len(methods) // 2), 2 * IMAGES)
     figure.set_size_inches(plotting.WIDTH, 1.35 * len(axes))
     low, high = normalised(np.array([0, 255], np.uint8))
-    found = {
+    hits = {
         problem: detected_by(runs, problem, names, "runs") for problem, names in problems.items()
     }
     groups = axes.reshape(-1, IMAGES)
     for ax in axes.flat:
         ax.set_axis_off()
-    for group, (problem, name) in zip(groups, shown_methods, strict=False):
+    for group, (problem, name) in zip(groups, methods, strict=False):
         images = upscaled(runs, problem, runs.best_queries(problem, name)[:, 0])
         labels = classifier_of(runs, problem).labels(images)
-        shares = found[problem][name][:, 0].mean(axis=1)
+        shares = hits[problem][name][:, 0].mean(axis=1)
         for ax, image, label, share in zip(group, images, labels, shares, strict=False):
             size = math.isqrt(len(image))
             ax.imshow(image.reshape(size, size), cmap="gray", vmin=low, vmax=high)
@@ -158,12 +158,12 @@ def detection(runs: Runs, entry: FigureEntry) -> Table:
     rows: list[dict[str, Any]] = []
     problems = shown_by(runs, entry)
     for problem, algorithms in problems.items():
-        for name, found in detected_by(runs, problem, algorithms, "runs").items():
-            intervals = rates_of(found, "runs")
+        for name, hits in detected_by(runs, problem, algorithms, "runs").items():
+            intervals = rates_of(hits, "runs")
             row = {
                 "problem": runs.problem_label(problem),
                 "algorithm": runs.label(name),
-                "runs": len(found),
+                "runs": len(hits),
                 "T": runs.horizon(problem),
             }
             for n in SHOWN:
@@ -205,9 +205,9 @@ def classifiers(runs: Runs, entry: FigureEntry) -> Table:
             "tampered accuracy": facts["tampered_accuracy"],
             "images at random": float(reference_rates(runs, problem)[n - 1]),
         }
-        for name, found in detected_by(runs, problem, algorithms, "runs").items():
-            if len(found) >= n:
-                row[runs.label(name)] = float(subset_rates(found[:, 0])[n - 1])
+        for name, hits in detected_by(runs, problem, algorithms, "runs").items():
+            if len(hits) >= n:
+                row[runs.label(name)] = float(subset_rates(hits[:, 0])[n - 1])
         objectives.setdefault(runs.entry.problems[problem].type, []).append(row)
     for of_objective in objectives.values():
         rows += of_objective
@@ -216,15 +216,15 @@ def classifiers(runs: Runs, entry: FigureEntry) -> Table:
         label = of_objective[0]["problem"]
         ends = ("mean", "low", "high")
         summary: dict[str, dict[str, Any]] = {
-            what: {"problem": f"{label}: {what}"} for what in (*ends, "classifiers")
+            statistic: {"problem": f"{label}: {statistic}"} for statistic in (*ends, "classifiers")
         }
         for column in list(dict.fromkeys(key for row in of_objective for key in row))[1:]:
             values = [row[column] for row in of_objective if column in row]
             summary["classifiers"][column] = len(values)
             if len(values) > 1:  # all columns are shares
                 interval = np.clip(student_interval(values).ends, 0.0, 1.0)
-                for what, end in zip(ends, interval.tolist(), strict=True):
-                    summary[what][column] = end
+                for statistic, end in zip(ends, interval.tolist(), strict=True):
+                    summary[statistic][column] = end
         rows += summary.values()
     caption = (
         f"{entry.caption} Detection rates with {n} samples, by the best images of {n} runs (mean over "
@@ -258,9 +258,9 @@ def objective(runs: Runs, entry: FigureEntry) -> Table:
                 **_ends("objective", student_interval(reached)),
             }
             if name != algorithm and algorithm in names:
-                pair = [(runs.seeds(problem, own), best[own]) for own in (name, algorithm)]
-                own, other = of_common_seeds(pair)[1]
-                row |= _ends("difference", student_interval(own - other))
+                pair = [(runs.seeds(problem, key), best[key]) for key in (name, algorithm)]
+                norms, reference = of_common_seeds(pair)[1]
+                row |= _ends("difference", student_interval(norms - reference))
             rows.append(row)
     caption = (
         f"{entry.caption} Largest norm of the classifier's Jacobian in a run: mean over the runs with "
@@ -330,13 +330,13 @@ def detection_at(
             f"there are {n}"
         )
     ran = runs.algorithms(problem, [algorithm, *baselines])
-    found = detected_by(runs, problem, ran, reading)
-    if (k := found[algorithm].shape[1]) < samples and reading == "queries":
+    hits = detected_by(runs, problem, ran, reading)
+    if (k := hits[algorithm].shape[1]) < samples and reading == "queries":
         raise MissingRunsError(f"{problem}: {k} queries of a run are kept, {samples} needed")
 
     def compare(problem: str, baseline: str) -> Undecided | Comparison:
         names = (algorithm, baseline)
-        common, pair = of_common_seeds((runs.seeds(problem, name), found[name]) for name in names)
+        common, pair = of_common_seeds((runs.seeds(problem, name), hits[name]) for name in names)
         if len(common) < needed:
             text = (
                 f"{label}: {runs.label(baseline)} has {len(common)} of the seeds, fewer than the "
@@ -352,22 +352,22 @@ def detection_at(
         interval = jackknife_interval(both, difference)
         if reading == "runs":
             interval = by_exchange(interval, both[:, :, 0], samples)
-        other = rates(pair[1], reading)[samples - 1]
+        baseline_rate = rates(pair[1], reading)[samples - 1]
         text = (
-            f"{label}: {runs.label(baseline)} {other:.3f}, {shown_difference(interval)} "
+            f"{label}: {runs.label(baseline)} {baseline_rate:.3f}, {shown_difference(interval)} "
             f"({interval.n} runs)"
         )
         return tested(text, interval, "difference of shares")
 
-    others = of_each_baseline(runs, problems, algorithm, baselines, compare) if baselines else []
+    leads = of_each_baseline(runs, problems, algorithm, baselines, compare) if baselines else []
     if rate is None:
-        return decided(others)
-    level = rates_of(found[algorithm], reading)[samples - 1]
+        return decided(leads)
+    level = rates_of(hits[algorithm], reading)[samples - 1]
     text = (
         f"{label}: {_detects(runs, algorithm, level)} with {samples} samples ({level.n} runs, "
         f"{rate - TOLERANCE:.2f} or more is about {rate:g})"
     )
-    return decided([_level(text, rate - TOLERANCE, level), *others])
+    return decided([_level(text, rate - TOLERANCE, level), *leads])
 
 
 def _detects(runs: Runs, algorithm: str, rate: Interval) -> str:
@@ -413,15 +413,15 @@ def _over_classifiers(
             f"is about {rate:g})"
         )
         comparisons.append(_level(text, rate - TOLERANCE, level))
-    for baseline, others in baselines:
-        differences = [levels[p] - others[p] for p in levels if p in others]
+    for baseline, baseline_rates in baselines:
+        differences = [levels[p] - baseline_rates[p] for p in levels if p in baseline_rates]
         label = runs.label(baseline)
         if len(differences) < 2:
             text = f"{label} has {needed} runs on {len(differences)} of {len(levels)} classifiers"
             comparisons.append(Comparison("open", text))
             continue
         difference = student_interval(differences)
-        mean = sum(others.values()) / len(others)
+        mean = sum(baseline_rates.values()) / len(baseline_rates)
         comparisons.append(
             tested(
                 f"{label} {mean:.3f}, {shown_difference(difference)} ({difference.n} classifiers)",

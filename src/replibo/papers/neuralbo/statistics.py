@@ -78,14 +78,14 @@ def table_1(runs: Runs, entry: FigureEntry) -> Table:
                 "p, Lilliefors": statistics.lilliefors(values)[1] if len(values) else math.nan,
             }
         )
-    known = [row["p, ours"] for row in rows if not math.isnan(row["p, ours"])]
+    ks_p = [row["p, ours"] for row in rows if not math.isnan(row["p, ours"])]
     caption = (
         f"{entry.caption} Test of the values after T iterations against the normal distribution with "
-        f"the sample's own mean and standard deviation. Ours: {sum(p > LEVEL for p in known)} of "
-        f"{len(known)} p-values exceed {LEVEL:g}. That says little: with mean and deviation estimated "
+        f"the sample's own mean and standard deviation. Ours: {sum(p > LEVEL for p in ks_p)} of "
+        f"{len(ks_p)} p-values exceed {LEVEL:g}. That says little: with mean and deviation estimated "
         "from the same values, as the paper does it, p comes out far too large. Lilliefors' test (1967) "
         "judges the same distance by its own distribution: "
-        f"{sum(row['p, Lilliefors'] > LEVEL for row in rows)} of {len(known)} exceed {LEVEL:g}. No "
+        f"{sum(row['p, Lilliefors'] > LEVEL for row in rows)} of {len(ks_p)} exceed {LEVEL:g}. No "
         f"p-value: fewer than two seeds, or no spread. {runs.note(problems, methods)}"
     )
     p_values = ("p, ours", "p, paper", "p, Lilliefors")
@@ -183,7 +183,7 @@ def compare(
     """The cells of Table 2, problem by problem.
 
     The family of the correction is a function: its dimensions times the baselines, 24 tests in the
-    paper, which does not name its families; where less was run, what was run. The printed p-values
+    paper, which does not name its families; if less was run, what was run. The printed p-values
     with this family give every printed true and false. So does any family within a function, and no
     correction at all; all 72 together, by dimension or by baseline, give one false too many. Equivalence,
     which the paper does not test, has two families: the cells printed true and the others. In one family
@@ -194,29 +194,29 @@ def compare(
             function that are to be one family must be among them.
         pooled: the t-test with equal variances instead of Welch's.
     """
-    cells, there = [], synthetic_problems(runs, problems)
-    finals = {pair: _values(runs, *pair) for pair in itertools.product(there, (OWN, *baselines))}
-    for problem, baseline in itertools.product(there, baselines):
-        neural_bo, theirs = finals[problem, OWN], finals[problem, baseline]
+    cells, ran = [], synthetic_problems(runs, problems)
+    finals = {pair: _values(runs, *pair) for pair in itertools.product(ran, (OWN, *baselines))}
+    for problem, baseline in itertools.product(ran, baselines):
+        neural_bo, rival = finals[problem, OWN], finals[problem, baseline]
         printed = T_TESTS.get(problem, {}).get(baseline, (None, None))
-        cell = Cell(problem, baseline, (len(theirs), len(neural_bo)), *printed)
+        cell = Cell(problem, baseline, (len(rival), len(neural_bo)), *printed)
         cells.append(cell)
         if min(cell.seeds) < 2:
             continue
-        ways = ((neural_bo, theirs), (theirs, neural_bo))
+        ways = ((neural_bo, rival), (rival, neural_bo))
         better, worse = (
             statistics.t_test_less(*pair, paired=False, equal_variances=pooled) for pair in ways
         )
         within = [within_margin(*pair, pooled) for pair in ways]
         seeds = [runs.seeds(problem, name).tolist() for name in (OWN, baseline)]
         cell.difference, cell.effect_size = worse.difference, worse.effect_size
-        cell.effect = of_samples(neural_bo, theirs, paired=False, seeds=seeds)
+        cell.effect = of_samples(neural_bo, rival, paired=False, seeds=seeds)
         cell.p = {"better": better.p_value, "worse": worse.p_value}
         cell.p |= {"not worse": within[0], "equivalent": max(within)}
     for function in FUNCTIONS:
-        whole = [cell for cell in cells if cell.p and function_of(cell.problem) == function]
-        families = {alternative: [whole] for alternative in ("better", "worse", "not worse")}
-        by_word = [[cell for cell in whole if bool(cell.printed) == word] for word in (True, False)]
+        group = [cell for cell in cells if cell.p and function_of(cell.problem) == function]
+        families = {alternative: [group] for alternative in ("better", "worse", "not worse")}
+        by_word = [[cell for cell in group if bool(cell.printed) == word] for word in (True, False)]
         for alternative, parts in {**families, "equivalent": by_word}.items():
             for family in parts:
                 adjusted = statistics.benjamini_hochberg([cell.p[alternative] for cell in family])

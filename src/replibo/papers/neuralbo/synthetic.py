@@ -34,9 +34,9 @@ DIVERGED = "diverged"
 def final_values(runs: Runs, entry: FigureEntry) -> Table:
     """The value that each method reached after T iterations, with 95 % intervals, and the cost of a
     query."""
-    shown = shown_by(runs, entry)
+    problems = shown_by(runs, entry)
     rows = []
-    for problem, name, row in labelled_rows(runs, entry, shown):
+    for problem, name, row in labelled_rows(runs, entry, problems):
         values = final_values_of(runs, problem, name)
         _, low, high = student_interval(values).ends
         rows.append(
@@ -52,7 +52,8 @@ def final_values(runs: Runs, entry: FigureEntry) -> Table:
     caption = (
         f"{entry.caption} Smallest noise-free value after T iterations, as the paper minimises: mean, "
         "standard deviation and Student's 95 % interval of the mean over the seeds. CPU seconds of "
-        f"one thread, imports not counted, over the T queries. {runs.note(list(shown), entry.algorithms)}"
+        "one thread, imports not counted, over the T queries. "
+        f"{runs.note(list(problems), entry.algorithms)}"
     )
     formats = dict.fromkeys(list(rows[0])[4:8], ".4g") | {"CPU s a query": ".3g"}
     return Table.of(rows, caption, formats)
@@ -169,10 +170,10 @@ def _seeds_of_the_grid(runs: Runs, pairs: Sequence[Pair], algorithm: str) -> str
         return "The grid was not run."
     seeds, shared = set(), set()
     for problem, name in pairs:
-        own = set(runs.seeds(problem, name).tolist())
-        seeds |= own
+        pair_seeds = set(runs.seeds(problem, name).tolist())
+        seeds |= pair_seeds
         if runs.has(problem, algorithm):
-            shared |= own & set(runs.seeds(problem, algorithm).tolist())
+            shared |= pair_seeds & set(runs.seeds(problem, algorithm).tolist())
     listed = str(*seeds) if len(seeds) == 1 else f"{min(seeds)} to {max(seeds)}"
     if shared:
         return f"Seeds {listed}; {len(shared)} of them are those of reported runs, too."
@@ -185,8 +186,8 @@ def _seeds_of_the_grid(runs: Runs, pairs: Sequence[Pair], algorithm: str) -> str
 def literal_recipe(runs: Runs, entry: FigureEntry) -> Table:
     """In how many rounds the training of the network diverged, for each method that records it."""
     rows = []
-    shown = shown_by(runs, entry, DIVERGED)  # COCO's problems too
-    for problem, name, row in labelled_rows(runs, entry, shown):
+    problems = shown_by(runs, entry, DIVERGED)  # COCO's problems too
+    for problem, name, row in labelled_rows(runs, entry, problems):
         first = runs.initial_points(problem)
         recorded = runs.diagnostic(problem, name, DIVERGED)[:, first:]
         trained = int(np.sum(~np.isnan(recorded)))
@@ -207,7 +208,7 @@ def literal_recipe(runs: Runs, entry: FigureEntry) -> Table:
     caption = (
         f"{entry.caption} Rounds (of all seeds) whose network came out of its training with NaN "
         "or infinite weights. "
-        f"{runs.note(list(shown), entry.algorithms)}"
+        f"{runs.note(list(problems), entry.algorithms)}"
     )
     formats: dict[str, Format] = {"rounds diverged (share)": ".1%", "smallest value, mean": ".4g"}
     return Table.of(rows, caption, formats)

@@ -86,10 +86,10 @@ def by_exchange(difference: Interval, both: Detected, n: int) -> Interval:
     first, second = both[:, 0].astype(np.float32), both[:, 1].astype(np.float32)
     exchanged = generator("tampering", "exchange").random((EXCHANGES, R)) < 0.5
     k = np.rint(first.sum(axis=0) + exchanged @ (second - first)).astype(int)
-    other = both.sum(axis=(0, 1)) - k
-    by_chance = share[k].mean(axis=1) - share[other].mean(axis=1)
-    found = by_permutation(difference.mean, by_chance, R)
-    return replace(difference, p_above=found.p_above, p_below=found.p_below)
+    rival_k = both.sum(axis=(0, 1)) - k
+    by_chance = share[k].mean(axis=1) - share[rival_k].mean(axis=1)
+    permuted = by_permutation(difference.mean, by_chance, R)
+    return replace(difference, p_above=permuted.p_above, p_below=permuted.p_below)
 
 
 def query_rates(detected: Detected) -> Array:
@@ -149,11 +149,11 @@ def detected_by(
     queries = SAMPLES if reading == "queries" else 1
     x = {name: runs.best_queries(problem, name)[:, :queries] for name in algorithms}
     images = np.concatenate([best.reshape(-1, best.shape[2]) for best in x.values()])
-    found = _detections(runs, problem, images)
+    detections = _detections(runs, problem, images)
     ends = np.cumsum([best.shape[0] * best.shape[1] for best in x.values()])
     return {
         name: part.reshape(*best.shape[:2], -1)
-        for (name, best), part in zip(x.items(), np.split(found, ends[:-1]), strict=True)
+        for (name, best), part in zip(x.items(), np.split(detections, ends[:-1]), strict=True)
     }
 
 

@@ -23,13 +23,13 @@ def function_of(problem: str) -> str:
     return problem.rpartition("_")[0]
 
 
-def synthetic_problems(runs: Runs, wanted: Sequence[str] | None = None) -> list[str]:
-    """The problems of the synthetic study that were run, in the order of ``wanted`` or the config.
+def synthetic_problems(runs: Runs, names: Sequence[str] | None = None) -> list[str]:
+    """The problems of the synthetic study that were run, in the order of ``names`` or the config.
 
     Raises:
         RepliboError: there are none.
     """
-    problems = [name for name in runs.problems(wanted) if function_of(name) in FUNCTIONS]
+    problems = [name for name in runs.problems(names) if function_of(name) in FUNCTIONS]
     if not problems:
         raise RepliboError("no problem of the synthetic study was run")
     return problems
