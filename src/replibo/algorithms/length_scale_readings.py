@@ -29,6 +29,7 @@ from replibo.algorithms.parts.length_scale_range import (
 )
 from replibo.settings import NonNegative, Positive, Probability
 from replibo.streams import RunStreams
+from replibo.surrogates.kernels import KernelName
 from replibo.surrogates.length_scale_fit import LOWER_BOUND
 
 
