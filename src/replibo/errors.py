@@ -47,6 +47,10 @@ def meant(name: str, names: Collection[str]) -> str:
     )
 
 
+ENDED = "the algorithm or the problem ended the program; it must return or raise, not exit"
+"""What is said of a `SystemExit`, which would end a run without a word."""
+
+
 def of_class(error: Exception, cls: type) -> str:
     """``TypeError: what it says (FILE.py, line 3)``: the last line of the file of ``cls`` that led to the
     error; the innermost line of all if none did."""

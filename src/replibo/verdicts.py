@@ -210,13 +210,15 @@ class Verdict:
 
     @property
     def deciding(self) -> tuple[Judgement, ...]:
-        """The readings on which the claim depends: with another label than as printed, and effects that
-        are shown to differ."""
+        """The readings on which the claim depends: with another label than as printed, in runs that are
+        not too short, and effects that are shown to differ."""
         if not self.judged or self.printed.word in UNJUDGED:
             return ()
         label = self.printed.word
         return tuple(
-            reading for reading in self.judged if reading.word != label and reading.differs
+            reading
+            for reading in self.judged
+            if reading.word != label and reading.differs and not reading.short
         )
 
     @property
@@ -429,17 +431,16 @@ def judge_all(
         target = paths.claim(scale, papers[0], next(iter(names)), reading)
     for paper in papers:
         entry = config.paper(paper)
+        every = load(config, paper)
         claims = {
-            name: claim.only(reading)
-            for name, claim in load(config, paper).items()
-            if not names or name in names
+            name: claim.only(reading) for name, claim in every.items() if not names or name in names
         }
         read_by_any = {pair for claim in claims.values() for pair in claim.all_pairs(entry)}
         wanted = pairs.among(config, paper, scale, read_by_any)
         available = pairs.there(config, paper, scale, wanted)
         runs = read(config, paper, scale, available or wanted, target) if wanted else None
         read_as_printed = {
-            name: set(claim.pairs(entry, Variation())) for name, claim in claims.items()
+            name: set(claim.pairs(entry, Variation())) for name, claim in every.items()
         }
         for name, claim in claims.items():
             shared = [

@@ -123,8 +123,13 @@ class Undeclared(Algorithm):
 
 class Changing(Algorithm):
     def ask(self, history: History, t: int) -> Proposal:
-        history.y[0] += 1.0
+        history.y[:] = 0.0
         return Proposal(self.streams.algorithm_at(len(history)).uniform(size=self.space.dim))
+
+
+class Ending(Algorithm):
+    def ask(self, history: History, t: int) -> Proposal:
+        raise SystemExit
 
 
 @pytest.mark.parametrize(
@@ -146,6 +151,7 @@ class Changing(Algorithm):
             r"\(test_contract_check\.py, line \d+\)$",
         ),
         (Changing, r"^Changing: ask must not change the history$"),
+        (Ending, r"^Ending: the algorithm or the problem ended the program"),
         (Empty, r"^Empty: AssertionError \(test_contract_check\.py, line \d+\)$"),
         (Innermost, r"^Innermost: LinAlgError: .* \(test_contract_check\.py, line \d+\)$"),
         (Torch, r"^Torch: draws from the global generator of torch; take rng = .*fork_rng"),
@@ -180,7 +186,7 @@ def test_an_algorithm_that_keeps_it_passes(tmp_path: Path) -> None:
     path.write_text(FILE, encoding="utf-8")
     own = registry.load("algorithms", f"{path}:Uniform")
     contract.check(own, {})
-    with pytest.raises(RepliboError, match=r"must be row -1 of the pool"):
+    with pytest.raises(RepliboError, match=r"row of the pool, 0 to 599, got -1"):
         contract.check(own, {}, finite=True)
     with pytest.raises(RepliboError, match="epsilon"):
         contract.check(own, {"epsilon": 0.1})

@@ -93,7 +93,7 @@ class Comparison:
                 parts.append(f"cannot be {outcome} with so few runs")
             if self.effect and self.effect.within(MARGIN):
                 parts.append(f"no relevant difference (below {MARGIN:g} either way)")
-            elif self.effect and self.level and not self.effect.equality:
+            elif self.effect and self.level and self.effect.by_t_test:
                 n = " and ".join(str(size) for size in dict.fromkeys(self.effect.n))
                 least = f"an effect of {self.effect.detectable(self.level):.2g} or more"
                 parts.append(f"undecided: with n = {n} only {least} is likely to show")

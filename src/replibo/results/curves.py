@@ -46,6 +46,7 @@ def of_runs(
     runs: Runs,
     problem: str,
     algorithms: Iterable[str],
+    seeds: Sequence[int] | None = None,
     *,
     bold: bool = False,
     **look: object,
@@ -53,6 +54,7 @@ def of_runs(
     """The curves of some algorithms on a problem, each as long as its runs.
 
     Args:
+        seeds: these only; all if it is None.
         bold: see `Curve`.
         look: what differs from the config's entry of each algorithm; a label is put behind its own.
     """
@@ -62,6 +64,8 @@ def of_runs(
         entry = runs.entry.algorithms[name]
         changed = {**look, "label": f"{entry.label}{look.get('label', '')}"}
         rounds, f = full_runs.rounds(problem, name), full_runs.f(problem, name)
+        if seeds is not None:
+            f = f[np.isin(full_runs.seeds(problem, name), seeds)]
         start = full_runs.initial_points(problem)
         curves.append(Curve(entry.model_copy(update=changed), rounds, f, bold, start, optimum))
     return curves

@@ -23,6 +23,7 @@ POWER = 0.8
 
 DEVIATIONS = "standard deviations"
 BEYOND = "standard deviations beyond the limit"
+WINS = "share of wins above ½"
 TRIMMED_BEYOND = "trimmed mean beyond the limit"
 IN_DEVIATIONS = (DEVIATIONS, BEYOND)
 
@@ -35,7 +36,7 @@ UNITS = {
         "How far a mean lies on the claimed side of the claim's limit, in standard deviations over "
         "the seeds. 0 means just at the limit."
     ),
-    "share of wins above ½": (
+    WINS: (
         "The share of the cases that agree with the claim, minus one half. A case is a seed or a "
         "pair of runs in which the two sides differ; ties do not count. It lies between −0.5 (none "
         "agrees) and +0.5 (all agree). 0 means that half of them agree."
@@ -128,6 +129,11 @@ class Effect:
     def within(self, margin: float) -> bool:
         """Whether the interval shows that the difference is below ``margin`` either way."""
         return self.unit == DEVIATIONS and -margin < self.low and self.high < margin
+
+    @property
+    def by_t_test(self) -> bool:
+        """Whether a t-test against 0 belongs to it: it is no share of wins, and no equality."""
+        return not self.equality and self.unit != WINS
 
     def detectable(self, level: float) -> float:
         """The true difference that a one-sided t-test at ``level`` shows with probability 80 %: t of
@@ -233,7 +239,7 @@ def of_share(wins: int, losses: int, samples: Sequence[Sample]) -> Effect | None
         return None
     share = share_interval(wins, n)
     value, low, high = (float(end) - 0.5 for end in (share.mean, share.low, share.high))
-    error, unit = 0.5 / math.sqrt(n), "share of wins above ½"
+    error, unit = 0.5 / math.sqrt(n), WINS
     return Effect(value, low, high, (n,), error, LARGE, unit, samples=tuple(samples))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from replibo import files, paths
 from replibo.config import load, models
 from replibo.config.models import Config
-from replibo.errors import RepliboError
+from replibo.errors import ENDED, RepliboError
 from replibo.run import commit, identity
 
 
@@ -68,6 +68,8 @@ def run(
             done = loop.run_block(
                 job, block, journal_folder=folder, identity=journal, report=progress.reporter(name)
             )
+    except SystemExit as end:
+        raise RepliboError(f"{name}: {ENDED}") from end
     except Exception as error:
         error.add_note(f"in {name}")
         raise

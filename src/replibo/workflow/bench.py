@@ -128,7 +128,8 @@ def prepare(
     for problem in problems:
         if problem not in every:
             more = meant(problem, every) or "; 'replibo list problems' lists all problems"
-            raise RepliboError(f"--problems: {problem!r} is not published{more}")
+            where = f" in {' and '.join(papers)}" if papers else ""
+            raise RepliboError(f"--problems: {problem!r} is not published{where}{more}")
     try:
         cls = registry.load("algorithms", named)
     except RepliboError as error:
@@ -193,7 +194,7 @@ def prepare(
             queries += round(timing["queries"] * share)
     if not tasks:
         reasons = "; ".join(f"{name}: {why}" for name, why in left_out.items())
-        raise RepliboError(f"no problem is left ({reasons}); --problems takes those it names")
+        raise RepliboError(f"no problem is left ({reasons})")
     file = registry.split(named)
     where = f"{file[0].resolve()}:{file[1]}" if file else named
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
@@ -273,7 +274,7 @@ def cost(bench: Bench) -> str:
         f"{bench.label}: keeps the contract (unit cube, deterministic, resumes, no global random state).",
         f"Cost: {counted(runs, 'run')}, {bench.queries:,} queries on "
         f"{counted(len(bench.tasks), 'problem')}. Random search took {duration(bench.seconds)} of CPU "
-        "time for them; yours takes its time for choosing besides. The same seeds are not run again.",
+        "time for them; yours takes its time for choosing besides. The same command runs none again.",
         f"A win takes at least {needed} seeds (Wilcoxon's test with Holm's correction)"
         f"{'; none is possible on ' + ', '.join(few) if few else ''}.",
     ]
@@ -393,8 +394,9 @@ def report(config: Config, bench: Bench) -> str:
     save(table, [bench.page.with_suffix(".csv")])
     won, tied, lost = standings.counts(every)
     summary = (
-        f"{bench.label}: {won} wins, {tied} ties and {lost} losses in {len(every)} comparisons on "
-        f"{len(bench.tasks)} problems; mean relative rank {sum(relative) / len(relative):.2f} "
+        f"{bench.label}: {counted(won, 'win')}, {counted(tied, 'tie')} and {lost} "
+        f"loss{'es' * (lost != 1)} in {counted(len(every), 'comparison')} on "
+        f"{counted(len(bench.tasks), 'problem')}; mean relative rank {sum(relative) / len(relative):.2f} "
         "(0: always the best, 1: always the last)."
     )
     with files.written_whole(bench.page) as temporary:
@@ -423,8 +425,8 @@ def _figure(bench: Bench, paper: str, mine: Runs, published: Runs) -> Any:
 
     panels = {
         published.problem_label(task.problem): [
-            *curves.of_runs(published, task.problem, task.others),
-            *curves.of_runs(mine, task.problem, [bench.name], bold=True),
+            *curves.of_runs(published, task.problem, task.others, task.seeds),
+            *curves.of_runs(mine, task.problem, [bench.name], task.seeds, bold=True),
         ]
         for task in bench.tasks_of(paper)
     }

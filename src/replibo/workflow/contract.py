@@ -17,7 +17,7 @@ from unittest import mock
 import numpy as np
 
 from replibo.algorithms.base import Algorithm, History, Proposal, Space
-from replibo.errors import RepliboError, of_class
+from replibo.errors import ENDED, RepliboError, of_class
 from replibo.problems.base import Problem
 from replibo.problems.materials import CrossedBarrel
 from replibo.problems.synthetic import Synthetic
@@ -53,6 +53,8 @@ def check(cls: type[Algorithm], parameters: Mapping[str, Any], *, finite: bool =
         _check(cls, settings, finite)
     except RepliboError:
         raise
+    except SystemExit as end:
+        raise RepliboError(f"{cls.__name__}: {ENDED}") from end
     except Exception as error:
         raise RepliboError(f"{cls.__name__}: {of_class(error, cls)}") from error
 
@@ -72,7 +74,10 @@ def _check(cls: type[Algorithm], settings: dict[str, Any], finite: bool) -> None
         ask, tell = made.ask, made.tell
 
         def typed(history: History, t: int) -> Proposal:
+            before = history.X.tobytes() + history.y.tobytes()
             proposal = ask(history, t)
+            if history.X.tobytes() + history.y.tobytes() != before:
+                raise RepliboError(f"{cls.__name__}: ask must not change the history")
             if not isinstance(proposal, Proposal):
                 kind = type(proposal).__name__
                 raise RepliboError(f"{cls.__name__}: ask must return a Proposal, got {kind}")
@@ -135,10 +140,7 @@ def _check_resume(experiment: Experiment, whole: History) -> None:
         for x, y, row in zip(whole.X[:length], whole.y, whole.candidate, strict=False):
             history.append(x, float(y), int(row))
         algorithm.tell(history)
-        before = history.X.tobytes() + history.y.tobytes()
         asked = np.asarray(algorithm.ask(history, experiment.round(length)).x)
-        if len(history) != length or history.X.tobytes() + history.y.tobytes() != before:
-            raise RepliboError(f"{name}: ask must not change the history")
         if not np.array_equal(asked, whole.X[length]):
             raise RepliboError(
                 f"{name}: a run that is resumed after {length} queries goes another way; what an object "
