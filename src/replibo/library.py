@@ -284,6 +284,7 @@ class Minimum:
             ax, n = axes[0, 0], np.arange(1, len(self.Y) + 1)
             ax.plot(n, self.Y, "o", color="0.6", label="value")
             ax.plot(n, np.fmin.accumulate(self.Y), drawstyle="steps-post", label="smallest so far")
+            ax.xaxis.get_major_locator().set_params(integer=True)
             ax.set_xlabel("evaluation")
             ax.set_ylabel("y")
             return plotting.finish(figure, "Values in the order of their evaluation.")
