@@ -59,7 +59,7 @@ def must_be(error: ValidationError) -> str:
 
 
 def parameters(cls: type) -> dict[str, inspect.Parameter]:
-    """The keyword-only arguments of a class; and of its base if it passes ``**settings`` on."""
+    """The keyword-only arguments of a class, and of its base if it passes ``**settings`` on."""
     keywords: dict[str, inspect.Parameter] = {}
     for base in cls.__mro__:
         if "__init__" in vars(base):
