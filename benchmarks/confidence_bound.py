@@ -1,19 +1,17 @@
 """Lemma 3 of the NeuralBO paper: is |h(x) − f(x)| at most ν_t σ_t(x)?
 
-    python benchmarks/confidence_bound.py [--dim 10] [--rounds 200] [--seeds 5]
+    python benchmarks/confidence_bound.py
 
-NeuralBO as printed runs on the three synthetic functions. After the last round the script compares h
-and σ with f at 2,000 uniform points, and at 2,000 points around the best query. For each set it prints
-the share of points with |h − f| ≤ σ (the printed ν = 1), the ν that 95 % of the points need, the ν that
-all need, and the ν that all would need with 0 in the place of h. Beside these is the lemma's own
-ν_t = √2 B + R √(2 log(1/α))/√λ without its term ε(m): R is the noise's standard deviation, α = .05,
-and B the smallest norm of a function of the tangent kernel's space that passes through f at 1,000
-uniform points, which f's norm exceeds.
+NeuralBO as printed runs on the three synthetic functions at D = 10, five seeds of 200 rounds. After the
+last round the script compares h and σ with f at 2,000 uniform points, and at 2,000 points around the
+best query. For each set it prints the share of points with |h − f| ≤ σ (the printed ν = 1), the ν that
+95 % of the points need, the ν that all need, and the ν that all would need with 0 in the place of h.
+Beside these is the lemma's own ν_t = √2 B + R √(2 log(1/α))/√λ without its term ε(m): R is the noise's
+standard deviation, α = .05, and B the smallest norm of a function of the tangent kernel's space that
+passes through f at 1,000 uniform points, which f's norm exceeds.
 """
 
 from __future__ import annotations
-
-import argparse
 
 import numpy as np
 
@@ -24,19 +22,19 @@ from replibo.problems.synthetic import Synthetic
 from replibo.streams import RunStreams
 from replibo.surrogates.tangent_kernel import DualVariance, TangentKernel
 
-POINTS = 2000
+DIM, ROUNDS, SEEDS, POINTS = 10, 200, 5, 2000
 NEAR = 0.05
 """Standard deviation of the points around the best query, as a share of the box's edge."""
 ALPHA = 0.05
 
 
-def run(problem: Synthetic, seed: int, rounds: int) -> tuple[NeuralBO, History]:
-    """NeuralBO after ``rounds`` rounds, and its observations."""
+def run(problem: Synthetic, seed: int) -> tuple[NeuralBO, History]:
+    """NeuralBO after the last round, and its observations."""
     streams = RunStreams("benchmark", "confidence_bound", type(problem).__name__, seed)
     history = History(problem.dim, problem.dim + 1)
     algorithm = NeuralBO(Space(problem.dim, problem.noise_std), streams)
     points = streams.initial().uniform(size=(problem.dim + 1, problem.dim))
-    for query in range(problem.dim + 1 + rounds):
+    for query in range(problem.dim + 1 + ROUNDS):
         if query < len(points):
             x = points[query]
         else:
@@ -73,18 +71,13 @@ def smallest_norm(algorithm: NeuralBO, problem: Synthetic, rng: np.random.Genera
 
 def main() -> None:
     """Print one line for each function and set of points."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--dim", type=int, default=10)
-    parser.add_argument("--rounds", type=int, default=200)
-    parser.add_argument("--seeds", type=int, default=5)
-    arguments = parser.parse_args()
     print("function     points   |h−f| ≤ σ  ν for 95 %  ν for all  with h = 0    lemma's ν")
     for name in ("Ackley", "Levy", "Michalewicz"):
-        problem = Synthetic(function=name, dim=arguments.dim)
+        problem = Synthetic(function=name, dim=DIM)
         ratios: dict[str, list[Array]] = {"uniform": [], "near": []}
         bounds = []
-        for seed in range(arguments.seeds):
-            algorithm, history = run(problem, seed, arguments.rounds)
+        for seed in range(SEEDS):
+            algorithm, history = run(problem, seed)
             rng = np.random.default_rng(seed)
             best = history.X[np.argmax(history.y)]
             near = best + NEAR * rng.standard_normal((POINTS, problem.dim))

@@ -1,11 +1,11 @@
 """Would fewer fits of a GP baseline do in long runs? Its posterior with a fit at each 10 % of growth
 against one at each 5 %, from about 1,000 observations on.
 
-``python benchmarks/gp_growth.py [--function Ackley] [--dim 10] [--upto 1300]``
+``python benchmarks/gp_growth.py [--function Ackley]``
 
-The history is a run of GP-EI. Every 20 queries, at that query's candidates: the differences of the means,
-in posterior deviations, the ratio of the deviations, and whether EI asks at the same point. Set
-OMP_NUM_THREADS=1.
+The history is a run of GP-EI at D = 10 with 1,300 queries. Every 20 queries, at that query's candidates:
+the differences of the means, in posterior deviations, the ratio of the deviations, and whether EI asks
+at the same point. Set OMP_NUM_THREADS=1.
 """
 
 from __future__ import annotations
@@ -23,16 +23,15 @@ from replibo.problems.synthetic import Synthetic
 from replibo.streams import RunStreams
 from replibo.surrogates.gp_regression import GpRegression
 
-FROM, EVERY, GROWTHS = 1000, 20, (0.05, 0.1)
+DIM, FROM, UPTO, EVERY, GROWTHS = 10, 1000, 1300, 20, (0.05, 0.1)
 
 
-def run(algorithm: GpEi, problem: Synthetic, upto: int) -> History:
+def run(algorithm: GpEi, problem: Synthetic) -> History:
     """The history of a run."""
-    streams, dim = algorithm.streams, problem.dim
-    history = History(dim, dim + 1)
-    while len(history) < upto:
+    streams, history = algorithm.streams, History(DIM, DIM + 1)
+    while len(history) < UPTO:
         n = len(history)
-        x = streams.initial().random((n + 1, dim))[n] if n <= dim else algorithm.ask(history, n).x
+        x = streams.initial().random((n + 1, DIM))[n] if n <= DIM else algorithm.ask(history, n).x
         history.append(x, problem.observe(problem.to_native(x), streams, n).y)
     return history
 
@@ -58,14 +57,12 @@ def fits(history: History, growth: float, start: int) -> list[GpRegression]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--function", default="Ackley", choices=("Ackley", "Levy", "Michalewicz"))
-    parser.add_argument("--dim", type=int, default=10)
-    parser.add_argument("--upto", type=int, default=1300)
     options = parser.parse_args()
-    problem = Synthetic(function=options.function, dim=options.dim)
+    problem = Synthetic(function=options.function, dim=DIM)
     streams = RunStreams("benchmark", "growth", "gp_ei", 0)
-    algorithm = GpEi(Space(options.dim), streams, refit_growth=0.2)
-    history = run(algorithm, problem, options.upto)
-    start = RefitSchedule(GROWTHS[0]).in_force(FROM, options.dim + 1)
+    algorithm = GpEi(Space(DIM), streams, refit_growth=0.2)
+    history = run(algorithm, problem)
+    start = RefitSchedule(GROWTHS[0]).in_force(FROM, DIM + 1)
     clock = time.process_time()
     chains = []
     for growth in GROWTHS:
@@ -74,8 +71,8 @@ def main() -> None:
         print(f"growth {growth:.0%}: {len(chains[-1])} fits, {seconds:.1f} s, the first one afresh")
         clock = time.process_time()
     medians, largest, ratios, same = [], [], [], []
-    for n in range(start + EVERY, options.upto, EVERY):
-        past = History(options.dim, options.dim + 1)
+    for n in range(start + EVERY, UPTO, EVERY):
+        past = History(DIM, DIM + 1)
         for x, y in zip(history.X[:n], history.y, strict=False):
             past.append(x, float(y))
         X = algorithm.candidates.draw(past)[0]
@@ -94,8 +91,8 @@ def main() -> None:
         ratios += [np.min(other_sd / sd), np.max(other_sd / sd)]
         same.append(best == other_best)
     print(
-        f"{options.function}, D = {options.dim}, {len(same)} histories of {start + EVERY} to "
-        f"{options.upto} observations: means apart by {max(medians):.3f} deviations in the median, "
+        f"{options.function}, D = {DIM}, {len(same)} histories of {start + EVERY} to "
+        f"{UPTO} observations: means apart by {max(medians):.3f} deviations in the median, "
         f"{max(largest):.3f} at most; ratio of deviations {min(ratios):.3f} to {max(ratios):.3f}; "
         f"the same query in {sum(same)}"
     )

@@ -14,7 +14,7 @@ less than one observation.
 
 It is written out with its gradient, one Cholesky factor and one inverse for each evaluation. This
 takes a fraction of the time of GPyTorch's automatic differentiation
-(`benchmarks/gp_regression.py`). The tests hold it to BoTorch's optimum.
+(`benchmarks/side_by_side.py`). The tests hold it to BoTorch's optimum.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ START = (0.0, math.log(2.0), math.log(2.0), math.exp(NOISE_PRIOR_LOG_MEAN - NOIS
 OUTPUTSCALES, LENGTH_SCALES = (1e-8, 1e4), (1e-4, 1e3)
 
 # Where a fit from a near start ends: L-BFGS-B's ftol and gtol, of the log posterior over n in units of
-# `_units`. A quarter fewer evaluations than with SciPy's, 0.008 nats lost (`benchmarks/gp_fits.py`).
+# `_units`. A quarter fewer evaluations than with SciPy's, 0.008 nats lost
+# (`benchmarks/gp_fits.py` of commit 8dc61a90).
 NEAR_TOLERANCES = {"ftol": 3e-6, "gtol": 3e-4}
 
 # From a fit to so many observations on, a deviation is bounded by one of `BOUNDING_SHARE` of them; with
@@ -121,9 +122,8 @@ def fit(
         y: ``n``, standardised.
         starts: "multi", or "single" for BoTorch's start alone.
         near: where to start instead: the maximiser for nearly the same data. With the parameters in
-            units of its own size, a tenth of the evaluations and fewer is enough
-            (`benchmarks/gp_fits.py`).
-            Where it has no Cholesky factor, the fit is made from the fixed starts.
+            units of its own size, a tenth of the evaluations and fewer is enough. Where it has no
+            Cholesky factor, the fit is made from the fixed starts.
         length_scale_prior: "none", or "dimension_scaled", prior and bound of ℓ in BoTorch's own kernel.
             They rule out the maximum at ℓ → 0.
     """

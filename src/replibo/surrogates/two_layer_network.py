@@ -3,7 +3,7 @@
 h(x; θ) = √m W₂ relu(W₁ x), without biases (section 7), in single precision. With r = h(x) − y and
 a = relu(W₁ x), the gradients of ½r² are √m r a in W₂ and √m r W₂,j 1[w₁,j·x > 0] x in the row w₁,j of
 W₁. ``two_layer_network.c`` takes a step in one go, in a seventh of the time of PyTorch's modules and
-less (`benchmarks/neural_bo.py --parts`).
+less (`benchmarks/neural_bo.py` of commit 8dc61a90).
 """
 
 from __future__ import annotations

@@ -285,7 +285,7 @@ def cost_of_job(
 
     Published runs of NeuralBO's and LB-GP-UCB's problems with 240 queries or more were predicted as if
     less of them were known. Predicted over measured time: quantiles .1, .5 and .9, and all of them
-    together (`benchmarks/estimate.py --cut 0 0.25`):
+    together (`benchmarks/estimate.py` of commit 8dc61a90):
 
     ====================================================== ======================
     known                                                  predicted / measured
