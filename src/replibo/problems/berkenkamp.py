@@ -17,9 +17,6 @@ class Berkenkamp(Problem):
     A narrow peak on a straight slope: the global maximum 0.7452 lies at 0.2062, a local one, 0.6, at
     the right end. (The caption of Figure 1 has it at 0.3, where f = 0.465.)
 
-    Args:
-        noise_std: standard deviation of the observation noise, in units of f.
-
     Attributes:
         optimizers: ``1 x 1``, the maximiser, f'(x) = 0.
     """

@@ -16,9 +16,6 @@ class Michalewicz5(BotorchProblem):
     these digits only, and here it is the value at the optimum itself, in double precision, so that
     no regret is below 0. (The released code of the paper takes [0, 3.14]^5.)
 
-    Args:
-        noise_std: standard deviation of the observation noise, in units of f.
-
     Attributes:
         optimizers: ``1 x 5``, the maximiser; each coordinate maximises its own term.
     """

@@ -38,8 +38,7 @@ class MnistCnnLarge(Problem):
 
     Args:
         iterations: N.
-        data: where the files of MNIST lie, by their names in the manifest; None takes scikit-learn's
-            small digits as a stand-in.
+        data: as of `MnistCnn`.
     """
 
     optimal_value = None

@@ -37,8 +37,7 @@ class MnistSoftmax(Problem):
 
     Args:
         iterations: N, steps of stochastic gradient descent.
-        data: where the files of MNIST lie, by their names in the manifest; None takes scikit-learn's
-            small digits as a stand-in.
+        data: as of `MnistCnn`.
     """
 
     optimal_value = None

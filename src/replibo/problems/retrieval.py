@@ -39,9 +39,7 @@ def hierarchical_f1(found: Category, target: Category) -> float:
 
     Kiritchenko, Matwin and Famili (2005): each category counts with all its ancestors but the root, and
     F1 is that of the two sets. Two categories of three levels that agree in the first k score k/3.
-
-    Args:
-        found, target: the paths of the categories, from level 1 down.
+    A category is its path from level 1 down.
     """
     sets = [{path[:level] for level in range(1, len(path) + 1)} for path in (found, target)]
     common = len(sets[0] & sets[1])

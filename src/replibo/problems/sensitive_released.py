@@ -23,14 +23,9 @@ from replibo.settings import Count, Natural
 class LargestOutput(SensitiveSamples):
     """‖∂ log p_k(x; θ)/∂θ‖ with k the label of the image x: of ten outputs the largest alone.
 
-    Else as `SensitiveSamples`. Log p_k is largest where the model is sure, and hardly depends on the
-    weights there: so this f leads away from such images, where the norm of all ten leads to them.
-
-    Args:
-        upscaling, epochs, classifier_seed, data: as there.
-
-    Raises:
-        RepliboError: as there.
+    Otherwise as `SensitiveSamples`, settings and errors included. Log p_k is largest where the model is
+    sure, and hardly depends on the weights there: so this f leads away from such images, where the
+    norm of all ten leads to them.
     """
 
     def __init__(

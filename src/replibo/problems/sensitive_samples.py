@@ -194,8 +194,7 @@ class SensitiveSamples(Problem):
         upscaling: how 7 x 7 pixels become 28 x 28: ``bilinear`` or ``nearest``.
         epochs: of the classifier's training, 60,000 images each.
         classifier_seed: another classifier of the same architecture for each seed.
-        data: where the files of MNIST lie, by their names in the manifest; None takes scikit-learn's
-            small digits as a stand-in.
+        data: as of `replibo.problems.mnist_cnn.MnistCnn`.
 
     Raises:
         RepliboError: too few ``epochs`` to detect tampering, or a file is missing, truncated or of

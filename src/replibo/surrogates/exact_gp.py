@@ -242,7 +242,7 @@ class GrowingGP(_FactorisedGP):
 
     def _append_row(self, distances: Array | None, pool_distances: Array | None) -> bool:
         """Make row n of the factor and of V, of the point self._X[n]; False (and nothing done)
-        where its pivot is too small."""
+        if its pivot is too small."""
         n = self._n
         x = self._X[n : n + 1]
         if distances is None:
@@ -274,15 +274,11 @@ class GrowingGP(_FactorisedGP):
 
 
 class PosteriorGradient:
-    """The posterior at many points of the cube, with its gradients, many times over.
+    """The posterior of ``gp`` at many points of the cube, with its gradients, many times over.
 
     With α = K⁻¹y (in K the noise is included) and the rows ∇k(x, X) = (x - X) k'(r)/r of the
-    cross-covariance's gradient: ∇μ = ∇kᵀα and ∇σ² = -2 ∇kᵀ K⁻¹k.
-
-    Args:
-        gp: the factorised model.
-        X: ``n x d``, its points.
-        y: ``n``, the standardised targets.
+    cross-covariance's gradient: ∇μ = ∇kᵀα and ∇σ² = -2 ∇kᵀ K⁻¹k. ``X`` (``n x d``) are the model's
+    points, ``y`` (``n``) the standardised targets.
     """
 
     def __init__(self, gp: ExactGP | GrowingGP, X: Array, y: Array) -> None:

@@ -2,8 +2,8 @@
 
 As GPyOpt's forest, which the NeuralBO paper uses (section 7): scikit-learn's ``RandomForestRegressor``
 with its defaults. The trees are grown by ``forest.c`` and have the same distribution as scikit-learn's,
-in a tenth of the time and less (`benchmarks/dngo_forest.py` of commit 8dc61a90): it sorts the observations
-once, and not anew at each node.
+in a tenth of the time and less (`benchmarks/dngo_forest.py` of commit 8dc61a90): it sorts the
+observations once, and not anew at each node.
 """
 
 from __future__ import annotations

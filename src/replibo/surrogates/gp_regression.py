@@ -445,9 +445,9 @@ class GpRegression:
     def posterior_where_best(
         self, X: Array, acquisition: Callable[[Array, Array], Array]
     ) -> tuple[Array, Array]:
-        """As `posterior`, with the deviation only where the largest acquisition may be, and
-        elsewhere an upper bound of it. The maximiser is the same up to rounding, in a fraction of
-        the time.
+        """As `posterior` at ``X`` (``m x d``), with the deviation only where the largest acquisition
+        may be, and elsewhere an upper bound of it. The maximiser is the same up to rounding, in a
+        fraction of the time.
 
         Given a part of the observations alone, σ is at least what it is given all of them. So the
         points are taken in the order of the acquisition at that bound, until none that is left can be
@@ -455,7 +455,6 @@ class GpRegression:
         the points that may win lie among these. Its factor is made once for each fit.
 
         Args:
-            X: ``m x d``.
             acquisition: of posterior mean and deviation (``m`` each, standardised units); never falls
                 as the deviation rises.
         """
@@ -475,14 +474,8 @@ class GpRegression:
         return mean, sd
 
     def sample(self, X: Array, normals: Array) -> tuple[Array, Array, Array]:
-        """A joint posterior sample of f at ``X`` (``m x d``), in standardised units.
-
-        Args:
-            X: ``m x d``.
-            normals: ``m`` standard normal numbers.
-
-        Returns:
-            The sample, the posterior mean and the standard deviation, ``m`` each.
+        """A joint posterior sample of f at ``X`` (``m x d``) from ``m`` standard normal numbers, the
+        posterior mean and the standard deviation, ``m`` each, in standardised units.
 
         Raises:
             RepliboError: the covariance has no Cholesky factor even with the largest of `JITTERS`.

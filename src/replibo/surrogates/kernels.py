@@ -138,11 +138,7 @@ KERNELS: dict[KernelName, Kernel] = {
 
 class PointDistances:
     """Distances between the points asked so far of a continuous domain; grows by one row per query,
-    with the bits of `pairwise_distances`.
-
-    Args:
-        dim: number of dimensions ``d``.
-    """
+    with the bits of `pairwise_distances`."""
 
     def __init__(self, dim: int) -> None:
         self._X = np.empty((0, dim))

@@ -33,7 +33,6 @@ def log_marginal_likelihood(
     Args:
         distances: ``n x n``, between the points.
         y: ``n``, the standardised targets.
-        kernel: k.
 
     Raises:
         RepliboError: the kernel matrix is singular, even with the largest jitter.

@@ -245,11 +245,8 @@ class PrimalVariance:
         Pφ (Pφ)ᵀ / (λ + φᵀPφ),   and line 3 is σ²(x) = φᵀPφ.
 
     O(p²) time per row, where a factor of U would take O(p³) before each query; σ² at n points takes n p²
-    multiplications. The matrix is 8p² bytes: `bytes_needed`, before it is made.
-
-    Args:
-        kernel: the tangent kernel at θ₀.
-        regularizer: λ > 0.
+    multiplications. The matrix is 8p² bytes: `bytes_needed`, before it is made. The arguments are as of
+    `DualVariance`.
     """
 
     def __init__(self, kernel: TangentKernel, regularizer: float) -> None:
