@@ -58,7 +58,7 @@ def test_evidence_is_the_largest_of_the_square(n: int, k: int, seed: int, noise:
     blr = BayesianLinearRegression(Phi, y)
     assert LOWEST * (1 - 1e-9) <= blr.alpha <= HIGHEST * (1 + 1e-9)
     assert LOWEST * (1 - 1e-9) <= blr.beta <= HIGHEST * (1 + 1e-9)
-    axis = np.linspace(*LOG_PRECISIONS, 15)
+    axis = np.linspace(*LOG_PRECISIONS, 11)
     values = [(evidence(Phi, y, a, b), a, b) for a in axis for b in axis]
     best = max(values)
     assert blr.log_evidence >= best[0] - 1e-6

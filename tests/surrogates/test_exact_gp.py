@@ -81,15 +81,15 @@ def test_without_data_the_prior() -> None:
 
 
 def test_growing_rejects() -> None:
-    with pytest.raises(ValueError, match="length_scale"):
-        GrowingGP(0.0, NOISE, 2)
-    with pytest.raises(ValueError, match="noise_variance"):
-        GrowingGP(0.1, -1.0, 2)
-    with pytest.raises(ValueError, match="no pool"):
-        GrowingGP(0.1, NOISE, 2).pool_posterior(np.empty(0))
     X, y = data(20, 2)
-    with pytest.raises(ValueError, match="19 rows for 20 points"):
-        grown(X, 0.4, pool=X).pool_posterior(y[:-1])
+    for call, message in (
+        (lambda: GrowingGP(0.0, NOISE, 2), "length_scale"),
+        (lambda: GrowingGP(0.1, -1.0, 2), "noise_variance"),
+        (lambda: GrowingGP(0.1, NOISE, 2).pool_posterior(np.empty(0)), "no pool"),
+        (lambda: grown(X, 0.4, pool=X).pool_posterior(y[:-1]), "19 rows for 20 points"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
 
 
 # Properties
@@ -144,27 +144,24 @@ def test_jitter_comes_when_it_is_needed() -> None:
     assert math.isfinite(gp.log_marginal_likelihood(y[:6]))
 
 
-def test_nearly_repeated_point_takes_a_jitter_too() -> None:
+def test_a_nearly_repeated_point_takes_a_jitter_or_is_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Its pivot is positive, but nothing but rounding errors."""
     X = np.array([[0.2], [0.2 + 1e-8], [0.7]])
-    assert grown(X, 0.4, 0.0).jitter == 1e-8
-    assert ExactGP(pairwise_distances(X, X), 0.4, 0.0).jitter == 1e-8
-
-
-def test_hopeless_matrix_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    ways = (lambda: grown(X, 0.4, 0.0), lambda: ExactGP(pairwise_distances(X, X), 0.4, 0.0))
+    assert [way().jitter for way in ways] == [1e-8, 1e-8]
     monkeypatch.setattr(exact_gp, "JITTERS", (0.0,))
-    X = np.zeros((2, 1))
-    with pytest.raises(RepliboError, match="noise_variance: with 0 the kernel matrix is singular"):
-        grown(X, 0.4, 0.0)
-    with pytest.raises(RepliboError, match="noise_variance"):
-        ExactGP(pairwise_distances(X, X), 0.4, 0.0)
+    for way in ways:
+        with pytest.raises(RepliboError, match="noise_variance: with 0 the kernel matrix is singu"):
+            way()
 
 
 # The fit
 
 
-@pytest.mark.parametrize(("n", "d"), [(3, 1), (10, 4), (10, 5), (40, 2), (120, 4)])
-@pytest.mark.parametrize(("seed", "kernel"), [(0, "matern52"), (1, "matern52"), (1, "rbf")])
+@pytest.mark.parametrize(("n", "d"), [(3, 1), (10, 4), (40, 2), (120, 4)])
+@pytest.mark.parametrize(("seed", "kernel"), [(0, "matern52"), (1, "rbf")])
 def test_fit_is_botorchs(n: int, d: int, seed: int, kernel: KernelName) -> None:
     """From the same start, with the same optimiser: the same local maximum."""
     X, y = data(n, d, seed)
@@ -174,8 +171,7 @@ def test_fit_is_botorchs(n: int, d: int, seed: int, kernel: KernelName) -> None:
     fit_gpytorch_mll(mll)
     fit = fit_length_scale(pairwise_distances(X, X), y, NOISE, kernel=KERNELS[kernel])
     assert fit.length_scale == pytest.approx(model.covar_module.lengthscale.item(), rel=1e-6)
-    assert fit.converged
-    assert not fit.at_bound
+    assert fit.converged and not fit.at_bound
     assert fit.from_released_start == fit.length_scale
     model.train()
     expected = n * mll(model(torch.tensor(X)), torch.tensor(y)).item()
@@ -204,8 +200,7 @@ def test_fit_reports_white_noise() -> None:
     X, y = rng.random((12, 2)), standardise(rng.standard_normal(12))
     D = pairwise_distances(X, X)
     fit = fit_length_scale(D, y, NOISE)
-    assert fit.collapsed
-    assert not fit.exploded
+    assert fit.collapsed and not fit.exploded
     white = -0.5 * (y @ y / (1 + NOISE) + 12 * math.log(2 * math.pi * (1 + NOISE)))
     assert fit.log_marginal_likelihood == pytest.approx(white, abs=0.5)
 
@@ -221,24 +216,16 @@ def test_fit_reports_the_bound_and_what_the_released_start_misses() -> None:
     assert multi.from_released_start == pytest.approx(single.length_scale, rel=1e-3)
     assert multi.log_marginal_likelihood > single.log_marginal_likelihood
     assert multi.length_scale == pytest.approx(bound)
-    assert multi.at_bound
-    assert multi.collapsed
-    assert not single.collapsed
+    assert multi.at_bound and multi.collapsed and not single.collapsed
 
 
-def test_fit_reports_a_constant() -> None:
+def test_fit_of_a_constant_and_of_one_datum() -> None:
     X = np.linspace(0, 1, 10)[:, None]
-    fit = fit_length_scale(pairwise_distances(X, X), np.zeros(10), NOISE)
-    assert fit.exploded
-    assert not fit.collapsed
-
-
-def test_fit_of_one_datum_stays_at_the_start() -> None:
-    fit = fit_length_scale(np.zeros((1, 1)), np.zeros(1), NOISE)
-    assert fit.length_scale == pytest.approx(math.log(2))
-    assert fit.converged
-    assert not fit.collapsed
-    assert not fit.exploded
+    constant = fit_length_scale(pairwise_distances(X, X), np.zeros(10), NOISE)
+    assert constant.exploded and not constant.collapsed
+    single = fit_length_scale(np.zeros((1, 1)), np.zeros(1), NOISE)
+    assert single.length_scale == pytest.approx(math.log(2))  # the start
+    assert single.converged and not single.collapsed and not single.exploded
 
 
 def test_fit_reports_no_convergence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,5 +235,4 @@ def test_fit_reports_no_convergence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(length_scale_fit, "minimize", stopped)
     X, y = data(30, 2)
     fit = fit_length_scale(pairwise_distances(X, X), y, NOISE)
-    assert not fit.converged
-    assert math.isfinite(fit.log_marginal_likelihood)
+    assert not fit.converged and math.isfinite(fit.log_marginal_likelihood)

@@ -54,15 +54,12 @@ def test_several_starts_end_where_the_single_one_does_if_there_is_one_maximum() 
     assert GpGiven(X, Y).fitted == several
 
 
-def test_constant_observations_say_nothing() -> None:
-    found = fit_from_several(torch.tensor(X), torch.zeros(15, dtype=torch.float64))
-    assert found.hyperparameters == Hyperparameters(*START) and not found.converged
-
-
-def test_the_length_scale_is_bounded_from_below() -> None:
+def test_constant_observations_say_nothing_and_noise_has_the_shortest_length_scale() -> None:
+    constant = fit_from_several(torch.tensor(X), torch.zeros(15, dtype=torch.float64))
+    assert constant.hyperparameters == Hyperparameters(*START) and not constant.converged
     noise = torch.tensor(standardise(np.random.default_rng(1).normal(size=15))[0])
-    found = fit_from_several(torch.tensor(X), noise).hyperparameters
-    assert found.length_scale >= SEVERAL_LENGTH_SCALES[0] * (1 - 1e-12)
+    length_scale = fit_from_several(torch.tensor(X), noise).hyperparameters.length_scale
+    assert length_scale >= SEVERAL_LENGTH_SCALES[0] * (1 - 1e-12)
 
 
 @pytest.mark.parametrize("n", [10, 20, 60])

@@ -47,26 +47,19 @@ def posterior(n: int, d: int, noise_variance: float = 0.05, seed: int = 0) -> Le
 def nuts(
     target: LengthScalePosterior, seed: int = 0, warmup: int = 100, samples: int = 100
 ) -> NutsSamples:
-    return sample_nuts(
-        TabulatedPosterior(target).log_density_and_derivative,
-        warmup=warmup,
-        samples=samples,
-        rng=np.random.default_rng(seed),
-    )
+    density = TabulatedPosterior(target).log_density_and_derivative
+    return sample_nuts(density, warmup=warmup, samples=samples, rng=np.random.default_rng(seed))
 
 
 def pyro_model(X: np.ndarray, y: np.ndarray, noise_variance: float) -> None:
     """The model of the paper as one writes it in Pyro, with GPyTorch's kernel."""
-    theta = pyro.sample(
-        "theta",
-        dist.Gamma(torch.tensor(3.0, dtype=torch.double), torch.tensor(6.0, dtype=torch.double)),
-    )
+    theta = pyro.sample("theta", dist.Gamma(torch.tensor(3.0).double(), torch.tensor(6.0).double()))
     points = torch.tensor(X)
     # Distances by differences: torch's cdist loses digits between close points.
     r = (points[:, None] - points[None]).square().sum(-1)
     r = torch.where(r > 0, r, torch.ones_like(r)).sqrt() * (r > 0)
     s = math.sqrt(5.0) * r / theta
-    K = (1 + s + s**2 / 3) * torch.exp(-s) + noise_variance * torch.eye(len(X), dtype=torch.double)
+    K = (1 + s + s**2 / 3) * torch.exp(-s) + noise_variance * torch.eye(len(X)).double()
     pyro.sample("y", dist.MultivariateNormal(torch.zeros(len(y)).double(), K), obs=torch.tensor(y))
 
 
@@ -176,14 +169,14 @@ def assert_within_monte_carlo_error(
 @pytest.mark.parametrize(("n", "d", "noise"), [(5, 1, 0.05), (20, 2, 1e-4)])
 def test_nuts_agrees_with_quadrature(n: int, d: int, noise: float) -> None:
     target = posterior(n, d, noise)
-    samples = nuts(target, seed=n, warmup=200, samples=1000)
-    assert_within_monte_carlo_error(samples, target, least_ess=150)
+    samples = nuts(target, seed=n, warmup=200, samples=500)
+    assert_within_monte_carlo_error(samples, target, least_ess=75)
     assert 0.5 < samples.acceptance_rate <= 1.0
     assert samples.step_size > 0
     # The tolerance can fail: it tells this posterior from the prior.
     with pytest.raises(AssertionError):
         prior = LengthScalePosterior(np.empty((0, 0)), np.empty(0), noise)
-        assert_within_monte_carlo_error(samples, prior, least_ess=150)
+        assert_within_monte_carlo_error(samples, prior, least_ess=75)
 
 
 def test_chain_is_pyros_own_on_the_model_written_in_pyro() -> None:
@@ -213,24 +206,17 @@ def test_gauss_rule_is_exact_for_polynomials(count: int) -> None:
     rng = np.random.default_rng(count)
     z = np.repeat(rng.normal(-1.0, 0.4, 60), rng.integers(1, 4, 60))
     nodes, weights = gauss_rule(z, count)
-    assert len(nodes) == count
-    assert np.all(weights > 0)
+    assert len(nodes) == count and np.all(weights > 0)
     assert z.min() < nodes.min() and nodes.max() < z.max()
-    x = (z + 1.0) / 2.0
+    x, at = (z + 1.0) / 2.0, (nodes + 1.0) / 2.0
     for degree in range(2 * count):
-        assert_allclose(
-            weights @ ((nodes + 1.0) / 2.0) ** degree, np.mean(x**degree), rtol=1e-9, atol=1e-13
-        )
+        assert_allclose(weights @ at**degree, np.mean(x**degree), rtol=1e-9, atol=1e-13)
 
 
-def test_gauss_rule_of_few_distinct_samples_is_those_samples() -> None:
+def test_gauss_rule_of_samples_that_coincide_or_nearly_do() -> None:
     nodes, weights = gauss_rule(np.array([0.5, -1.0, 0.5, 0.5]), 3)
-    assert_array_equal(nodes, [-1.0, 0.5])
-    assert_array_equal(weights, [0.25, 0.75])
+    assert_array_equal([nodes, weights], [[-1.0, 0.5], [0.25, 0.75]])
     assert nodes_needed(np.full(8, -0.7), 5, 1e-6) == 1
-
-
-def test_gauss_rule_of_samples_that_nearly_coincide() -> None:
     z = np.concatenate([np.full(5, -1.0) + 1e-15 * np.arange(5), 0.5 + 1e-15 * np.arange(9)])
     nodes, weights = gauss_rule(z, 4)
     assert_allclose(weights.sum(), 1.0, rtol=1e-12)
@@ -239,7 +225,7 @@ def test_gauss_rule_of_samples_that_nearly_coincide() -> None:
 
 
 @pytest.mark.parametrize("noise", [0.05, 1e-4])
-@pytest.mark.parametrize(("n", "d"), [(3, 1), (10, 5), (30, 1), (60, 4), (40, 20)])
+@pytest.mark.parametrize(("n", "d"), [(3, 1), (10, 5), (60, 4), (40, 20)])
 def test_expectation_by_nodes_is_the_mean_over_the_samples(n: int, d: int, noise: float) -> None:
     X, y = data(n, d)
     distances = pairwise_distances(X, X)

@@ -1,19 +1,18 @@
-"""The two-layer network: its columns never mix. Its values, derivatives and descents are held to formulas
-and autograd where GO-UCB uses them (`tests/algorithms/test_go_ucb.py`)."""
+"""The families of GO-UCB: their columns never mix. The network's values, derivatives and descents are held to
+formulas and autograd where GO-UCB uses them (`tests/algorithms/test_go_ucb.py`)."""
 
 from __future__ import annotations
 
 import math
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replibo.surrogates import parametric
-
-COLUMNS = (*range(1, 10), 100)
-SIZES = (1, 2, 7, 8, 9, 16, 20)
+from replibo.surrogates import parametric, two_bumps
 
 
 def _data(n: int, r: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -33,18 +32,6 @@ def test_sigmoid(z: float) -> None:
     assert got == pytest.approx(expected, rel=1e-14, abs=1e-300)
 
 
-@pytest.mark.parametrize("r", [1, 4])
-def test_arguments_are_left_alone(r: int) -> None:
-    data = _data(6, r)
-    kept = [array.copy() for array in data]
-    first = parametric.gradient_descent(*data, steps=5, learning_rate=0.1)
-    parametric.loss_hessian(*data)
-    for array, before in zip(data, kept, strict=True):
-        np.testing.assert_array_equal(array, before)
-    first[:] = 0.0  # the result is the caller's own
-    np.testing.assert_array_equal(data[0], kept[0])
-
-
 def test_divergence_gives_no_warning_and_no_finite_weights() -> None:
     w, x, y = _data(5, 2)
     with np.errstate(over="raise", invalid="raise", divide="raise"):
@@ -52,41 +39,30 @@ def test_divergence_gives_no_warning_and_no_finite_weights() -> None:
     assert not np.all(np.isfinite(got)) or np.max(np.abs(got)) > 1e3
 
 
-# Columns never mix: a network comes out the same, bit for bit, alone and among others
+QUANTITIES: dict[str, Any] = {
+    "predict": lambda w, x, y: parametric.predict(w, x),
+    "gradient": lambda w, x, y: parametric.gradient(w, x),
+    "loss_hessian": parametric.loss_hessian,
+    "descent": partial(parametric.gradient_descent, steps=3, learning_rate=0.1),
+    "descent_of_two_bumps": partial(two_bumps.gradient_descent, steps=3, learning_rate=0.1),
+}
 
 
-@pytest.mark.parametrize("n", SIZES)
-def test_descent_of_one_column_does_not_depend_on_the_others(n: int) -> None:
-    w, x, y = _data(n, max(COLUMNS))
+@pytest.mark.parametrize("quantity", QUANTITIES.values(), ids=QUANTITIES)
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 16, 20])
+def test_a_column_does_not_depend_on_the_others_or_on_the_memory(quantity: Any, n: int) -> None:
+    """A fit comes out the same, bit for bit, alone and among others; the arguments are left alone."""
+    data = _data(n, 100)
+    kept = [array.copy() for array in data]
 
-    def fit(columns: slice) -> np.ndarray:
-        return parametric.gradient_descent(
-            w[:, columns], x[:, columns], y[:, columns], steps=3, learning_rate=0.1
-        )
+    def of(columns: slice) -> np.ndarray:
+        return np.asarray(quantity(*(array[:, columns] for array in data)))
 
-    alone = np.concatenate([fit(slice(j, j + 1)) for j in range(max(COLUMNS))], axis=1)
-    for r in COLUMNS:
-        np.testing.assert_array_equal(fit(slice(0, r)), alone[:, :r])
-        np.testing.assert_array_equal(fit(slice(100 - r, 100)), alone[:, 100 - r :])
-    # nor on how the arrays lie in memory
-    turned = [np.asfortranarray(array) for array in (w, x, y)]
-    joint = parametric.gradient_descent(*turned, steps=3, learning_rate=0.1)
-    np.testing.assert_array_equal(joint, alone)
-
-
-@pytest.mark.parametrize("n", [1, 2, 5, 9, 16, 20])
-def test_other_quantities_of_one_column_do_not_depend_on_the_others(n: int) -> None:
-    w, x, y = _data(n, max(COLUMNS))
-    for j in (0, 1, 8):
-        w_, x_, y_ = (np.ascontiguousarray(array[:, j : j + 1]) for array in (w, x, y))
-        predicted, gradient = parametric.predict(w_, x_), parametric.gradient(w_, x_)
-        hessian = parametric.loss_hessian(w_, x_, y_)
-        for r in COLUMNS:
-            if j < r:
-                block = w[:, :r], x[:, :r], y[:, :r]
-                got = parametric.predict(*block[:2])[:, j]
-                np.testing.assert_array_equal(got, predicted[:, 0])
-                got = parametric.gradient(*block[:2])[:, :, j]
-                np.testing.assert_array_equal(got, gradient[:, :, 0])
-                got = parametric.loss_hessian(*block)[:, :, j]
-                np.testing.assert_array_equal(got, hessian[:, :, 0])
+    alone = np.concatenate([of(slice(j, j + 1)) for j in range(100)], axis=-1)
+    for r in (*range(1, 10), 100):
+        np.testing.assert_array_equal(of(slice(r)), alone[..., :r])
+        np.testing.assert_array_equal(of(slice(100 - r, 100)), alone[..., 100 - r :])
+    turned = quantity(*(np.asfortranarray(array) for array in data))
+    np.testing.assert_array_equal(turned, alone)
+    for array, before in zip(data, kept, strict=True):
+        np.testing.assert_array_equal(array, before)

@@ -19,9 +19,8 @@ from replibo.surrogates.tangent_kernel import (
 
 
 def weights(rng, width, dim):
-    return rng.standard_normal((width, dim)) / math.sqrt(width), rng.standard_normal(
-        width
-    ) / math.sqrt(width)
+    hidden, output = rng.standard_normal((width, dim)), rng.standard_normal(width)
+    return hidden / math.sqrt(width), output / math.sqrt(width)
 
 
 def gradients(X, hidden, output):
@@ -66,11 +65,8 @@ def test_dual_primal_and_dense_forms_agree(n, dim, width, log_lambda, section_4,
         dual.append(x)
         primal.append(x)
     assert len(dual) == len(primal) == n
-    expected = dense_variance(
-        gradients(Z, hidden, output),
-        gradients(X, hidden, output) if n else np.zeros((0, kernel.parameters)),
-        regularizer,
-    )
+    seen = gradients(X, hidden, output) if n else np.zeros((0, kernel.parameters))
+    expected = dense_variance(gradients(Z, hidden, output), seen, regularizer)
     np.testing.assert_allclose(primal.variance(Z), expected, rtol=1e-9, atol=1e-10)
     np.testing.assert_allclose(dual.variance(Z), expected, rtol=1e-9, atol=1e-10)
 
@@ -121,40 +117,18 @@ def test_the_same_observations_give_the_same_bits_whatever_was_asked_between(for
     assert asked.variance(Z).tobytes() == rebuilt.variance(Z).tobytes()
 
 
-def test_memory_that_the_printed_form_needs():
-    # 14-D with the constant input, m = 500: p = 8,000 and 512 MB; 100-D: 20.8 GB
-    assert PrimalVariance.bytes_needed(8000, 0) == 512_000_000
-    assert PrimalVariance.bytes_needed(51_000, 0) == 20_808_000_000
-    assert PrimalVariance.bytes_needed(8000, 512) == 512_000_000 + 2 * 8 * 512 * 8000
-
-
-def test_memory_held_by_the_dual_form():
-    rng = np.random.default_rng(5)
-    width, dim = 6, 3
-    kernel = TangentKernel(*weights(rng, width, dim))
-    held = 8 * width * (dim + 1)  # W₁ and W₂
-    dual = DualVariance(kernel, 0.1)
-
-    def rows(capacity):
-        return 8 * capacity * (capacity + dim + 2 * width) + held
-
-    assert dual.bytes() == rows(FIRST_CAPACITY)
-    for x in rng.uniform(-1, 1, (FIRST_CAPACITY + 1, dim)):
-        dual.append(x)
-    assert dual.bytes() == rows(2 * FIRST_CAPACITY)
-    dual.variance(rng.uniform(-1, 1, (9, dim)))
-    assert dual.bytes() == rows(2 * FIRST_CAPACITY)
-
-
-def test_large_buffers_grow_by_a_fixed_number_of_rows(monkeypatch):
-    monkeypatch.setattr("replibo.surrogates.tangent_kernel.MORE_ROWS", 8)
+@pytest.mark.parametrize("most", [8, 1024])
+def test_buffers_double_or_grow_by_a_fixed_number_of_rows(most, monkeypatch):
+    """Their memory tells; `test_neural_bo` finds that of the first ones and of the printed form."""
+    monkeypatch.setattr("replibo.surrogates.tangent_kernel.MORE_ROWS", most)
     rng = np.random.default_rng(6)
     width, dim = 6, 3
     dual = DualVariance(TangentKernel(*weights(rng, width, dim)), 0.1)
-    for n, x in enumerate(rng.uniform(-1, 1, (FIRST_CAPACITY + 9, dim)), start=1):
+    capacity = FIRST_CAPACITY
+    for n, x in enumerate(rng.uniform(-1, 1, (2 * FIRST_CAPACITY + 1, dim)), start=1):
         dual.append(x)
-        more = 0 if n <= FIRST_CAPACITY else 8 if n <= FIRST_CAPACITY + 8 else 16
-        capacity = FIRST_CAPACITY + more
+        if n > capacity:
+            capacity += min(capacity, most)
         assert dual.bytes() == 8 * capacity * (capacity + dim + 2 * width) + 8 * width * (dim + 1)
 
 
