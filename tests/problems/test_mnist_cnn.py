@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import numpy as np
 import pytest
@@ -22,11 +24,7 @@ from replibo.problems.mnist_small_batch import MnistSmallBatch
 from replibo.problems.networks.cnn import evaluate
 from replibo.streams import RunStreams
 
-from .conftest import idx
-
-
-def streams(algorithm: str = "ei", seed: int = 0, entry: str = "n_30") -> RunStreams:
-    return RunStreams("bbo", entry, algorithm, seed)
+STREAMS = RunStreams("bbo", "n_30", "ei", 0)
 
 
 @pytest.fixture(scope="module")
@@ -34,30 +32,11 @@ def problem() -> MnistCnn:
     return MnistCnn(iterations=30)
 
 
-@pytest.fixture(scope="module")
-def tuned() -> MnistCnn:
-    return MnistCnn(iterations=30, momentum="tuned")
-
-
-def at(problem: MnistCnn, *x: float, query: int = 0, **name: Any) -> Observation:
-    return problem.observe(np.array(x), streams(**name), query)
+def at(problem: MnistCnn, *x: float, query: int = 0) -> Observation:
+    return problem.observe(np.array(x), STREAMS, query)
 
 
 # The observation
-
-
-def test_domain(problem: MnistCnn, tuned: MnistCnn) -> None:
-    np.testing.assert_array_equal(problem.bounds, [[-4.0], [0.0]])
-    np.testing.assert_array_equal(tuned.bounds, [[-4.0, 0.0], [0.0, 0.99]])
-    assert problem.optimal_value is None
-
-
-def test_a_training_depends_on_the_entry_and_on_nothing_that_ran_before(problem: MnistCnn) -> None:
-    first = at(problem, -1.0, query=3)
-    at(problem, -2.0)
-    assert at(problem, -1.0, query=3) == first
-    assert MnistCnn(iterations=30).observe(np.array([-1.0]), streams(), 3) == first
-    assert at(problem, -1.0, query=3, entry="n_40").y != first.y
 
 
 def test_weights_and_batches_are_both_the_querys_own(
@@ -104,7 +83,8 @@ def test_small_batches_are_trained_on_and_large_ones_evaluated(problem: MnistCnn
     assert at(single, -2.0).diagnostics["training_loss"] != one["training_loss"]
 
 
-def test_momentum_zero_is_plain_descent(problem: MnistCnn, tuned: MnistCnn) -> None:
+def test_momentum_zero_is_plain_descent(problem: MnistCnn) -> None:
+    tuned = MnistCnn(iterations=30, momentum="tuned")
     assert at(tuned, -1.0, 0.0) == at(problem, -1.0)
     assert at(tuned, -2.0, 0.9).y > at(problem, -2.0).y + 0.1
 
@@ -127,45 +107,38 @@ def test_a_loss_that_is_not_finite_has_diverged(
 ) -> None:
     problem = MnistCnn(iterations=30, objective=objective)
     before = at(problem, -1.0)
-    kept = mnist_cnn.train
-
-    def overflowing(*arguments: Any, learning_rate: float, **settings: Any) -> Any:
-        return kept(*arguments, learning_rate=1e30 * learning_rate, **settings)
-
     with monkeypatch.context() as patch:
-        patch.setattr(mnist_cnn, "train", overflowing)
+        patch.setattr(mnist_cnn, "train", partial(overflowing, mnist_cnn.train))
         seen = at(problem, -1.0)
     assert seen.y == seen.f == -penalty
     assert seen.diagnostics == DIVERGED
     assert at(problem, -1.0) == before and before.diagnostics["diverged"] == 0.0
 
 
-@pytest.mark.parametrize("loss", [np.nextafter(PENALTY, 9.0), 50.0, math.nan])
-def test_a_validation_loss_beyond_the_penalty_has_diverged(
-    loss: float, problem: MnistCnn, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(mnist_cnn, "evaluate", lambda *_: (loss, 40.0))
-    seen = at(problem, -1.0)
-    assert seen.y == -PENALTY and seen.diagnostics == DIVERGED
+def overflowing(train: Any, *arguments: Any, learning_rate: float, **settings: Any) -> Any:
+    return train(*arguments, learning_rate=1e30 * learning_rate, **settings)
 
 
-def test_a_test_loss_that_is_not_finite_decides_nothing(
-    problem: MnistCnn, monkeypatch: pytest.MonkeyPatch
+LEARNED = DIVERGED | {
+    "validation_cross_entropy": 1.5,
+    "validation_error": 40.0,
+    "training_loss": ANY,
+    "diverged": 0.0,
+}
+
+
+@pytest.mark.parametrize(
+    ("validation_loss", "recorded"),
+    [(np.nextafter(PENALTY, 9.0), DIVERGED), (math.nan, DIVERGED), (1.5, LEARNED)],
+)
+def test_the_validation_loss_decides_and_the_test_loss_nothing(
+    validation_loss: float, recorded: Any, problem: MnistCnn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked = iter([(1.5, 40.0), (math.nan, 100.0)])
+    looked = iter([(validation_loss, 40.0), (math.nan, 100.0)])
     monkeypatch.setattr(mnist_cnn, "evaluate", lambda *_: next(looked))
     seen = at(problem, -1.0)
-    assert seen.y == -1.5 and seen.diagnostics["diverged"] == 0.0
-    assert seen.diagnostics["validation_error"] == 40.0
-    assert seen.diagnostics["test_cross_entropy"] == PENALTY
-    assert seen.diagnostics["test_error"] == PENALTY_ERROR
-
-
-def test_the_penalty_is_worse_than_having_learned_nothing(problem: MnistCnn) -> None:
-    untrained = at(problem, -4.0)
-    assert untrained.diagnostics["diverged"] == 0.0
-    assert -untrained.y == pytest.approx(math.log(10), abs=0.1)
-    assert math.log(10) + 1.0 < PENALTY < 10.0
+    assert seen.y == -recorded["validation_cross_entropy"]
+    assert seen.diagnostics == recorded
 
 
 # The images
@@ -196,36 +169,20 @@ def test_pixels_enter_standardised(problem: MnistCnn) -> None:
     np.testing.assert_allclose(seen, (images[:64] - images.mean()) / images.std(), atol=1e-5)
 
 
-def digits_files(folder: Path, **changed: np.ndarray) -> dict[str, Path]:
-    """Files of MNIST's shape: 70,000 black images of class 1, or what is given instead."""
-    data = {}
-    for name in FILES:
-        n = 60_000 if "train" in name else 10_000
-        shape = (n, 28, 28) if name.endswith("images") else (n,)
-        values = changed.get(name, np.full(shape, len(shape) == 1, np.uint8))
-        data[name] = folder / name
-        data[name].write_bytes(idx(values))
-    return data
+def test_training_images_are_split_into_fixed_sets(
+    files: dict[str, Path], problem: MnistCnn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mnist_cnn, "VALIDATION", 300)
+    sets, digits = MnistCnn(iterations=1, data=files).sets, small_digits()
+    assert [part[0].shape for part in sets] == [(1197, 784), (300, 784), (300, 784)]
 
-
-def test_mnist_is_split_into_fixed_sets(tmp_path: Path) -> None:
-    # each image carries its number in three pixels
-    numbers = np.arange(60_000)
-    images = np.zeros((60_000, 28, 28), np.uint8)
-    images[:, 0, :3] = np.stack([numbers >> 16, numbers >> 8 & 255, numbers & 255], axis=1)
-    labels = (numbers % 10).astype(np.uint8)
-    data = digits_files(tmp_path, mnist_train_images=images, mnist_train_labels=labels)
-    problem = MnistCnn(iterations=1, data=data)
-    assert problem.stand_in == ""
-    assert [part[0].shape for part in problem.sets] == [(50_000, 784), (10_000, 784), (10_000, 784)]
-    found = []
-    for part, part_labels in problem.sets[:2]:
-        pixels = part[:, :3].astype(np.int64)
-        found.append(pixels[:, 0] * 65536 + pixels[:, 1] * 256 + pixels[:, 2])
-        np.testing.assert_array_equal(found[-1] % 10, part_labels)
-    np.testing.assert_array_equal(np.sort(np.concatenate(found)), numbers)
-    assert abs(found[1].mean() - 29_999.5) < 4 * 60_000 / math.sqrt(12 * 10_000)  # from everywhere
-    assert math.isfinite(at(problem, -1.0).y)
+    together = [np.concatenate(parts) for parts in zip(*sets[:2], strict=True)]
+    split, whole = (
+        sorted(np.column_stack([images, labels]).tolist())
+        for images, labels in (together, digits[:2])
+    )
+    assert split == whole
+    np.testing.assert_array_equal(sets.validation[0], problem.sets.validation[0])
 
 
 def test_channels_that_do_not_fit_are_refused_before_the_images_are_read() -> None:
@@ -237,6 +194,8 @@ def test_channels_that_do_not_fit_are_refused_before_the_images_are_read() -> No
 def test_mnist_is_learned() -> None:
     mirror = Path(os.environ["REPLIBO_DATA_MIRROR"])
     data = {name: mirror / data_file(name).path_in_mirror for name in FILES}
-    seen = at(MnistCnn(iterations=500, data=data), -0.5)
+    problem = MnistCnn(iterations=500, data=data)
+    assert [len(part[0]) for part in problem.sets] == [50_000, 10_000, 10_000]
+    seen = at(problem, -0.5)
     assert 0.0 < -seen.y < 0.35
     assert seen.diagnostics["test_error"] < 10.0

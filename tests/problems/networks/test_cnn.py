@@ -24,9 +24,9 @@ def pictures(n: int, size: int) -> tuple[np.ndarray, np.ndarray]:
     return images, rng.integers(0, CLASSES, size=n, dtype=np.uint8)
 
 
-def made(size: int, channels: tuple[int, ...], batch: int, seed: int = 0) -> ConvolutionalNetwork:
+def made(size: int, channels: tuple[int, ...], batch: int) -> ConvolutionalNetwork:
     network = ConvolutionalNetwork(size, channels, CLASSES, batch, pixel_mean=33.0, pixel_std=79.0)
-    network.initialise(generator("weights", seed))
+    network.initialise(generator("weights"))
     return network
 
 
@@ -113,7 +113,7 @@ def test_training_takes_the_steps_of_torchs_sgd(momentum: float) -> None:
     np.testing.assert_allclose(network.parameters, after, rtol=0, atol=1e-3 * moved)
 
 
-@pytest.mark.parametrize("n", [1, 63, 64, 65, 200])
+@pytest.mark.parametrize("n", [1, 64, 200])
 def test_evaluation_is_torchs_whatever_the_number_of_images(n: int) -> None:
     network = made(28, (4, 6), 64)
     images, labels = pictures(n, 28)
@@ -136,8 +136,7 @@ def test_initial_weights_are_torchs_default() -> None:
         np.full(weights.size, 1 / math.sqrt(weights.shape[1] - 1)) for weights in network.weights
     ]
     scaled = np.array(drawn) / np.concatenate(limits)
-    assert np.abs(scaled).max() <= 1.0 + 1e-6
-    assert np.abs(scaled).max() > 0.999
+    assert 0.999 < np.abs(scaled).max() <= 1.0 + 1e-6
     n = scaled.size
     assert abs(scaled.mean()) < 4 / math.sqrt(3 * n)
     assert abs(np.mean(scaled**2) - 1 / 3) < 4 * math.sqrt(4 / 45 / n)  # of a uniform one
@@ -173,7 +172,6 @@ def test_training_stops_where_the_loss_is_not_finite() -> None:
 @pytest.mark.parametrize(
     ("size", "channels", "named"),
     [
-        (28, (), "channels must be 1 to 5 convolutions, got 0"),
         (28, (1,) * 6, "channels must be 1 to 5 convolutions, got 6"),
         (1, (8,), "must be 1 to 0 convolutions, got 1"),
     ],
