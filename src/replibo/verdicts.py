@@ -11,18 +11,10 @@ the paper's T or use stand-in data: it says so, and which label these runs alone
 count, and neither does a *mend*, which departs from the paper.
 
 The headline of a claim is its label as printed: *not run* if that reading was not run, *not printed* if
-the paper leaves open what to run (`Claim.unprinted`), so that only other readings can be. Over the K
-readings that count, S hold or hold with exceptions, C fail and M are mixed. The first line that
-applies is the claim's label over all readings (`Verdict.overall`):
-
-====================== ==============================================================================
-not run                no reading was run
-holds                  all hold
-holds with exceptions  S ≥ ¾ K, or C = M = 0 and S ≥ ½ K
-fails                  C ≥ ¾ K, or S = M = 0 and C ≥ ½ K
-mixed                  M ≥ 1, or S ≥ 1 and C ≥ 1
-undecided              otherwise
-====================== ==============================================================================
+the paper leaves open what to run (`Claim.unprinted`), so that only other readings can be. The label over
+all readings (`Verdict.overall`) follows the same rule, with the readings that count in place of
+comparisons: one that holds, with or without exceptions, is supported, one that fails is contradicted, and
+a mixed one is both. If all hold, some of them with exceptions, the claim holds with exceptions.
 
 A claim that could hardly fail (`Claim.weak`) is no success: in place of "holds" or "holds with
 exceptions" it *holds by construction*. *Replicated* is said only of a claim that holds as printed in runs
@@ -46,20 +38,20 @@ from replibo.errors import RepliboError
 from replibo.messages import counted
 from replibo.papers import lookup
 from replibo.results import effects
-from replibo.results.comparisons import Comparison, MissingRunsError, Word, counts, judge
+from replibo.results.comparisons import (
+    Comparison,
+    Label,
+    MissingRunsError,
+    Word,
+    counts,
+    judge,
+    label_of_counts,
+)
+from replibo.results.effects import Effect
 from replibo.results.runs import Runs, read
 from replibo.run import pairs
 
-Overall = Literal[
-    "holds",
-    "holds with exceptions",
-    "mixed",
-    "fails",
-    "undecided",
-    "holds by construction",
-    "not run",
-    "not printed",
-]
+Overall = Literal[Label, "holds by construction", "not run", "not printed"]
 """The label of a claim."""
 
 UNJUDGED = ("not run", "not printed")
@@ -122,19 +114,17 @@ class Judgement:
         return tuple(comparison.said() for comparison in self.comparisons) or (self.reason,)
 
     @property
-    def effect(self) -> tuple[float, str] | None:
-        """The median effect of its comparisons, and its unit; None if they have none or several."""
-        all_effects = [comparison.effect for comparison in self.comparisons if comparison.effect]
-        all_effects = [effect for effect in all_effects if not effect.equality] or all_effects
-        if len({effect.unit for effect in all_effects}) != 1:
-            return None
-        return statistics.median(effect.value for effect in all_effects), all_effects[0].unit
+    def effects(self) -> list[Effect]:
+        """The effects of its comparisons."""
+        return [comparison.effect for comparison in self.comparisons if comparison.effect]
 
     @property
-    def equality(self) -> bool:
-        """Whether all its effects are claimed to be near 0, so that they have no claimed sign."""
-        all_effects = [comparison.effect for comparison in self.comparisons if comparison.effect]
-        return bool(all_effects) and all(effect.equality for effect in all_effects)
+    def effect(self) -> tuple[float, str] | None:
+        """The median effect of its comparisons, and its unit; None if they have none or several."""
+        signed = [effect for effect in self.effects if not effect.equality] or self.effects
+        if len({effect.unit for effect in signed}) != 1:
+            return None
+        return statistics.median(effect.value for effect in signed), signed[0].unit
 
 
 @dataclass(frozen=True)
@@ -145,7 +135,6 @@ class Verdict:
         paper: that makes the claim.
         scale: of the runs.
         readings: ``printed`` first.
-        controls: variations that are no readings.
         shares_runs_with: the paper's other claims that read some of the same runs as printed.
     """
 
@@ -186,19 +175,14 @@ class Verdict:
 
     @property
     def overall(self) -> Overall:
-        """The label over the readings that count, by the table of this module."""
+        """The label over the readings that count."""
+        if not self.judged:
+            return "not run"
         words = [reading.word for reading in self.counting]
-        K, C, M = len(words), words.count("fails"), words.count("mixed")
-        S = self.holding
-        if K == 0:
-            return "undecided" if self.judged else "not run"
-        if words.count("holds") == K:
-            return self._unless_weak("holds")
-        if 4 * S >= 3 * K or (C == M == 0 and 2 * S >= K):
-            return self._unless_weak("holds with exceptions")
-        if 4 * C >= 3 * K or (S == M == 0 and 2 * C >= K):
-            return "fails"
-        return "mixed" if M or (S and C) else "undecided"
+        fail, mixed = words.count("fails"), words.count("mixed")
+        label = label_of_counts(self.holding, fail, len(words), mixed)
+        exceptions = label == "holds" and "holds with exceptions" in words
+        return self._unless_weak("holds with exceptions" if exceptions else label)
 
     def _unless_weak(self, label: Word) -> Overall:
         return "holds by construction" if self.claim.weak and label in HOLDING else label
@@ -229,7 +213,7 @@ class Verdict:
             return ""
         values, units = [value for _, value, _ in rows], {unit for _, _, unit in rows}
         parts = []
-        if not all(reading.equality for reading, _, _ in rows):
+        if not all(effect.equality for reading, _, _ in rows for effect in reading.effects):
             parts.append(
                 f"claimed sign in {sum(value > 0 for value in values)} of {len(values)} readings"
             )
@@ -253,13 +237,11 @@ class Verdict:
     @property
     def units(self) -> dict[str, str]:
         """The units of its effects as they stand before the values, and what they mean."""
-        all_effects = [
-            comparison.effect
+        return {
+            effects.short(effect.unit): effects.UNITS[effect.unit]
             for judgement in (*self.readings, *self.controls)
-            for comparison in judgement.comparisons
-            if comparison.effect
-        ]
-        return {effects.short(effect.unit): effect.meaning for effect in all_effects}
+            for effect in judgement.effects
+        }
 
     @property
     def replicated(self) -> bool:
@@ -296,19 +278,12 @@ _JSON = TypeAdapter(list[Verdict])
 
 
 def judge_claim(
-    name: str,
-    paper: str,
-    claim: Claim,
-    entry: PaperEntry,
-    runs: Runs | None,
+    name: str, paper: str, claim: Claim, entry: PaperEntry, runs: Runs | None
 ) -> Verdict:
     """Judge one claim in all its readings and controls.
 
     Args:
         runs: of its paper; None if nothing of it was run.
-
-    Raises:
-        RepliboError: the measure has no such option.
     """
     results = [
         _judgement(f"{paths.claims_config(paper)}: {name}", paper, claim, label, entry, runs)
@@ -333,18 +308,14 @@ def judge_claim(
 
 
 def _judgement(
-    where: str,
-    paper: str,
-    claim: Claim,
-    label: str,
-    entry: PaperEntry,
-    runs: Runs | None,
+    where: str, paper: str, claim: Claim, label: str, entry: PaperEntry, runs: Runs | None
 ) -> Judgement:
     """The verdict in one reading or control."""
     variation = claim.variations[label]
     source = claim.readings[label].source if label in claim.readings else None
+    named = label, source, variation.changes
     if label == PRINTED and claim.unprinted:
-        return Judgement(label, source, "", "not printed", reason=claim.unprinted)
+        return Judgement(*named, "not printed", reason=claim.unprinted)
     varied = claim.under(variation)
     if label != PRINTED:
         where = f"{where}.{'controls' if source is None else 'readings'}.{label}"
@@ -352,26 +323,22 @@ def _judgement(
     missing = [pair for pair in claim.needed(variation) if runs is None or not runs.has(*pair)]
     if runs is None or missing:
         reason = f"no runs of {in_words(missing)}"
-        return Judgement(
-            label, source, variation.changes, "not run", reason=reason, missing=tuple(missing)
-        )
+        return Judgement(*named, "not run", reason=reason, missing=tuple(missing))
     standing = claim.pairs(entry, variation)
     read_runs = runs.of(standing.values()).standing_for(standing)
     try:
         comparisons: list[Comparison] = measure(read_runs, **varied.options)
     except MissingRunsError as error:
-        return Judgement(label, source, variation.changes, "not run", reason=str(error))
+        return Judgement(*named, "not run", reason=str(error))
     seeds = {problem: _common_seeds(varied, read_runs, problem) for problem in claim.problems}
     reasons = reductions(claim, read_runs, seeds)
     short = ", ".join(reason for reason in reasons if reason.startswith("T =") or "data" in reason)
     return Judgement(
-        label,
-        source,
-        variation.changes,
-        "undecided" if short else judge(comparisons),
-        ", ".join(reasons),
-        short,
-        tuple(comparisons),
+        *named,
+        word="undecided" if short else judge(comparisons),
+        reduced=", ".join(reasons),
+        short=short,
+        comparisons=tuple(comparisons),
         seeds=min(seeds.values()),
     )
 
@@ -421,9 +388,6 @@ def judge_all(
     Args:
         names: claims; all of the papers' if it is empty.
         reading: judge this reading or control alone.
-
-    Raises:
-        RepliboError: no runs are there, or files are damaged; a fault in the claims.
     """
     verdicts = []
     target = paths.judged(scale, papers[0]) if len(papers) == 1 else paths.verdicts(scale)[0]
@@ -473,11 +437,7 @@ def write(path: Path, verdicts: Sequence[Verdict]) -> None:
 
 
 def read_written(path: Path) -> list[Verdict]:
-    """Verdicts as `write` wrote them.
-
-    Raises:
-        RepliboError: the file is missing, or holds something else.
-    """
+    """Verdicts as `write` wrote them; a `RepliboError` if the file is missing or holds something else."""
     try:
         return _JSON.validate_json(files.read_bytes(path))
     except ValidationError as error:

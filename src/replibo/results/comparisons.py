@@ -120,10 +120,7 @@ class Undecided:
 
 def decided(results: Sequence[Undecided | Comparison], level: float = LEVEL) -> list[Comparison]:
     """The outcomes of a claim's tests by their p-values, each direction a family; what is decided already
-    stays as it is.
-
-    The text ends with the p-value that decides.
-    """
+    stays as it is. The text ends with the p-value that decides."""
     tests = [entry for entry in results if isinstance(entry, Undecided)]
     settled = {entry.outcome for entry in results if isinstance(entry, Comparison)} - {"left out"}
     directions: tuple[tuple[Outcome, list[float]], ...] = (
@@ -170,12 +167,8 @@ def t_tested(
     seeds: Sequence[Sequence[int]] = (),
     unit: str = effects.DEVIATIONS,
 ) -> Undecided:
-    """The t-tests of mean(less) < mean(more), by seed or Welch's, with the effect.
-
-    Args:
-        seeds: of the two samples; their places if it is empty.
-        unit: `effects.BEYOND` if ``more`` is a limit that the claim sets.
-    """
+    """The t-tests of mean(less) < mean(more), by seed or Welch's, with the effect (`effects.of_samples`);
+    its ``unit`` is `effects.BEYOND` if ``more`` is a limit that the claim sets."""
     effect = effects.of_samples(less, more, paired=paired, seeds=seeds, unit=unit)
     return Undecided(text, *statistics.t_tests(less, more, paired=paired), effect)
 
@@ -222,17 +215,18 @@ def counts(comparisons: Sequence[Comparison]) -> tuple[int, int, int]:
     return outcomes.count("supported"), outcomes.count("contradicted"), k
 
 
-def label_of_counts(s: int, c: int, k: int) -> Label:
-    """The label by the table above: ``s`` supported and ``c`` contradicted of ``k``."""
+def label_of_counts(s: int, c: int, k: int, mixed: int = 0) -> Label:
+    """The label by the table above: ``s`` supported and ``c`` contradicted of ``k``; ``mixed`` are both,
+    as a reading may be."""
     if k == 0:
         return "undecided"
     if s == k:
         return "holds"
-    if 4 * s >= 3 * k or (c == 0 and 2 * s >= k):
+    if 4 * s >= 3 * k or (c == mixed == 0 and 2 * s >= k):
         return "holds with exceptions"
-    if 4 * c >= 3 * k or (s == 0 and 2 * c >= k):
+    if 4 * c >= 3 * k or (s == mixed == 0 and 2 * c >= k):
         return "fails"
-    return "mixed" if s and c else "undecided"
+    return "mixed" if mixed or (s and c) else "undecided"
 
 
 def judge(comparisons: Sequence[Comparison]) -> Label:
