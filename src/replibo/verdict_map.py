@@ -4,7 +4,7 @@ down and readings across."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from replibo.config.claims import LEADING, SOURCES, place
 from replibo.config.models import COLORS
@@ -52,11 +52,7 @@ CAPTION = (
 
 
 def verdict_map(verdicts: Sequence[Verdict], scale: str, labels: Mapping[str, str]) -> Figure:
-    """The map of one paper, or of all.
-
-    Args:
-        labels: how the papers are called.
-    """
+    """The map of one paper, or of all, whose names are in ``labels``."""
     single = len({v.paper for v in verdicts}) == 1
     figure = (_of_paper if single else _of_all)(verdicts, labels)
     _legend(figure)
@@ -65,12 +61,8 @@ def verdict_map(verdicts: Sequence[Verdict], scale: str, labels: Mapping[str, st
 
 
 def _axes(size: tuple[float, float], top: float, rows: int, cells: float) -> Axes:
-    """A figure's only axes, whose units are cells and rows.
-
-    Args:
-        size: of the figure, in inches.
-        top: inches above the cells.
-    """
+    """The only axes of a figure of ``size``, ``top`` inches below its edge; their units are cells and
+    rows."""
     figure = plotting.empty(size)
     width, height = CELL * cells / size[0], ROW * rows / size[1]
     ax = figure.add_axes((LEFT / size[0], 1 - top / size[1] - height, width, height))
@@ -95,34 +87,30 @@ def _cell(ax: Axes, x: float, y: float, word: Overall, reduced: str = "") -> Non
 
 def _of_all(verdicts: Sequence[Verdict], labels: Mapping[str, str]) -> Figure:
     """A heading for each paper, and below it a row for each group of its claims."""
-    groups: dict[tuple[str, str], list[Verdict]] = {}
-    for verdict in verdicts:
-        groups.setdefault((verdict.paper, verdict.claim.group), []).append(verdict)
-    papers = list(dict.fromkeys(paper for paper, _ in groups))
-    most = max(map(len, groups.values()))
-    rows, cells = len(groups) + len(papers), 2 * most + GAP
+    groups: dict[str, dict[str, list[Verdict]]] = {}
+    for v in verdicts:
+        groups.setdefault(v.paper, {}).setdefault(v.claim.group, []).append(v)
+    most = max(len(group) for of_paper in groups.values() for group in of_paper.values())
+    rows, cells = sum(1 + len(of_paper) for of_paper in groups.values()), 2 * most + GAP
     ax = _axes((LEFT + CELL * cells + 0.05, TOP + ROW * rows + FOOT), TOP, rows, cells)
     for start, title in ((0.0, "as printed"), (most + GAP, "over all readings")):
         ax.text(start, -0.3, title, va="bottom")
-    names: list[tuple[str, int]] = []
+    names: dict[float, str] = {}
     y = 0
-    for paper in papers:
+    for paper, of_paper in groups.items():
         headlines = [v.headline for v in verdicts if v.paper == paper]
-        holds = sum(label in HOLDING for label in headlines)
-        count = f"{holds} of {len(headlines)}"
+        count = f"{sum(label in HOLDING for label in headlines)} of {len(headlines)}"
         heading = f"{labels[paper]}: {count} claims hold as printed, some with exceptions"
         place_of_heading = (-LEFT / CELL + 0.2, y + 0.6)
         ax.text(*place_of_heading, heading, va="center_baseline", fontweight="bold")
-        for (of, group), group_verdicts in groups.items():
-            if of != paper:
-                continue
+        for name, group in of_paper.items():
             y += 1
-            names.append((group, y))
-            for i, v in enumerate(group_verdicts):
+            names[y + 0.5] = name
+            for i, v in enumerate(group):
                 _cell(ax, i, y, v.headline, v.printed.reduced if v.readings else "")
                 _cell(ax, most + GAP + i, y, v.overall)
         y += 1
-    ax.set_yticks([at + 0.5 for _, at in names], [name for name, _ in names])
+    ax.set_yticks(list(names), list(names.values()))
     return ax.figure  # type: ignore[return-value]
 
 
@@ -175,7 +163,5 @@ def _legend(figure: Figure) -> None:
         Patch(facecolor=color, edgecolor="0.6", label=f"{letter}  {word}")
         for word, (letter, color, _) in LOOKS.items()
     ]
-    figure.legend(
-        *(handles, [str(handle.get_label()) for handle in handles]),
-        title=MARK, alignment="left", loc="lower left", ncols=4, columnspacing=1.2, borderpad=0.2,
-    )  # fmt: skip
+    where: Any = {"loc": "lower left", "alignment": "left", "ncols": 4}
+    figure.legend(handles=handles, title=MARK, columnspacing=1.2, borderpad=0.2, **where)

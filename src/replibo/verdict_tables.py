@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from replibo.config.claims import PRINTED
 from replibo.messages import WIDTH
 from replibo.results.tables import Table
-from replibo.verdicts import Judgement, Overall, Verdict
+from replibo.verdicts import Judgement, Verdict
 
 Costs = Mapping[tuple[str, str], str]
 """By claim and reading, what its missing runs would cost, in words."""
@@ -20,17 +20,8 @@ COLUMNS = (
 )
 
 
-SHORT: Mapping[Overall, str] = {
-    "holds": "holds",
-    "holds with exceptions": "exceptions",
-    "mixed": "mixed",
-    "fails": "fails",
-    "undecided": "undecided",
-    "holds by construction": "weak",
-    "not run": "not run",
-    "not printed": "not printed",
-}
-"""The labels beside a claim's name and what it is about, on one line."""
+SHORT = {"holds with exceptions": "exceptions", "holds by construction": "weak"}
+"""The labels that are too long beside a claim's name and what it is about, on one line."""
 
 
 def rows(verdicts: Sequence[Verdict], costs: Costs) -> Iterator[tuple[object, ...]]:
@@ -69,12 +60,11 @@ def lines(verdicts: Sequence[Verdict]) -> Iterator[str]:
     """One line for each claim, at most `WIDTH` characters where names leave room."""
     for paper in dict.fromkeys(verdict.paper for verdict in verdicts):
         paper_verdicts = [verdict for verdict in verdicts if verdict.paper == paper]
-        labels = [
-            f"{SHORT[v.headline]:<11} {SHORT[v.overall]} {v.holding}/{len(v.counting)}"
-            if v.judged
-            else "not run"
-            for v in paper_verdicts
-        ]
+        labels = []
+        for verdict in paper_verdicts:
+            first, last = (SHORT.get(word, word) for word in (verdict.headline, verdict.overall))
+            count = f"{verdict.holding}/{len(verdict.counting)}"
+            labels.append(f"{first:<11} {last} {count}" if verdict.judged else "not run")
         width = max(len(verdict.name) for verdict in paper_verdicts)
         room = max(WIDTH - max(map(len, labels)) - width - 4, 12)
         yield f"{paper} (as printed, then all readings; k/n: it holds in k of the n that count)"
@@ -112,10 +102,11 @@ def whole(verdict: Verdict, costs: Costs, *, brief: bool = False) -> Iterator[st
         name = reading.name
         if brief and name != PRINTED and outcomes[name] == outcomes.get(PRINTED, []) != []:
             short.append(reading)
-        else:
-            yield ""
-            yield from wrapped("", _title(reading, verdict))
-            yield from _comparisons(reading, costs.get((verdict.name, name), ""))
+            continue
+        yield ""
+        yield from wrapped("", _title(reading, verdict))
+        for text in (reading.changes, *_numbers(reading, costs.get((verdict.name, name), ""))):
+            yield from wrapped("  ", text)
     if short:
         yield ""
         yield "Every comparison has the same outcome as printed:"
@@ -130,13 +121,9 @@ def _title(reading: Judgement, verdict: Verdict) -> str:
     return f"{name}: {reading.verdict}{decides}"
 
 
-def _comparisons(reading: Judgement, cost: str) -> Iterator[str]:
-    if reading.changes:
-        yield from wrapped("  ", reading.changes)
-    for comparison in reading.comparisons:
-        yield from wrapped("  ", f"{comparison.outcome}: {comparison.said()}")
-    if reading.reason:
-        yield from wrapped("  ", reading.reason + (f" ({cost})" if cost else ""))
+def _numbers(reading: Judgement, cost: str) -> list[str]:
+    comparisons = [f"{test.outcome}: {test.said()}" for test in reading.comparisons]
+    return [*comparisons, reading.reason + (f" ({cost})" if cost and reading.reason else "")]
 
 
 def wrapped(indent: str, text: str) -> list[str]:

@@ -90,18 +90,16 @@ def best_so_far(
     ]
     figure, axes = plotting.grid(len(plots), 2 if cumulative else COLUMNS)
     bands = plotting.has_bands(panels)
+    of_f = {True: regret.cumulative_regret, False: regret.best_regret}
     for ax, (title, summed) in zip(axes, plots, strict=True):
         optimum, drawn = optima[title], []
         for curve in panels[title]:
             first = curve.start if summed else 0
             if optimum is None:
-                values = np.maximum.accumulate(curve.f, axis=1)
+                interval = student_interval(np.maximum.accumulate(curve.f, axis=1))
             else:
-                of_f = regret.cumulative_regret if summed else regret.best_regret
-                values = of_f(curve.f[:, first:], optimum)
-            interval = student_interval(values)
-            low = interval.low if optimum is None else np.maximum(interval.low, 0.0)
-            ends = (curve.look, curve.t[first:], interval.mean, low, interval.high)
+                interval = student_interval(of_f[summed](curve.f[:, first:], optimum)).cut(0.0)
+            ends = (curve.look, curve.t[first:], interval.mean, interval.low, interval.high)
             drawn.append(plotting.Curve(*ends, bold=curve.bold))
         plotting.draw(ax, drawn, bands=bands)
         ax.set_title(title)

@@ -142,11 +142,6 @@ class Effect:
 
         return float(stdtrit(self.freedom, [1 - level, POWER]).sum()) * self.error
 
-    @property
-    def meaning(self) -> str:
-        """What the effect is, its range, and what 0 means."""
-        return UNITS[self.unit]
-
     def __str__(self) -> str:
         value, low, high = (shown(end, self.unit) for end in (self.value, self.low, self.high))
         off_scale = self.unit in IN_DEVIATIONS and (self.low > LARGEST or self.high < -LARGEST)
@@ -169,20 +164,14 @@ def shown(value: float, unit: str) -> str:
 def of_interval(
     interval: Interval, unit: str, samples: Sequence[Sample] = (), sizes: Sequence[int] = ()
 ) -> Effect | None:
-    """The effect of a difference with its interval; None where it has none.
-
-    Args:
-        samples: of `Effect`.
-        sizes: of the samples behind it; that of the interval if it is empty.
-    """
-    ends = interval.ends
+    """The effect of a difference with its interval; None if this has no ends. The ``sizes`` of samples
+    are those of the interval if none are given."""
+    ends, freedom = interval.ends, interval.n - 1
     if not all(map(math.isfinite, ends)):
         return None
-    freedom = interval.n - 1
-    error = (ends[2] - ends[1]) / 2 / student_quantile(freedom)
-    return Effect(
-        *ends, tuple(sizes) or (interval.n,), error, freedom, unit, samples=tuple(samples)
-    )
+    error = float(interval.half_width) / student_quantile(freedom)
+    n = tuple(sizes) or (interval.n,)
+    return Effect(*ends, n, error, freedom, unit, samples=tuple(samples))
 
 
 def of_samples(
@@ -194,14 +183,12 @@ def of_samples(
     unit: str = DEVIATIONS,
 ) -> Effect | None:
     """How much larger ``more`` is than ``less`` in standard deviations, as claimed: of the differences
-    if paired (d_z), else pooled (Cohen's d; Hedges and Olkin's interval, 1985).
+    if paired (d_z), else pooled (Cohen's d; Hedges and Olkin's interval, 1985). None with fewer than two
+    values, or without spread.
 
     Args:
         seeds: of the two samples; their places if it is empty.
         unit: one of `IN_DEVIATIONS`.
-
-    Returns:
-        None with fewer than two values, or without spread.
     """
     n, m = len(less), len(more)
     if min(n, m) < 2:
@@ -230,11 +217,7 @@ def of_samples(
 
 
 def of_share(wins: int, losses: int, samples: Sequence[Sample]) -> Effect | None:
-    """The excess of the share of wins over one half (Wilson's interval); None without cases.
-
-    Args:
-        samples: to keep in the effect (`Effect.samples`).
-    """
+    """The excess of the share of wins over one half (Wilson's interval); None without cases."""
     if not (n := wins + losses):
         return None
     share = share_interval(wins, n)
@@ -261,13 +244,8 @@ def differ(printed: Sequence[Effect | None], other: Sequence[Effect | None], sca
     for a, b in pairs:
         units = [_scale(effect.samples) if scaled else 1.0 for effect in (a, b)]
         differences = [
-            np.array(
-                [
-                    first[seed] / units[0] - second[seed] / units[1]
-                    for seed in sorted(first.keys() & second.keys())
-                ]
-            )
-            for first, second in zip(a.samples, b.samples, strict=True)
+            np.array([x[s] / units[0] - y[s] / units[1] for s in sorted(x.keys() & y.keys())])
+            for x, y in zip(a.samples, b.samples, strict=True)
         ]
         if min(map(len, differences)) < 2:
             continue

@@ -50,10 +50,6 @@ def publish(
 
     Args:
         replace: also where fewer or shorter runs take the place of others, or another scale's.
-
-    Raises:
-        RepliboError: a variant's runs, or another scale's than those published; damaged rows. Nothing has
-            changed then.
     """
     if config.variant:
         raise RepliboError(
@@ -77,11 +73,12 @@ def publish(
     for problem, algorithm in config.paper(paper).pairs(scale):
         key = f"{problem}/{algorithm}"
         here, faults = finished.runs(config.paper(paper), paper, scale, problem, algorithm)
-        change = _change(key, of_scale.get(key), here, replace=replace)
-        changes.append(change)
         left_out += [f"left out: {fault}" for fault in faults]
-        lines += [f"{key}: {change.fate}"] if here else []
-        unchanged += not here and change.before is not None
+        if here:
+            changes.append(_change(key, of_scale.get(key), here, replace=replace))
+            lines.append(f"{key}: {changes[-1].fate}")
+        else:
+            unchanged += key in of_scale
     if not of_scale and not any(change.taken for change in changes):
         return [], left_out
     for problem in config.paper(paper).problems:
@@ -106,14 +103,11 @@ def _change(
     key: str, before: PublishedRuns | None, sets: list[Finished], *, replace: bool
 ) -> Change:
     """What to do with one pair, ``sets`` being its finished runs, the largest set first, which takes the
-    place of the published one where it has no fewer seeds and no shorter runs.
-    """
+    place of the published one if it has no fewer seeds and no shorter runs."""
 
     def say(runs: Finished) -> str:
         return f"{counted(len(runs.files), 'seed')}, T = {runs.horizon}"
 
-    if not sets:
-        return Change(key, before, "as published: nothing is finished here")
     unmixed = "".join(f"; not mixed with {say(run_set)} made otherwise" for run_set in sets[1:])
     largest = sets[0]
     if before is None:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import LayoutEngine
-    from matplotlib.legend import Legend
 
 WIDTH = 7.2
 """Of a figure that has several columns of panels, in inches: a page of two columns of text."""
@@ -61,15 +60,8 @@ STYLE: dict[str, Any] = {
 
 MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "cross": "X"}
 MARKER_OF_COLOR = {
-    "blue": "o",
-    "orange": "s",
-    "vermillion": "^",
-    "purple": "D",
-    "green": "v",
-    "black": "X",
-    "brown": "P",
-    "sky_blue": "<",
-    "grey": "",
+    **{"blue": "o", "orange": "s", "vermillion": "^", "purple": "D", "green": "v"},
+    **{"black": "X", "brown": "P", "sky_blue": "<", "grey": ""},
 }
 """The marker of an algorithm whose entry names none, so that no two colours differ by hue alone."""
 OWN_COLOR = "blue"
@@ -92,11 +84,8 @@ def empty(size: tuple[float, float], **options: Any) -> Figure:
 
 
 def panels(rows: int, columns: int, height: float = PANEL[1]) -> tuple[Figure, np.ndarray]:
-    """A figure of ``rows x columns`` panels; the array of axes always has two dimensions.
-
-    Args:
-        height: of a row, in inches.
-    """
+    """A figure of ``rows x columns`` panels, ``height`` inches a row; the array of axes always has two
+    dimensions."""
     size = (min(WIDTH, max(4.8, PANEL[0] * columns)), height * rows)
     figure = empty(size, layout="constrained")
     axes: np.ndarray = figure.subplots(rows, columns, squeeze=False)
@@ -198,21 +187,12 @@ def end_axis_at(ax: Axes, last: float) -> None:
 
 
 def has_bands(by_problem: Mapping[str, Sequence[object]]) -> bool:
-    """Whether no panel of a figure has more than `BANDS` curves.
-
-    Args:
-        by_problem: for each problem its algorithms, or its curves.
-    """
+    """Whether no panel of a figure has more than `BANDS` curves, given by their names or themselves."""
     return max(map(len, by_problem.values())) <= BANDS
 
 
 def intervals_said(names_by_problem: Mapping[str, Sequence[str]], kind: str) -> str:
-    """How a figure shows its intervals, for its caption.
-
-    Args:
-        names_by_problem: for each problem its algorithms.
-        kind: what the intervals are, in words.
-    """
+    """How a figure shows its intervals, for its caption; ``kind`` says what they are."""
     if has_bands(names_by_problem):
         return f"shaded: {kind}"
     return f"bars at the right margin, in the legend's order, and the band of a solid blue line: {kind}"
@@ -371,30 +351,23 @@ def _say_labels_once(figure: Figure) -> None:
     for ax in figure.axes:
         if (place := ax.get_subplotspec()) is not None and ax.axison:
             grid[place.rowspan.start, place.colspan.start] = ax
-    for row, column in sorted(grid, reverse=True):
-        ax = grid[row, column]
+    for (row, column), ax in sorted(grid.items(), key=lambda item: item[0], reverse=True):
         left = [neighbour for (r, c), neighbour in grid.items() if r == row and c < column]
         if left and all(neighbour.get_ylabel() == ax.get_ylabel() for neighbour in left):
             ax.set_ylabel("")
-    for row, column in sorted(grid):
-        ax, below = grid[row, column], grid.get((row + 1, column))
+    for (row, column), ax in sorted(grid.items(), key=lambda item: item[0]):
+        below = grid.get((row + 1, column))
         if below is not None and below.get_xlabel() == ax.get_xlabel():
             ax.set_xlabel("")
 
 
 def _legend(figure: Figure, handles: list[Any], labels: list[str]) -> None:
     """One legend above the panels, of as few rows as fit into the width, evenly filled."""
-
-    def drawn(columns: int) -> Legend:
-        return figure.legend(
-            *(handles, labels),
-            loc="outside upper center",
-            ncols=columns,
-            columnspacing=1.2,
-        )
-
     for rows in range(1, len(labels) + 1):
-        legend = drawn(-(-len(labels) // rows))
+        columns = -(-len(labels) // rows)
+        legend = figure.legend(
+            handles, labels, loc="outside upper center", ncols=columns, columnspacing=1.2
+        )
         width = legend.get_window_extent().width / figure.dpi
         if width <= figure.get_figwidth() - 0.1 or rows == len(labels):
             break

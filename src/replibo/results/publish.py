@@ -32,25 +32,11 @@ MAXIMAL_BYTES = 5_000_000
 KEPT = ("problem", "algorithm", "seed", "t", "phase", "f")
 KEPT_OF_BEST = ("x", "y")
 KEPT_DIAGNOSTICS = (
-    "length_scale",
-    "length_scale_single_start",
-    "theta0",
-    "theta0_collapsed",
-    "fit_collapsed",
-    "fit_converged",
-    "fit_at_bound",
-    "diverged",
-    "distance_to_centre",
-    "surrogate_bytes",
-    "peak_mib",
-    "test_cross_entropy",
-    "test_error",
-    "log10_learning_rate",
-    "momentum",
-    "w1",  # ŵ of GO-UCB
-    "b1",
-    "w2",
-    "b2",
+    *("length_scale", "length_scale_single_start", "theta0", "theta0_collapsed"),
+    *("fit_collapsed", "fit_converged", "fit_at_bound", "diverged", "distance_to_centre"),
+    *("surrogate_bytes", "peak_mib", "test_cross_entropy", "test_error"),
+    *("log10_learning_rate", "momentum"),
+    *("w1", "b1", "w2", "b2"),  # ŵ of GO-UCB
 )
 
 
@@ -77,11 +63,7 @@ def thin(table: pa.Table) -> pa.Table:
 
 
 def file_of(runs: PublishedRuns, table: pa.Table) -> bytes:
-    """The file of a pair, thinned.
-
-    Raises:
-        RepliboError: it is too large.
-    """
+    """The file of a pair, thinned; a `RepliboError` if it is too large."""
     content = _compressed(
         thin(table).replace_schema_metadata({traces.METADATA_KEY: runs.text}).combine_chunks()
     )
@@ -121,11 +103,7 @@ def _compressed(rows: pa.Table) -> bytes:
 
 def write(folder: Path, changes: Mapping[Pair, bytes | None]) -> None:
     """Write the files of some pairs to a paper's folder, in place of what was there; None removes a pair.
-    The files of all other pairs stay.
-
-    Raises:
-        RepliboError: the folder cannot be written; then nothing in it has changed.
-    """
+    All other files stay, and all of them if the folder cannot be written."""
     with files.written_whole(folder, folder=True) as new:
         new.mkdir()
         for path in folder.glob("*/*.parquet"):
@@ -143,9 +121,6 @@ def rows(paper: str, problem: str, algorithm: str, horizon: int | None = None) -
 
     Args:
         horizon: only the rows up to this round, with x of each run's best queries up to there.
-
-    Raises:
-        RepliboError: the file is missing or damaged.
     """
     path = paths.published_traces(paper, problem, algorithm)
     return _rows(path, path.stat().st_mtime_ns if path.is_file() else 0, horizon)

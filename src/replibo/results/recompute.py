@@ -47,9 +47,6 @@ def recompute(
             as made by it from then on, and further seeds may join.
         longest: skip pairs of which a run took more CPU seconds when it was published.
         cores: runs at the same time.
-
-    Raises:
-        RepliboError: nothing of the kind is published, a file is damaged, data are missing.
     """
     from joblib import Parallel, delayed
 
@@ -72,12 +69,11 @@ def recompute(
         for key in published
         if seconds[key] <= longest and (not wanted or any(_matches(key, name) for name in wanted))
     ]
-    identities: dict[str, dict[str, Any]] = {}
+    adopted: dict[str, dict[str, Any]] = {}
     if adopt:
-        for key in keys:
-            if identity := _adoptable(config, published[key]):
-                identities[key] = identity
-        keys = sorted(identities, key=seconds.__getitem__)
+        identities = {key: _adoptable(config, published[key]) for key in keys}
+        adopted = {key: identity for key, identity in identities.items() if identity}
+        keys = sorted(adopted, key=seconds.__getitem__)
         yield _count(config, paper)
     for key in keys:  # before any worker is started, which would have to be killed
         if seed is not None and seed not in published[key].seeds:
@@ -94,12 +90,11 @@ def recompute(
         equal += whole
         parted = ""
         if adopt and whole:
-            _adopt(published[key], identities[key], f"seed {number}, {evidence}")
+            _adopt(published[key], adopted[key], f"seed {number}, {evidence}")
             parted = ", adopted"
         if same < min(len(before), len(after)):
             parted = f", the next differs by {abs(after[same] - before[same]):.1g}"
-            today = _identity(config, published[key])
-            if today and published[key].code == today["code"]:
+            if _of_today(config, published[key]):
                 machines |= set(published[key].machine)
             else:
                 parted += " (older code made it)"
@@ -142,12 +137,14 @@ def _repeat(
 def _count(config: Config, paper: str) -> str:
     """The number of published pairs that today's code made, or has adopted."""
     published = of_paper(paper).values()
-    today = [_identity(config, runs) for runs in published]
-    count = sum(
-        identity is not None and identity["code"] == runs.code
-        for identity, runs in zip(today, published, strict=True)
-    )
+    count = sum(_of_today(config, runs) for runs in published)
     return f"{paper}: {count} of {len(published)} published pairs count as of today's code."
+
+
+def _of_today(config: Config, runs: PublishedRuns) -> bool:
+    """Whether today's code made the pair's runs, or has adopted them."""
+    identity = _identity(config, runs)
+    return identity is not None and identity["code"] == runs.code
 
 
 def _identity(config: Config, runs: PublishedRuns) -> dict[str, Any] | None:

@@ -10,20 +10,9 @@ from replibo.results.statistics import finite
 
 
 def instantaneous_regret(f: ArrayLike, optimal_value: float) -> Array:
-    """r_t = f* - f(x_t).
+    """r_t = f* - f(x_t), ``… x T``, of the noise-free values of the queries; the last axis is time.
 
     A regret below 0 is not clipped: it shows that ``optimal_value`` is wrong (or round-off).
-
-    Args:
-        f: noise-free values of the queries, ``… x T``; the last axis is time. A phase of its own,
-            such as Phase II of GO-UCB, is sliced before: ``f[..., n:]``.
-        optimal_value: f*, the maximum of the objective.
-
-    Returns:
-        The regret, ``… x T``.
-
-    Raises:
-        RepliboError: values that are not finite.
     """
     return np.asarray(optimal_value - finite(f, "f"))
 

@@ -30,9 +30,6 @@ def read(config: Config, paper: str, scale: str, wanted: Sequence[Pair], target:
 
     Args:
         target: what a user asks Snakemake for where files are missing.
-
-    Raises:
-        RepliboError: files are missing or damaged, or hold other runs.
     """
     pairs.require(pairs.files(config, paper, scale, wanted), target)
     if wanted:
@@ -139,11 +136,12 @@ class Runs:
     ) -> list[str]:
         """The algorithms that were run on ``problem``, in the order of ``wanted`` or of the config; those
         alone whose runs hold the ``diagnostic``, if one is named."""
-        order = self.entry.algorithms if wanted is None else wanted
-        ran = [name for name in order if self.has(problem, name)]
-        if diagnostic is None:
-            return ran
-        return [name for name in ran if self.held(problem, name, diagnostic) is not None]
+        return [
+            name
+            for name in (self.entry.algorithms if wanted is None else wanted)
+            if self.has(problem, name)
+            and (diagnostic is None or self.held(problem, name, diagnostic) is not None)
+        ]
 
     def label(self, algorithm: str) -> str:
         """An algorithm's name in figures and tables; its name in the config if it has no entry."""
@@ -281,11 +279,8 @@ class Runs:
         return dict(zip(runs.seeds(*pair).tolist(), runs.f(*pair), strict=True))
 
     def diagnostic(self, problem: str, algorithm: str, name: str) -> Array:
-        """A diagnostic, ``seeds x queries``; NaN at the initial points.
-
-        Raises:
-            MissingRunsError: no runs, or they do not hold it.
-        """
+        """A diagnostic, ``seeds x queries``, NaN at the initial points; a `MissingRunsError` if there are
+        no runs, or they do not hold it."""
         self.require(problem, algorithm)
         if (values := self.held(problem, algorithm, name)) is None:
             raise MissingRunsError(f"the runs of {algorithm} on {problem} hold no {name}")
@@ -300,10 +295,9 @@ class Runs:
 
     def best_queries(self, problem: str, algorithm: str) -> Array:
         """x of each run's best queries, native coordinates, the best first: ``seeds x k x d`` with k the
-        problem's `kept_queries` (all queries, where a run has fewer).
+        problem's `kept_queries` (all queries, if a run has fewer).
 
-        Raises:
-            RepliboError: the traces hold none (they were published before x was kept).
+        Traces that were published before x was kept hold none; then a `RepliboError`.
         """
         import pyarrow.compute as pc
 
@@ -341,11 +335,7 @@ class Runs:
         return int(self.metadata["problems"][problem]["horizon"])
 
     def optimal_value(self, problem: str) -> float:
-        """The known optimum.
-
-        Raises:
-            RepliboError: the problem has none.
-        """
+        """The optimum; a `RepliboError` if it is not known."""
         value = self.metadata["problems"][problem]["optimal_value"]
         if value is None:
             raise RepliboError(f"{problem}: its optimum is not known, so there is no regret")
@@ -370,17 +360,16 @@ class Runs:
         for problem in problems:
             names = self.algorithms(problem, algorithms)
             counts = [
-                (len(self.seeds(problem, a)), len(self.entry.seeds("paper", problem, a)))
-                for a in names
+                (len(self.seeds(problem, name)), len(self.entry.seeds("paper", problem, name)))
+                for name in names
             ]
-            horizon = min(
-                (self.entry.settings("paper", problem, a).horizon or 0 for a in names), default=0
-            )
             if fewer := [(n, full) for n, full in counts if n < full]:
-                least, full = min(fewer, key=lambda c: c[0] / c[1])
+                least, full = min(fewer, key=lambda count: count[0] / count[1])
                 most = max(n for n, configured in counts if configured == full)
                 seeds = f"{least} to {most}" if most > least else str(least)
                 reasons.append(f"{seeds} of {full} seeds")
+            horizons = [self.entry.settings("paper", problem, name).horizon or 0 for name in names]
+            horizon = min(horizons, default=0)
             if self.horizon(problem) < min(horizon, rounds):
                 reasons.append(f"T = {self.horizon(problem)} of {horizon}")
             if self.stand_in(problem):

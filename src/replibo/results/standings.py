@@ -54,11 +54,8 @@ class Duel:
 def duel(
     paper: str, problem: str, name: str, traces: Mapping[int, Array], rival: Mapping[int, Array]
 ) -> Duel | None:
-    """Compare the runs of the seeds that both have; None if there are none.
-
-    Args:
-        traces, rival: the noise-free values of each seed's queries.
-    """
+    """Compare the runs of the seeds that both have, by the noise-free values of each seed's queries; None
+    if there are none."""
     seeds = sorted(traces.keys() & rival.keys())
     if not seeds:
         return None
@@ -93,11 +90,7 @@ def against(
 
 def ranks(runs: Mapping[str, Mapping[int, Array]]) -> dict[str, float]:
     """The mean rank of each algorithm on one problem (1: the best), by the best value of each seed that
-    all have, at the end of the shortest run; empty if no seed is common. Equal values share a rank.
-
-    Args:
-        runs: by algorithm, the noise-free values of each seed's queries.
-    """
+    all have, at the end of the shortest run; empty if no seed is common. Equal values share a rank."""
     from scipy.stats import rankdata
 
     common = set.intersection(*(set(f) for f in runs.values()))

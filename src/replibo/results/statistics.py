@@ -65,14 +65,10 @@ def t_test_less(
 ) -> TestResult:
     """One-sided t-test of H0: mean(a) ≥ mean(b) against H1: mean(a) < mean(b).
 
-    NeuralBO's Table 2 asks whether the baseline's (minimised) final value is the larger one: with
-    f maximised, as here, ``t_test_less(baseline, neural_bo, paired=False)``; with the values that
-    the paper minimises, the other way round.
-
-    Samples without spread happen (every seed finds the best candidate). Where the differences of
-    the pairs, or each of the two unpaired samples, are constant up to round-off (`ROUND_OFF`), t is
-    a division by zero. The effect size is its limit as the spread goes to 0, and p is that of the
-    permutation test, as the limit of 0 would decide by two values:
+    Samples without spread happen (every seed finds the best candidate). If the differences of the pairs,
+    or each of the two unpaired samples, are constant up to round-off (`ROUND_OFF`), t is a division by
+    zero. The effect size is then its limit as the spread goes to 0. p is that of the permutation test,
+    as the limit of 0 would decide by two values:
 
     * mean(a) < mean(b): the effect size is -∞; p is the share of relabellings that give the observed
       difference, 2^-n of n pairs, and 1 in C(n_a + n_b, n_a) of two samples;
@@ -80,20 +76,15 @@ def t_test_less(
     * equal up to round-off: 0/0 has no limit. The effect size is NaN and p = 1 (every relabelling gives
       the same difference): nothing in these samples speaks for H1.
 
-    One unpaired sample without spread is no problem for the test. Round-off is judged by the size
-    of the values: pass f, or an error, not a regret from which the leading digits have gone.
+    Round-off is judged by the size of the values: pass f, or an error, not a regret from which the
+    leading digits have gone.
 
     Args:
-        a: ``n_a`` values.
-        b: ``n_b`` values; where paired, ``n_a``, in the same order of seeds.
-        paired: whether ``a[i]`` and ``b[i]`` share a seed (initial points and noise).
-        equal_variances: the pooled test instead of Welch's; only where not paired.
+        a, b: ``n_a`` and ``n_b`` values; if paired, in the same order of seeds.
+        equal_variances: the pooled test instead of Welch's; only if not paired.
 
     Returns:
-        A `TestResult`. With fewer than two values in a sample all but the difference is NaN.
-
-    Raises:
-        RepliboError: samples that are empty or not finite.
+        All but the difference is NaN with fewer than two values in a sample.
     """
     first, second = finite(a, "a"), finite(b, "b")
     n_a, n_b = first.size, second.size
@@ -133,15 +124,8 @@ def t_tests(a: ArrayLike, b: ArrayLike, *, paired: bool) -> tuple[float, float]:
 def benjamini_hochberg(p_values: ArrayLike) -> Array:
     """Adjusted p-values that control the false discovery rate (Benjamini and Hochberg 1995).
 
-    The whole array is one family, whatever its shape. NeuralBO's Table 2 has a family for each
-    function: 4 dimensions x 6 baselines.
-
-    Args:
-        p_values: of any shape; NaN where there is no test, which then does not count in the family.
-
-    Returns:
-        The adjusted p-values, of the same shape, NaN where ``p_values`` is: a hypothesis is
-        rejected at a level if its adjusted p-value is at most the level.
+    The whole array is one family, whatever its shape. NaN, where there is no test, stays NaN and does not
+    count.
     """
     p = np.asarray(p_values, dtype=float)
     valid = ~np.isnan(p)
@@ -167,15 +151,13 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def sign_test(wins: int, losses: int) -> tuple[float, float]:
     """p-values of winning in more than half of the cases, and of losing in more than half; ties left out.
     For paired shares it is McNemar's exact test. 1 where there are no cases."""
-    if not wins + losses:
+    n = wins + losses
+    if not n:
         return 1.0, 1.0
     from scipy.stats import binomtest
 
-    n = wins + losses
-    return (
-        float(binomtest(wins, n, alternative="greater").pvalue),
-        float(binomtest(losses, n, alternative="greater").pvalue),
-    )
+    win, loss = (float(binomtest(k, n, alternative="greater").pvalue) for k in (wins, losses))
+    return win, loss
 
 
 def signed_rank_less(differences: Array) -> float:
@@ -231,13 +213,9 @@ def ks_normality(samples: ArrayLike) -> tuple[float, float]:
     here. "All p-values exceed .05" therefore says next to nothing: of samples of 10 exponential
     values .4 % fail this test (30 % fail Lilliefors').
 
-    Args:
-        samples: ``n`` values.
-
     Returns:
-        The largest distance of the two distribution functions, and the two-sided p. Both are NaN
-        where n < 2, or where the values are equal up to round-off (`ROUND_OFF`): there is no normal
-        distribution to test against.
+        The largest distance of the two distribution functions, and the two-sided p. Both are NaN if the
+        values, or the only one, are equal up to round-off (`ROUND_OFF`).
     """
     values = finite(samples, "samples")
     if np.ptp(values) <= ROUND_OFF * np.abs(values).max():  # a single value among them
@@ -271,10 +249,8 @@ LILLIEFORS_SAMPLES = 19_999
 
 @functools.cache
 def lilliefors_distances(n: int) -> Array:
-    """KS distances of normal samples of ``n`` values from the normal with their own mean and sd.
-
-    They are drawn from a stream of their own, the same every time.
-    """
+    """KS distances of normal samples of ``n`` values from the normal with their own mean and sd, the same
+    every time."""
     import scipy.stats
 
     draws = generator("statistics", "lilliefors", n).standard_normal((LILLIEFORS_SAMPLES, n))
@@ -285,17 +261,8 @@ def lilliefors_distances(n: int) -> Array:
 
 
 def lilliefors(samples: ArrayLike) -> tuple[float, float]:
-    """Lilliefors' test of normality: the distance of `ks_normality` by its own null distribution.
-
-    Mean and standard deviation are estimated from each sample of the null distribution, too (Lilliefors,
-    JASA 1967).
-
-    Args:
-        samples: ``n`` values.
-
-    Returns:
-        The distance and p; NaN where `ks_normality` has none.
-    """
+    """Lilliefors' test of normality (JASA 1967): the distance of `ks_normality`, and p by its own null
+    distribution, where mean and deviation are estimated from each sample, too."""
     distance, _ = ks_normality(samples)
     if math.isnan(distance):
         return math.nan, math.nan
@@ -307,11 +274,7 @@ def lilliefors(samples: ArrayLike) -> tuple[float, float]:
 
 
 def finite(values: ArrayLike, name: str) -> Array:
-    """``values`` as an array of floats.
-
-    Raises:
-        RepliboError: there are none, or one of them is not a finite number.
-    """
+    """``values`` as an array of floats; a `RepliboError` if there are none, or one is not finite."""
     array = np.asarray(values, dtype=np.float64)
     wrong = array[~np.isfinite(array)]
     if wrong.size or not array.size:

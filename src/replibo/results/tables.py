@@ -58,12 +58,8 @@ class Table:
         formats: Mapping[str, Format] | None = None,
         columns: Sequence[str] | None = None,
     ) -> Table:
-        """A table from its rows.
-
-        Args:
-            rows: each row's cells, in order or by the name of their column; a missing one stays empty.
-            columns: the names of the columns; by default those of the first row.
-        """
+        """A table from the cells of each row, in order or by the names of their columns; a missing one
+        stays empty. The ``columns`` are by default those of the first row."""
         import pandas as pd
 
         cells: list[Any] = list(rows)
@@ -100,13 +96,8 @@ class Table:
         # Not by pandas, whose way imports Matplotlib.
         from tabulate import tabulate
 
-        body = tabulate(
-            self.shown(),
-            headers="keys",
-            tablefmt="latex_booktabs",
-            showindex=False,
-            disable_numparse=True,
-        )
+        how = {"headers": "keys", "showindex": False, "disable_numparse": True}
+        body = tabulate(self.shown(), tablefmt="latex_booktabs", **how)
         caption = self.caption.translate(ESCAPED)
         return f"\\begin{{table}}\n\\centering\n{body}\n\\caption{{{caption}}}\n\\end{{table}}\n"
 
