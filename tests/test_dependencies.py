@@ -73,11 +73,9 @@ def test_every_declared_dependency_is_imported_or_named_here() -> None:
 
 
 def test_make_and_conda_install_every_extra_and_pin_what_is_declared() -> None:
-    extras = ",".join(OPTIONAL)
-    assert f"-r envs/requirements.txt -e '.[{extras}]'" in (ROOT / "Makefile").read_text()
-    assert f"-r envs/requirements.txt -e '.[{extras}]'" in (ROOT / "Containerfile").read_text()
-    conda = (ROOT / "envs" / "environment.post-deploy.sh").read_text()
-    assert f"-r envs/requirements.txt -e '.[{extras}]'" in conda
+    install = f"-r envs/requirements.txt -e '.[{','.join(OPTIONAL)}]'"
+    for name in ("Makefile", "Containerfile", "envs/environment.post-deploy.sh"):
+        assert install in (ROOT / name).read_text()
     lines = (ROOT / "envs" / "requirements.txt").read_text().splitlines()
     pinned = declared(line for line in lines if "==" in line)
     assert REQUIRED.union(*OPTIONAL.values()) <= pinned

@@ -28,57 +28,83 @@ from replibo.results.runs import Runs, read
 from replibo.run import pairs
 
 Change = Callable[[Runs, str], Runs]
-"""Of the runs, and the name of the algorithm that is changed."""
+"""Of the runs, and the name of the method that is changed."""
+
+
+@dataclasses.dataclass
+class Column:
+    """A column of one pair, ``seeds x queries``, and the method that is changed."""
+
+    runs: Runs
+    method: str
+    problem: str
+    algorithm: str
+    name: str
+    values: Array
+
+    @property
+    def optimum(self) -> float | None:
+        return self.runs.metadata["problems"][self.problem]["optimal_value"]  # type: ignore[no-any-return]
 
 
 LOSSES = ("f", "test_cross_entropy", "test_error")
 
 
-def with_columns(
-    runs: Runs, changed: Callable[[str, str, str, Array], Array], names: tuple[str, ...] = ("f",)
-) -> Runs:
-    """``changed``: of a problem, an algorithm, a column's name and its values, ``seeds x queries``."""
-    parts = []
-    for problem in runs.problems():
-        for algorithm in runs.algorithms(problem):
-            of_pair = (pc.field("problem") == problem) & (pc.field("algorithm") == algorithm)
-            rows = runs.table.filter(of_pair).sort_by([("seed", "ascending"), ("t", "ascending")])
-            seeds = len(runs.seeds(problem, algorithm))
-            for name in names or rows.column_names:
-                if name not in rows.column_names or not pa.types.is_floating(rows[name].type):
-                    continue
-                values = rows[name].to_numpy().astype(float)
-                new = changed(problem, algorithm, name, values.reshape(seeds, -1))
-                column = pa.array(new.ravel(), rows[name].type)
-                rows = rows.set_column(rows.column_names.index(name), name, column)
-            parts.append(rows)
-    return dataclasses.replace(runs, table=pa.concat_tables(parts), read_alone=None)
-
-
-def scaled_regret(factor: float) -> Change:
-    """The algorithm's regret times ``factor``; against the best value of all where no optimum is known."""
+def columns(changed: Callable[[Column], Array], names: tuple[str, ...] = ("f",)) -> Change:
+    """Change the named columns of all pairs, or all columns of floats."""
 
     def change(runs: Runs, method: str) -> Runs:
-        def scaled(problem: str, algorithm: str, name: str, f: Array) -> Array:
-            optimum = runs.metadata["problems"][problem]["optimal_value"]
-            best = max(runs.f(problem, a).max() for a in runs.algorithms(problem))
-            if optimum is None:
-                optimum = best
-            return optimum - factor * (optimum - f) if algorithm == method else f
-
-        return with_columns(runs, scaled)
+        parts = []
+        for problem in runs.problems():
+            for algorithm in runs.algorithms(problem):
+                of_pair = (pc.field("problem") == problem) & (pc.field("algorithm") == algorithm)
+                rows = runs.table.filter(of_pair)
+                rows = rows.sort_by([("seed", "ascending"), ("t", "ascending")])
+                shape = len(runs.seeds(problem, algorithm)), -1
+                for name in names or rows.column_names:
+                    if name in rows.column_names and pa.types.is_floating(rows[name].type):
+                        values = rows[name].to_numpy().astype(float).reshape(shape)
+                        new = changed(Column(runs, method, problem, algorithm, name, values))
+                        column = pa.array(new.ravel(), rows[name].type)
+                        rows = rows.set_column(rows.column_names.index(name), name, column)
+                parts.append(rows)
+        return dataclasses.replace(runs, table=pa.concat_tables(parts), read_alone=None)
 
     return change
 
 
-def turned_round(runs: Runs, method: str) -> Runs:
+def timings(changed: Callable[[str, str, dict[str, Any]], dict[str, Any]]) -> Change:
+    """Change the timings of all pairs: of the method's name, an algorithm's, and its timing."""
+
+    def change(runs: Runs, method: str) -> Runs:
+        new = {
+            pair: timing | changed(method, pair.rpartition("/")[2], timing)
+            for pair, timing in runs.metadata["timings"].items()
+        }
+        metadata = {**runs.metadata, "timings": new}
+        return dataclasses.replace(runs, metadata=metadata, read_alone=None)
+
+    return change
+
+
+def scaled_regret(factor: float) -> Change:
+    """The method's regret times ``factor``; against the best value of all where no optimum is known."""
+
+    def scaled(f: Column) -> Array:
+        if f.algorithm != f.method:
+            return f.values
+        names = f.runs.algorithms(f.problem)
+        best = max(f.runs.f(f.problem, name).max() for name in names)
+        optimum = best if f.optimum is None else f.optimum
+        return optimum - factor * (optimum - f.values)
+
+    return columns(scaled)
+
+
+def turned_round(column: Column) -> Array:
     """What was asked last comes first, after the initial points."""
-
-    def turned(problem: str, algorithm: str, name: str, values: Array) -> Array:
-        first = runs.initial_points(problem)
-        return np.concatenate([values[:, :first], values[:, first:][:, ::-1]], axis=1)
-
-    return with_columns(runs, turned, ())
+    first = column.runs.initial_points(column.problem)
+    return np.concatenate([column.values[:, :first], column.values[:, first:][:, ::-1]], axis=1)
 
 
 def losses(*levels: float, others: float = 2.0, spread: float = 1.0) -> Change:
@@ -86,87 +112,52 @@ def losses(*levels: float, others: float = 2.0, spread: float = 1.0) -> Change:
     more), other algorithms' times ``others``. The deviation over the seeds, 1 %, is ``spread`` times as
     large from one problem to the next."""
 
-    def change(runs: Runs, method: str) -> Runs:
-        order = runs.problems()
+    def level(column: Column) -> Array:
+        i = column.runs.problems().index(column.problem)
+        noise = np.random.default_rng(i).standard_normal((len(column.values), 1))
+        loss = levels[min(i, len(levels) - 1)] * np.exp(0.01 * spread**i * noise)
+        loss = loss * (1.0 if column.algorithm == column.method else others)
+        values = np.broadcast_to(loss, column.values.shape)
+        return (column.optimum or 0.0) - values if column.name == "f" else values
 
-        def level(problem: str, algorithm: str, name: str, values: Array) -> Array:
-            i = order.index(problem)
-            noise = np.random.default_rng(i).standard_normal((len(values), 1))
-            loss = levels[min(i, len(levels) - 1)] * np.exp(0.01 * spread**i * noise)
-            loss = np.broadcast_to(loss * (1.0 if algorithm == method else others), values.shape)
-            optimum = runs.metadata["problems"][problem]["optimal_value"] or 0.0
-            return optimum - loss if name == "f" else loss
-
-        return with_columns(runs, level, LOSSES)
-
-    return change
+    return columns(level, LOSSES)
 
 
 def over_time(last: float) -> Change:
     """All regret and losses times a factor that goes, round by round, from 1 to ``last``."""
 
-    def change(runs: Runs, method: str) -> Runs:
-        def changed(problem: str, algorithm: str, name: str, values: Array) -> Array:
-            factor = np.geomspace(1.0, last, values.shape[1])
-            optimum = runs.metadata["problems"][problem]["optimal_value"] or 0.0
-            return optimum - factor * (optimum - values) if name == "f" else factor * values
+    def changed(column: Column) -> Array:
+        factor = np.geomspace(1.0, last, column.values.shape[1])
+        optimum = (column.optimum or 0.0) if column.name == "f" else 0.0
+        return optimum + factor * (column.values - optimum)
 
-        return with_columns(runs, changed, LOSSES)
-
-    return change
+    return columns(changed, LOSSES)
 
 
 def seconds(factor: float) -> Change:
-    """The algorithm takes ``factor`` times as long."""
+    """The method takes ``factor`` times as long."""
 
-    def change(runs: Runs, method: str) -> Runs:
-        powers = {"cpu_seconds": 1, "cpu_seconds_squared": 2}
-        timings = {
-            pair: {
-                name: value * factor ** powers.get(name, 0) if name in powers else value
-                for name, value in timing.items()
-            }
-            if pair.endswith(f"/{method}")
-            else timing
-            for pair, timing in runs.metadata["timings"].items()
-        }
-        metadata = {**runs.metadata, "timings": timings}
-        return dataclasses.replace(runs, metadata=metadata, read_alone=None)
+    def changed(method: str, algorithm: str, timing: dict[str, Any]) -> dict[str, Any]:
+        powers = {"cpu_seconds": 1, "cpu_seconds_squared": 2} if algorithm == method else {}
+        return {name: timing[name] * factor ** powers[name] for name in powers.keys() & timing}
 
-    return change
+    return timings(changed)
 
 
 def length_scales(power: float, factor: float) -> Change:
-    """The selected length scales to a power, the algorithm's times a factor."""
+    """The selected length scales to a power, the method's times a factor."""
 
-    def change(runs: Runs, method: str) -> Runs:
-        def changed(problem: str, algorithm: str, name: str, values: Array) -> Array:
-            return values**power * (factor if algorithm == method else 1.0)
+    def changed(column: Column) -> Array:
+        scales = column.values**power
+        return scales * factor if column.algorithm == column.method else scales
 
-        return with_columns(runs, changed, ("length_scale",))
-
-    return change
+    return columns(changed, ("length_scale",))
 
 
-def constant_memory(runs: Runs, method: str) -> Runs:
-    """No surrogate grows."""
-    return with_columns(runs, lambda *all: np.full_like(all[-1], 1e6), ("surrogate_bytes",))
-
-
-def quadratic_cost(runs: Runs, method: str) -> Runs:
+def quadratic_cost(method: str, algorithm: str, timing: dict[str, Any]) -> dict[str, Any]:
     """The CPU time of a round grows with the square of its number, at least."""
-    timings = {
-        pair: {
-            **timing,
-            "profile": {
-                first: s * (int(first) + 1) ** 2 for first, s in timing.get("profile", {}).items()
-            },
-        }
-        for pair, timing in runs.metadata["timings"].items()
-    }
-    return dataclasses.replace(
-        runs, metadata={**runs.metadata, "timings": timings}, read_alone=None
-    )
+    profile = timing.get("profile", {})
+    return {"profile": {first: s * (int(first) + 1) ** 2 for first, s in profile.items()}}
 
 
 RISING = tuple(2.0**i for i in range(8))
@@ -174,7 +165,7 @@ RISING = tuple(2.0**i for i in range(8))
 CHANGES: tuple[Change, ...] = (
     scaled_regret(1e-3),
     scaled_regret(1e3),
-    turned_round,
+    columns(turned_round, ()),
     losses(*RISING),
     losses(*RISING[::-1]),
     losses(*RISING, others=0.5),
@@ -188,11 +179,12 @@ CHANGES: tuple[Change, ...] = (
     over_time(1e3),
     seconds(1e-2),
     seconds(1e2),
-    quadratic_cost,
+    timings(quadratic_cost),
     length_scales(-1, 1.0),
     length_scales(1, 1e-3),
     length_scales(1, 1e3),
-    constant_memory,
+    # no surrogate grows
+    columns(lambda column: np.full_like(column.values, 1e6), ("surrogate_bytes",)),
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import functools
 import io
 import itertools
 import re
@@ -30,33 +31,30 @@ WORDS = get_args(Word)
 LABELS = {paper: entry.label for paper, entry in load.load().entries.items()}
 
 
+@functools.cache
 def made_up(paper: str) -> list[Verdict]:
     """Every claim of a paper with its own readings and controls, whose verdicts go round all words."""
-    found = []
-    for i, (name, claim) in enumerate(claims.load(load.load(), paper).items()):
 
-        def judged(label: str, place: int, claim: Claim = claim) -> Judgement:
-            reading = claim.readings.get(label)
-            word = WORDS[place % len(WORDS)]
-            numbers: dict[str, Any] = (
-                {"reason": "no runs of it", "missing": ((claim.problems[0], claim.algorithms[0]),)}
-                if word in UNJUDGED
-                else {"comparisons": (Comparison("supported", f"numbers of {label}"),), "seeds": 3}
-            )
-            reduced = "3 of 5 seeds" if place % 2 and word not in UNJUDGED else ""
-            return Judgement(
-                label,
-                reading.source if reading else None,
-                claim.variations[label].changes,
-                word,
-                reduced,
-                **numbers,
-            )
+    def judged(claim: Claim, label: str, place: int) -> Judgement:
+        reading, word = claim.readings.get(label), WORDS[place % len(WORDS)]
+        named = label, reading.source if reading else None, claim.variations[label].changes, word
+        if word in UNJUDGED:
+            missing = (claim.problems[0], claim.algorithms[0])
+            return Judgement(*named, reason="no runs of it", missing=(missing,))
+        comparison = Comparison("supported", f"numbers of {label}")
+        reduced = "3 of 5 seeds" if place % 2 else ""
+        return Judgement(*named, reduced, comparisons=(comparison,), seeds=3)
 
-        readings = tuple(judged(label, i + k) for k, label in enumerate(claim.readings))
-        controls = tuple(judged(label, i + k) for k, label in enumerate(claim.controls))
-        found.append(Verdict(name, paper, claim, "published", readings, controls))
-    return found
+    return [
+        Verdict(
+            *(name, paper, claim, "published"),
+            *(
+                tuple(judged(claim, label, i + k) for k, label in enumerate(variations))
+                for variations in (claim.readings, claim.controls)
+            ),
+        )
+        for i, (name, claim) in enumerate(claims.load(load.load(), paper).items())
+    ]
 
 
 @pytest.fixture
@@ -103,11 +101,11 @@ def test_verdicts_of_each_paper_make_those_of_all(found: list[Verdict], tmp_path
 
 
 def test_verdicts_that_the_files_do_not_hold_are_said(found: list[Verdict], tmp_path: Path) -> None:
-    verdicts.write(tmp_path / "own.json", [own for own in found if own.paper == "bbo"])
-    with pytest.raises(RepliboError, match=r"^claims: there is no verdict on go_ucb$"):
-        outputs.claims(load.load(), ["go_ucb"], "quick", [], judged=[tmp_path / "own.json"])
-    with pytest.raises(RepliboError, match=r"^claims: there is no verdict on go_ucb$"):
-        outputs.claims(load.load(), ["go_ucb", "bbo"], "quick", [], judged=[tmp_path / "own.json"])
+    path = tmp_path / "bbo.json"
+    verdicts.write(path, [verdict for verdict in found if verdict.paper == "bbo"])
+    for names in (["go_ucb"], ["go_ucb", "bbo"]):
+        with pytest.raises(RepliboError, match=r"^claims: there is no verdict on go_ucb$"):
+            outputs.claims(load.load(), names, "quick", [], judged=[path])
 
 
 def test_the_page_is_made_again_when_what_it_says_changes(root: Path) -> None:
@@ -159,7 +157,8 @@ def test_a_line_for_each_claim_of_a_hundred_characters_at_most(found: list[Verdi
     for verdict in found:
         (line,) = [line for line in lines if line.split()[0] == verdict.name]
         count = f"{verdict.holding}/{len(verdict.counting)}"
-        first, word = (verdict_tables.SHORT[own] for own in (verdict.headline, verdict.overall))
+        labels = verdict.headline, verdict.overall
+        first, word = (verdict_tables.SHORT.get(label, label) for label in labels)
         expected = f" {first:<11} {word} {count}" if verdict.judged else " not run"
         assert line.endswith(expected)
         assert (
@@ -200,8 +199,7 @@ def test_the_whole_of_a_claim_names_its_readings_and_what_decides(found: list[Ve
             assert f"{unit}: {meaning}" in joined
 
 
-def test_every_word_has_a_short_form_and_a_letter_and_a_colour_of_its_own() -> None:
-    assert set(verdict_tables.SHORT) == set(get_args(Overall))
+def test_every_word_has_a_letter_and_a_colour_of_its_own() -> None:
     looks = verdict_map.LOOKS
     assert set(looks) == {*WORDS, *get_args(Overall)}
     for column in (0, 1):
@@ -220,18 +218,12 @@ def test_the_colour_blind_tell_the_verdicts_apart(matrix: Any) -> None:
 
 def cells(ax: Any) -> dict[tuple[float, float], tuple[str, str]]:
     """Letter and colour of each cell, by its left end and top."""
-    letters = {
-        (
-            round(text.get_position()[0] - 0.5, 6),
-            round(text.get_position()[1] - 0.52, 6),
-        ): text.get_text()
-        for text in ax.texts
-    }
-    found = {}
-    for patch in ax.patches:
-        place = (round(patch.get_x(), 6), round(patch.get_y(), 6))
-        found[place] = (letters[place], to_hex(patch.get_facecolor()))
-    return found
+    letters = {}
+    for text in ax.texts:
+        x, y = text.get_position()
+        letters[round(x - 0.5, 6), round(y - 0.52, 6)] = text.get_text()
+    places = {(round(patch.get_x(), 6), round(patch.get_y(), 6)): patch for patch in ax.patches}
+    return {at: (letters[at], to_hex(patch.get_facecolor())) for at, patch in places.items()}
 
 
 def look(word: Any, reduced: str = "") -> tuple[str, str]:
@@ -241,13 +233,12 @@ def look(word: Any, reduced: str = "") -> tuple[str, str]:
 
 @pytest.mark.parametrize("paper", ["bbo", "lb_gp_ucb"])
 def test_the_map_of_a_paper_shows_each_verdict_by_letter_and_colour(
-    paper: str, found: list[Verdict], tmp_path: Path
+    paper: str, found: list[Verdict]
 ) -> None:
     """Each cell lies where its column's name and its row's name are, controls in columns apart."""
     own = [verdict for verdict in found if verdict.paper == paper]
     figure = verdict_map.verdict_map(own, "published", LABELS)
-    plotting.save(figure, [tmp_path / f"map.{ending}" for ending in ("pdf", "png", "txt")])
-    assert "Scale: published" in (tmp_path / "map.txt").read_text(encoding="utf-8")
+    assert "Scale: published" in plotting.caption_of(figure)
     (ax,) = figure.axes
     columns = dict(zip([t.get_text() for t in ax.get_xticklabels()], ax.get_xticks(), strict=True))
     rows = dict(zip([t.get_text() for t in ax.get_yticklabels()], ax.get_yticks(), strict=True))
@@ -281,10 +272,9 @@ def inside(figure: Any) -> bool:
 
 
 def test_the_map_of_all_papers_has_a_row_for_each_group_and_is_read_at_800_pixels(
-    found: list[Verdict], tmp_path: Path
+    found: list[Verdict],
 ) -> None:
     figure = verdict_map.verdict_map(found, "quick", LABELS)
-    plotting.save(figure, [tmp_path / "map.png"])
     (ax,) = figure.axes
     groups: dict[tuple[str, str], list[Verdict]] = {}
     for verdict in found:

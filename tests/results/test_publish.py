@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import errno
+import functools
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +12,13 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from replibo import paths
+from replibo import paths, verdicts
 from replibo.config import load
 from replibo.errors import RepliboError
 from replibo.results import publish
 from replibo.results.runs import read
 from replibo.run import metadata, pairs, published, traces
+from replibo.verdicts import Verdict
 from replibo.workflow import gallery
 
 from .conftest import publish_runs, published_runs
@@ -90,9 +92,7 @@ def test_a_pair_takes_its_place_and_leaves_other_pairs(folder: Path) -> None:
     assert os.listdir(folder) == []
 
 
-@pytest.mark.parametrize(
-    "fault", ["flip", "flip in the footer", "cut", "missing", "a folder", "other"]
-)
+@pytest.mark.parametrize("fault", ["flip", "flip in the footer", "missing", "other"])
 def test_damaged_published_files_are_said_in_one_line(folder: Path, fault: str) -> None:
     publish_runs(published_runs(40), source())
     path = folder / "f1" / "go_ucb.parquet"
@@ -101,30 +101,22 @@ def test_damaged_published_files_are_said_in_one_line(folder: Path, fault: str) 
     path.unlink()
     if "flip" in fault:
         path.write_bytes(whole)
-    elif fault == "cut":
-        path.write_bytes(whole[: len(whole) // 2])
-    elif fault == "a folder":
-        path.mkdir()
     elif fault == "other":
         publish_runs(published_runs(40, algorithm="gp_ei"), source())
         path.with_name("gp_ei.parquet").rename(path)
     with pytest.raises(RepliboError) as caught:
         read(load.load(ROOT / "config"), "go_ucb", "published", [("f1", "go_ucb")], "x")
     assert str(caught.value).startswith(str(path)) and "\n" not in str(caught.value)
-    assert fault not in ("flip", "cut") or str(caught.value).endswith("take it from the repository")
+    assert fault != "flip" or str(caught.value).endswith("take it from the repository")
 
 
 def test_a_full_disk_leaves_what_was_published(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, request: pytest.FixtureRequest
 ) -> None:
     publish_runs(published_runs(40), source())
     publish_runs(published_runs(40, algorithm="gp_ei"), source())
     before = {path: path.read_bytes() for path in folder.rglob("*.parquet")}
-
-    def full(path: Path, content: bytes) -> int:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(Path, "write_bytes", full)
+    request.getfixturevalue("small_files")
     with pytest.raises(RepliboError, match="go_ucb: cannot be written"):
         publish_runs(published_runs(60), source(60, noise=True))
     assert {path: path.read_bytes() for path in folder.rglob("*.parquet")} == before
@@ -157,9 +149,54 @@ def test_the_published_traces_are_whole(paper: str, root: Path) -> None:
             assert runs.rounds(problem, algorithm)[-1] == runs.horizon(problem)
 
 
-def test_the_pages_show_the_verdicts_of_the_published_traces(root: Path) -> None:
+@functools.cache
+def published_verdicts() -> list[Verdict]:
+    """The verdicts of the published traces, in the project's root; judging them takes a minute."""
+    config = load.load()
+    return verdicts.judge_all(config, config.papers, paths.PUBLISHED)
+
+
+def test_the_pages_show_the_verdicts_of_the_published_traces(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged = published_verdicts()
+    monkeypatch.setattr(verdicts, "judge_all", lambda *arguments: judged)
     for path, content in gallery.pages(load.load()).items():
         assert path.read_text(encoding="utf-8") == content, f"{path}: run 'make gallery'"
+
+
+@pytest.mark.parametrize(
+    ("paper", "title"),
+    [("go_ucb", "GO-UCB"), ("neuralbo", "NeuralBO"), ("lb_gp_ucb", "LB-GP-UCB")],
+)
+def test_readings_that_are_said_to_change_no_verdict_change_none(
+    paper: str, title: str, root: Path
+) -> None:
+    text = (root / "READINGS.md").read_text(encoding="utf-8")
+    part = text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    names = re.findall(r"`(\w+)`", part.partition("No verdict changes with reading")[2])
+    assert names
+    for name in names:
+        words = [
+            (verdict.printed.word, reading.word)
+            for verdict in published_verdicts()
+            for reading in verdict.judged
+            if verdict.paper == paper and reading.name == name
+        ]
+        assert words and all(printed == word for printed, word in words), name
+
+
+def test_measures_without_an_effect_are_those_that_say_why(root: Path) -> None:
+    """In the published runs, as printed."""
+    having, lacking = set(), set()
+    for verdict in published_verdicts():
+        for comparison in verdict.printed.comparisons:
+            (having if comparison.effect else lacking).add(verdict.claim.measure)
+    assert lacking - having == {
+        "claims.normally_distributed",  # of p-values: a sample alone has no effect
+        "claims.cost_of_a_round",  # the times of all runs are published as one sum
+        "memory.memory_growth",  # the bytes of a surrogate follow from its size
+    }
 
 
 def test_the_gallery_has_the_figures_that_pages_show_and_no_other(root: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,9 +24,9 @@ from .conftest import publish_runs, published_runs
 @pytest.fixture
 def config(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
     """The project's, in a working folder where seeds 3 and 4 of random search on f1 are published."""
-    found = load.load(root / "config")
+    config = load.load(root / "config")
     monkeypatch.chdir(tmp_path)
-    job = build.experiment(found, "go_ucb", "paper", "f1", "random_search")
+    job = build.experiment(config, "go_ucb", "paper", "f1", "random_search")
     job = dataclasses.replace(job, horizon=8)
     runs = loop.run_block(job, [3, 4])
     published = published_runs(
@@ -41,7 +42,7 @@ def config(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Confi
     for name in ("algorithm", "problem"):
         table = table.add_column(0, name, pa.array([getattr(published, name)] * len(table)))
     publish_runs(published, table)
-    return found
+    return config
 
 
 def rows() -> pa.Table:
@@ -62,40 +63,34 @@ def with_another_bit(query: int) -> pa.Table:
 
 
 def test_the_same_code_makes_the_same_runs(config: Config) -> None:
-    line, last = recompute.recompute(config, "go_ucb", ["f1"])
+    """On several cores; a pattern names the pair."""
+    line, last = recompute.recompute(config, "go_ucb", ["f[13]/random*"], cores=2)
     assert line.startswith("f1/random_search, seed 3: 8 of 8 values of f equal")
     assert last == "1 of 1 runs are equal to the last bit."
 
 
-@pytest.mark.parametrize(
-    ("code", "said"),
-    [
-        ("this", ""),
-        ("other", " (older code made it)"),
-    ],
-)
-def test_a_last_bit_is_seen(code: str, said: str, config: Config) -> None:
-    if code == "this":
-        entry = config.paper("go_ucb")
-        code = run_identity(entry, "paper", "f1", "random_search")["code"]
+def identity_of_today(config: Config) -> dict[str, Any]:
+    return run_identity(config.paper("go_ucb"), "paper", "f1", "random_search")
+
+
+@pytest.mark.parametrize("today", [True, False])
+def test_a_last_bit_is_seen(today: bool, config: Config) -> None:
+    """The processor explains nothing that was made by other code."""
+    code = identity_of_today(config)["code"] if today else "older"
     table = with_another_bit(8 + 5)  # the sixth query of seed 4
     publish_runs(dataclasses.replace(known(), code=code), table)
     line, last, *why = recompute.recompute(config, "go_ucb", ["f1/random_search"], 4)
-    assert f"seed 4: 5 of 8 values of f equal, the next differs by 2e-16{said}, " in line
-    assert last.startswith("0 of 1")
-    if "older" in said:
-        assert not why  # the processor explains nothing that was made by other code
-    else:
+    older = "" if today else " (older code made it)"
+    assert f"seed 4: 5 of 8 values of f equal, the next differs by 2e-16{older}, " in line
+    assert last.startswith("0 of 1") and bool(why) == today
+    if today:
         assert "published from Linux of another age. This is " in why[0]
         assert block.machine() in why[0]
-    line, _ = recompute.recompute(config, "go_ucb", seed=3)
-    assert "8 of 8" in line
 
 
 def of_other_code(config: Config, **settings: object) -> PublishedRuns:
     """The published runs, said to be of other code and of today's settings, but for ``settings``."""
-    today = run_identity(config.paper("go_ucb"), "paper", "f1", "random_search")
-    before = {**today, "horizon": 8, "code": "older", **settings}
+    before = {**identity_of_today(config), "horizon": 8, "code": "older", **settings}
     return dataclasses.replace(known(), identity=identity_digest(before))
 
 
@@ -106,28 +101,23 @@ def adoption(config: Config, **options: float) -> tuple[list[str], PublishedRuns
 def test_equal_runs_of_other_code_are_adopted(config: Config) -> None:
     table = rows()
     publish_runs(of_other_code(config), table)
-    lines, own = adoption(config)
+    lines, runs = adoption(config)
     assert lines[0] == "go_ucb: 0 of 1 published pairs count as of today's code."
     assert "seed 3: 8 of 8 values of f equal, adopted" in lines[1]
     assert lines[-1] == "go_ucb: 1 of 1 published pairs count as of today's code."
-    today = run_identity(config.paper("go_ucb"), "paper", "f1", "random_search")
-    assert (own.code, own.adopted[:8]) == (today["code"], "seed 3, ")
-    assert block.machine() in own.adopted
-    assert own.identity == identity_digest({**today, "horizon": 8})
+    today = identity_of_today(config)
+    assert (runs.code, runs.adopted[:8]) == (today["code"], "seed 3, ")
+    assert block.machine() in runs.adopted
+    assert runs.identity == identity_digest({**today, "horizon": 8})
     assert rows()["f"].equals(table["f"])
     assert not any("values" in line for line in adoption(config)[0])  # nothing is left to adopt
 
 
 def test_one_changed_bit_is_not_adopted(config: Config) -> None:
     publish_runs(of_other_code(config), with_another_bit(5))
-    lines, own = adoption(config)
+    lines, runs = adoption(config)
     assert "5 of 8 values of f equal" in lines[1] and "0 of 1" in lines[-1]
-    assert (own.code, own.adopted) == ("older", "")
-
-
-def test_several_cores_and_patterns(config: Config) -> None:
-    lines = list(recompute.recompute(config, "go_ucb", ["f[13]/random*"], cores=2))
-    assert "8 of 8 values of f equal" in lines[0]
+    assert (runs.code, runs.adopted) == ("older", "")
 
 
 def test_other_settings_and_long_runs_are_not_tried(config: Config) -> None:

@@ -24,28 +24,12 @@ values = st.integers(-(10**6), 10**6).map(lambda i: i / 1000)
 
 
 def test_regret_by_hand() -> None:
-    f = np.array([[1.0, 3.0, 2.0], [4.0, 4.0, 0.0]])
-    np.testing.assert_allclose(regret.instantaneous_regret(f, 4), [[3, 1, 2], [0, 0, 4]])
-    np.testing.assert_allclose(regret.cumulative_regret(f, 4), [[3, 4, 6], [0, 0, 4]])
-    np.testing.assert_allclose(regret.average_regret(f, 4), [[3.0, 2.0, 2.0], [0.0, 0.0, 4 / 3]])
-    np.testing.assert_allclose(regret.best_regret(f, 4), [[3, 1, 1], [0, 0, 0]])
-
-
-def test_regret_below_zero_is_shown() -> None:
-    assert regret.best_regret([1.0, 5.0], 4.0)[-1] == -1
-
-
-def test_time_is_the_last_axis() -> None:
-    f = np.random.default_rng(0).random((2, 3, 5))
-    for function in (
-        regret.instantaneous_regret,
-        regret.cumulative_regret,
-        regret.average_regret,
-        regret.best_regret,
-    ):
-        whole = function(f, 1.0)
-        assert whole.shape == f.shape
-        np.testing.assert_array_equal(whole[1, 2], function(f[1, 2], 1.0))
+    """Time is the last axis, and a regret below zero is shown."""
+    f = np.array([[1.0, 3.0, 2.0], [4.0, 5.0, 0.0]])
+    np.testing.assert_allclose(regret.instantaneous_regret(f, 4), [[3, 1, 2], [0, -1, 4]])
+    np.testing.assert_allclose(regret.cumulative_regret(f, 4), [[3, 4, 6], [0, -1, 3]])
+    np.testing.assert_allclose(regret.average_regret(f, 4), [[3.0, 2.0, 2.0], [0.0, -0.5, 1.0]])
+    np.testing.assert_allclose(regret.best_regret(f, 4), [[3, 1, 1], [0, -1, -1]])
 
 
 # Intervals
@@ -54,26 +38,9 @@ def test_time_is_the_last_axis() -> None:
 def test_wald_by_hand() -> None:
     # Mean 5, squares of the deviations 9 + 1 + 1 + 1 + 0 + 0 + 4 + 16 = 32 = 7 s^2.
     interval = intervals.wald_interval([2, 4, 4, 4, 5, 5, 7, 9], 0.98)
-    half_width = 2.3263478740408408 * math.sqrt(32 / 7 / 8)
-    assert float(interval.mean) == 5
-    assert float(interval.half_width) == pytest.approx(half_width, rel=1e-12)
-    assert float(interval.low) == pytest.approx(5 - half_width)
-    assert float(interval.high) == pytest.approx(5 + half_width)
-    assert interval.n == 8
-
-
-def test_wald_over_time_is_wald_at_each_time() -> None:
-    runs = np.random.default_rng(1).standard_normal((7, 4))
-    interval = intervals.wald_interval(runs, 0.9)
-    assert interval.mean.shape == interval.low.shape == interval.half_width.shape == (4,)
-    for t in range(4):
-        single = intervals.wald_interval(runs[:, t], 0.9)
-        assert single.mean.shape == ()
-        assert float(interval.low[t]) == pytest.approx(float(single.low))
-        assert float(interval.high[t]) == pytest.approx(float(single.high))
-    np.testing.assert_allclose(
-        interval.half_width, 1.6448536269514722 * statistics.standard_error(runs)
-    )
+    half = 2.3263478740408408 * math.sqrt(32 / 7 / 8)
+    assert interval.ends == pytest.approx((5, 5 - half, 5 + half), rel=1e-12)
+    assert float(interval.half_width) == pytest.approx(half) and interval.n == 8
 
 
 @pytest.mark.filterwarnings("error")
@@ -89,9 +56,7 @@ def test_one_sample_has_a_mean_and_no_interval() -> None:
     np.testing.assert_array_equal(interval.mean, [3, 4])
     assert interval.n == 1
     for bound in (interval.low, interval.high, interval.half_width):
-        assert bound.shape == (2,)
-        assert np.isnan(bound).all()
-    assert np.isnan(statistics.standard_error([3.0]))
+        assert bound.shape == (2,) and np.isnan(bound).all()
 
 
 @pytest.mark.parametrize(
@@ -106,9 +71,7 @@ def test_one_sample_has_a_mean_and_no_interval() -> None:
 )
 def test_wilson_against_newcombe(successes: int, n: int, low: float, high: float) -> None:
     interval = intervals.share_interval(successes, n)
-    assert float(interval.mean) == successes / n
-    assert float(interval.low) == pytest.approx(low, abs=5e-5)
-    assert float(interval.high) == pytest.approx(high, abs=5e-5)
+    assert interval.ends == pytest.approx((successes / n, low, high), abs=5e-5)
 
 
 # t-tests
@@ -143,19 +106,15 @@ def test_t_test_against_r(paired: bool, equal_variances: bool, t: float, two_sid
 
 @pytest.mark.filterwarnings("error")
 def test_one_constant_sample_by_closed_form() -> None:
+    """Of samples of unequal size, so that the variances are weighted."""
     a, b = [0.0, 2.0], [4.0, 4.0, 4.0]
     welch = statistics.t_test_less(a, b, paired=False)  # one degree of freedom: Cauchy
     assert welch.p_value == pytest.approx(0.5 + math.atan(-3) / math.pi)
     assert welch.effect_size == pytest.approx(-3 / math.sqrt(2 / 3))
     pooled = statistics.t_test_less(a, b, paired=False, equal_variances=True)
-    t = -3 / math.sqrt(5 / 9)
-    u = t / math.sqrt(3)
+    u = -3 / math.sqrt(5 / 9) / math.sqrt(3)
     assert pooled.p_value == pytest.approx(0.5 + (u / (1 + u**2) + math.atan(u)) / math.pi)
     assert pooled.effect_size == welch.effect_size
-    paired = statistics.t_test_less([1, 2, 3], [2, 4, 6], paired=True)  # differences -1, -2, -3
-    t = -2 * math.sqrt(3)
-    assert paired.effect_size == pytest.approx(-2)
-    assert paired.p_value == pytest.approx(0.5 + t / (2 * math.sqrt(2 + t**2)))
 
 
 @pytest.mark.filterwarnings("error")
@@ -172,8 +131,6 @@ def test_without_spread(paired: bool, equal_variances: bool) -> None:
     for equal in ([0.1] * 7, [np.nextafter(0.1, 1)] * 6 + [0.1]):  # the same, and but for round-off
         result = statistics.t_test_less(low, equal, paired, equal_variances)
         assert result.p_value == 1 and math.isnan(result.effect_size)
-    zeros = statistics.t_test_less([0.0] * 3, [0.0] * 3, paired, equal_variances)
-    assert zeros.p_value == 1
 
 
 @pytest.mark.parametrize("trim", [0.0, 0.2])
@@ -334,10 +291,7 @@ def test_sign_flips_against_scipy(n: int) -> None:
             n_resamples=np.inf if n < 20 else 19_999,
             rng=1,
         ).pvalue
-        found = statistics.sign_flip_less(sign * differences)
-        assert found == pytest.approx(expected, abs=1e-12 if n < 20 else 0.01)
-
-
-def test_sign_flips_of_too_few_differences() -> None:
-    assert np.isnan(statistics.sign_flip_less(np.array([-1.0])))
-    assert statistics.sign_flip_less(np.zeros(5)) == 1.0
+        p = statistics.sign_flip_less(sign * differences)
+        assert p == pytest.approx(expected, abs=1e-12 if n < 20 else 0.01)
+    assert np.isnan(statistics.sign_flip_less(differences[:1]))
+    assert statistics.sign_flip_less(np.zeros(n)) == 1.0
