@@ -21,6 +21,7 @@ from replibo.run import metadata, pairs, published, traces
 from replibo.verdicts import Verdict
 from replibo.workflow import gallery
 
+from ..papers.conftest import pair
 from .conftest import publish_runs, published_runs
 
 ROOT = Path(__file__).parents[2]
@@ -28,20 +29,17 @@ ROOT = Path(__file__).parents[2]
 
 def source(rows: int = 40, *, noise: bool = False) -> pa.Table:
     rng = np.random.default_rng(0)
-    return pa.table(
-        {
-            "problem": ["f1"] * rows,
-            "algorithm": ["go_ucb"] * rows,
-            "seed": np.zeros(rows, dtype=np.int32),
-            "t": np.arange(rows, dtype=np.int32),
-            "phase": ["search"] * rows,
-            "x": pa.array([[0.5]] + [None] * (rows - 1), type=pa.list_(pa.float64())),
-            "y": rng.uniform(size=rows),
-            "f": rng.uniform(size=rows) if noise else np.full(rows, 1 / 3),
-            "ask_seconds": np.zeros(rows, dtype=np.float32),
-            "length_scale": np.full(rows, 0.5),
-            "bonus": np.zeros(rows),
-        }
+    y, f = rng.uniform(size=(2, 1, rows))
+    return pair(
+        ("f1", "go_ucb"),
+        f if noise else np.full((1, rows), 1 / 3),
+        first=0,
+        phase=["search"] * rows,
+        x=[[0.5]] + [None] * (rows - 1),
+        y=y[0],
+        ask_seconds=np.zeros(rows, dtype=np.float32),
+        length_scale=np.full(rows, 0.5),
+        bonus=np.zeros(rows),
     )
 
 

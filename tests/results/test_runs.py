@@ -19,6 +19,7 @@ from replibo.results import publish
 from replibo.results.runs import Runs
 from replibo.run import collect
 
+from ..papers.conftest import pair
 from .conftest import SmallProject, publish_runs, published_runs
 
 ENTRY = load.load().paper("go_ucb")
@@ -26,22 +27,8 @@ ENTRY = load.load().paper("go_ucb")
 
 def block(y: Array) -> pa.Table:
     """A run's file with the observations ``y``, ``seeds x queries``; x holds seed and query."""
-    seeds, queries = np.indices(y.shape)
-    return pa.table(
-        {
-            "problem": ["f1"] * y.size,
-            "algorithm": ["go_ucb"] * y.size,
-            "seed": seeds.ravel().astype(np.int32),
-            "t": queries.ravel().astype(np.int32),
-            "phase": ["search"] * y.size,
-            "x": pa.array(
-                np.stack([seeds, queries], axis=-1).reshape(-1, 2).astype(float).tolist(),
-                type=pa.list_(pa.float64()),
-            ),
-            "y": y.ravel(),
-            "f": y.ravel(),
-        }
-    )
+    x = np.stack(np.indices(y.shape, dtype=float), axis=-1).reshape(-1, 2).tolist()
+    return pair(("f1", "go_ucb"), y, first=0, phase=["search"] * y.size, x=x, y=y.ravel())
 
 
 def of_table(table: pa.Table) -> Runs:
@@ -60,10 +47,10 @@ def test_the_best_queries_are_those_of_largest_y_the_earliest_of_equal_ones(
     values: list[list[int]], kept: int
 ) -> None:
     y = np.array(values, dtype=float)
-    found = of_table(collect.best_queries(block(y), kept)).best_queries("f1", "go_ucb")
-    for seed, (row, own) in enumerate(zip(y, found, strict=True)):
-        wanted = sorted(range(len(row)), key=lambda t: (-row[t], t))[:kept]
-        assert own.tolist() == [[seed, t] for t in wanted]
+    best = of_table(collect.best_queries(block(y), kept)).best_queries("f1", "go_ucb")
+    for seed, (row, x) in enumerate(zip(y, best, strict=True)):
+        order = sorted(range(len(row)), key=lambda t: (-row[t], t))[:kept]
+        assert x.tolist() == [[seed, t] for t in order]
 
 
 def test_they_are_the_same_in_published_traces(
