@@ -13,7 +13,7 @@ from replibo.papers.neuralbo.coco import TARGETS, coverage, shares_reached
 from replibo.problems.coco import member
 from replibo.results.comparisons import MissingRunsError
 
-from .conftest import caption_of, drawn, made_paper, output, pair, runs_of, tuples
+from .conftest import caption_of, drawn, made_paper, outcomes, output, pair, runs_of, tuples
 
 DIMS = {"bbob_2d": 2, "bbob_3d": 3, "bbob_5d": 5, "bbob_10d": 10}
 ALGORITHMS = {"neural_bo": "blue", "gp_ucb": "orange", "random_search": "grey"}
@@ -27,14 +27,15 @@ ENTRY = made_paper(
     "initial",
 )
 SEEDS = list(range(48))  # two instances of each function
+NEURAL_BO, GP, RANDOM = (("bbob_2d", name) for name in ALGORITHMS)
 
 
-def made_runs(gaps, seeds=SEEDS, scale="paper"):
-    """Runs from (problem, algorithm) → f_opt - f, ``seeds x evaluations``; or with seeds of its own."""
+def made_runs(gaps, scale="paper"):
+    """Runs from (problem, algorithm) → f_opt - f, ``seeds x evaluations``; or that and its seeds."""
     pairs = []
-    for key, found in gaps.items():
-        gap, own = found if isinstance(found, tuple) else (found, seeds)
-        pairs.append(pair(key, -gap, 1, own))
+    for key, runs in gaps.items():
+        gap, seeds = runs if isinstance(runs, tuple) else (runs, SEEDS)
+        pairs.append(pair(key, -gap, 1, seeds))
     facts = {p: {"optimal_value": 0.0, "horizon": 40, "dim": DIMS[p]} for p, _ in gaps}
     return runs_of(ENTRY, pairs, facts, scale)
 
@@ -49,13 +50,6 @@ def steps(share, n=48, evaluations=40):
 
 # The measure
 
-
-def test_the_targets_are_the_papers():
-    assert len(TARGETS) == 51
-    np.testing.assert_allclose(np.log10(TARGETS), np.linspace(2, -8, 51), atol=1e-12)
-    assert (TARGETS[0], TARGETS[10], TARGETS[-1]) == (100.0, 1.0, 1e-8)
-
-
 GAPS = arrays(
     float,
     array_shapes(min_dims=2, max_dims=2, max_side=12),
@@ -65,6 +59,7 @@ GAPS = arrays(
 
 @given(GAPS)
 def test_shares_reached_by_counting(gap):
+    np.testing.assert_allclose(np.log10(TARGETS), np.linspace(2, -8, 51), atol=1e-12)
     shares = shares_reached(-gap, 0.0)
     assert shares.shape == gap.shape
     for row, share in zip(gap, shares, strict=True):
@@ -82,31 +77,22 @@ def test_the_interval_over_the_instances():
     # of a stratified mean: the functions' own means add nothing
     within = np.array([values[functions == f].var(axis=0, ddof=1) / 15 for f in range(1, 25)])
     freedom = within.sum(axis=0) ** 2 / np.sum(within**2 / 14, axis=0)
-    half = stats.t.ppf(0.975, freedom) * np.sqrt(within.sum(axis=0)) / 24
-    np.testing.assert_allclose(interval.half_width, half)
-    p = stats.t.sf(interval.mean * 24 / np.sqrt(within.sum(axis=0)), freedom)
-    np.testing.assert_allclose(interval.p_above, p)
+    error = np.sqrt(within.sum(axis=0)) / 24
+    np.testing.assert_allclose(interval.half_width, stats.t.ppf(0.975, freedom) * error)
+    np.testing.assert_allclose(interval.p_above, stats.t.sf(interval.mean / error, freedom))
     same = paper.interval_of(np.full(48, 0.25), seeds[:48])
     np.testing.assert_allclose([same.low, same.mean, same.high], 0.25, rtol=1e-12)
     assert (same.p_above, same.p_below) == (0.0, 1.0)
     # a function of one instance: no interval, rather than one of no width
     for n in (1, 5, 24, 47):
-        one = paper.interval_of(values[:n, 0], seeds[:n])
-        assert one.mean == pytest.approx(values[:n, 0].mean()) and np.isnan(one.low)
+        few = paper.interval_of(values[:n, 0], seeds[:n])
+        assert few.mean == pytest.approx(values[:n, 0].mean()) and np.isnan(few.low)
 
 
-@pytest.mark.parametrize(
-    ("seeds", "text"),
-    [
-        (range(360), "24 of 24 functions, 15 of 15 instances each"),
-        (range(24, 48), "24 of 24 functions, 1 of 15 instances each"),
-        (range(30), "24 of 24 functions, 1 to 2 of 15 instances each"),
-        (range(5), "5 of 24 functions (f1, f6, f11, f16, f21), 1 of 15 instances each"),
-        ([0, 24, 48], "1 of 24 functions (f1), 3 of 15 instances each"),
-    ],
-)
-def test_coverage(seeds, text):
-    assert coverage(seeds) == text
+def test_coverage():
+    assert coverage(range(360)) == "24 of 24 functions, 15 of 15 instances each"
+    assert coverage(range(30)) == "24 of 24 functions, 1 to 2 of 15 instances each"
+    assert coverage([0, 24, 48]) == "1 of 24 functions (f1), 3 of 15 instances each"
 
 
 # Figure and table
@@ -119,66 +105,46 @@ def test_the_curves_of_the_figure():
         for problem, dim in DIMS.items()
         for name in ALGORITHMS
     }
-    runs = made_runs(gaps, scale="quick")
-    figure = paper.figure_2(runs, output())
+    figure = paper.figure_2(made_runs(gaps, "quick"), output())
     assert [ax.get_title() for ax in figure.axes] == ["2-D", "3-D", "5-D", "10-D"]
     for ax, (problem, dim) in zip(figure.axes, DIMS.items(), strict=True):
         *curves, initial = ax.get_lines()
-        assert [curve.get_label() for curve in curves] == ["NEURAL_BO", "GP_UCB", "RANDOM_SEARCH"]
         for curve, name in zip(curves, ALGORITHMS, strict=True):
             best = np.minimum.accumulate(gaps[problem, name][:, : 20 * dim], axis=1)
             ecdf = [np.mean(best[:, n, None] <= TARGETS) for n in range(20 * dim)]
             np.testing.assert_allclose(curve.get_ydata(), ecdf, rtol=1e-12)
-            x = np.arange(1, 20 * dim + 1) / dim
-            np.testing.assert_allclose(curve.get_xdata(), x)
-            assert curve.get_color() == COLORS[ALGORITHMS[name]]
+            np.testing.assert_allclose(curve.get_xdata(), np.arange(1, 20 * dim + 1) / dim)
+            assert (curve.get_label(), curve.get_color()) == (
+                name.upper(),
+                COLORS[ALGORITHMS[name]],
+            )
         assert len(ax.collections) == 3
         assert initial.get_xdata()[0] == pytest.approx(3 / dim)
-    caption = caption_of(figure)
-    for words in ("24 of 24 functions, 2 of 15 instances each", "48 of 360 seeds"):
-        assert words in caption
-
-
-def test_what_was_not_run_is_not_drawn():
-    runs = made_runs(
-        {
-            ("bbob_2d", "neural_bo"): steps(0.5),
-            ("bbob_3d", "gp_ucb"): steps(0.2),
-            ("bbob_10d", "gp_ucb"): (steps(0.3, n=1), [7]),
-        }
-    )
-    figure = paper.figure_2(runs, output())
-    assert [ax.get_title() for ax in figure.axes if ax.get_visible()] == ["2-D", "3-D", "10-D"]
-    caption = caption_of(figure)
-    assert f"10-D 1 of 24 functions (f{member(7)[0]}), 1 of 15 instances each." in caption
-    assert "2-D 24 of 24 functions" in caption
-    drawn(figure)
-    table = paper.coco_final(runs, output(algorithms=["gp_ucb"]))
-    assert [row[0] for row in tuples(table)] == ["3-D", "10-D"]
+    assert "24 of 24 functions, 2 of 15 instances each" in caption_of(figure)
+    assert "48 of 360 seeds" in caption_of(figure)
 
 
 def test_only_the_pairs_that_all_methods_ran_are_compared():
     runs = made_runs(
         {
-            ("bbob_2d", "neural_bo"): (steps([0.2] * 5 + [1.0] * 43), SEEDS),
-            ("bbob_2d", "gp_ucb"): (steps(0.6, n=5), SEEDS[:5]),
+            NEURAL_BO: steps([0.2] * 5 + [1.0] * 43),
+            GP: (steps(0.6, n=5), SEEDS[:5]),
+            ("bbob_10d", "gp_ucb"): (steps(0.3, n=1), [7]),
         }
     )
     table = paper.coco_final(runs, output())
-    assert [row[2] for row in tuples(table)] == [5, 5]
-    assert [row[4] for row in tuples(table)] == pytest.approx([10 / 51, 31 / 51])
-    assert "Run by all methods shown: 5 of 24 functions (f1, f6, f11, f16, f21)" in table.caption
-    figure = paper.figure_2(runs, output())
+    assert [row[2] for row in tuples(table)] == [5, 5, 1]
+    assert [row[4] for row in tuples(table)] == pytest.approx([10 / 51, 31 / 51, 15 / 51])
+    figure = drawn(paper.figure_2(runs, output()))
+    assert [ax.get_title() for ax in figure.axes] == ["2-D", "10-D"]
     assert figure.axes[0].get_lines()[0].get_ydata()[-1] == pytest.approx(10 / 51)
+    assert (
+        "Run by all methods shown: 2-D 5 of 24 functions (f1, f6, f11, f16, f21), 1 of 15 instances "
+        f"each; 10-D 1 of 24 functions (f{member(7)[0]}), 1 of 15"
+    ) in caption_of(figure)
     alone = paper.coco_final(runs, output(algorithms=["neural_bo"]))
     assert tuples(alone)[0][2:5] == (48, 40, pytest.approx((5 * 10 + 43 * 51) / 48 / 51))
-
-    apart = made_runs(
-        {
-            ("bbob_2d", "neural_bo"): (steps(0.2, n=2), [0, 1]),
-            ("bbob_2d", "gp_ucb"): (steps(0.2, n=2), [2, 3]),
-        }
-    )
+    apart = made_runs({NEURAL_BO: (steps(0.2, 2), [0, 1]), GP: (steps(0.2, 2), [2, 3])})
     with pytest.raises(MissingRunsError, match=r"bbob_2d: no .function, instance. was run by all"):
         paper.figure_2(apart, output())
 
@@ -192,18 +158,16 @@ def test_the_table():
     over = np.concatenate([late, np.zeros((3, 5))], axis=1)  # those beyond 20 D do not
     runs = made_runs(
         {
-            ("bbob_2d", "neural_bo"): steps(share),
+            NEURAL_BO: steps(share),
             ("bbob_5d", "gp_ucb"): (over, [0, 24, 48]),
-            ("bbob_2d", "gp_ucb"): over[[0] * 48],
+            GP: over[[0] * 48],
         }
     )
-    table = paper.coco_final(runs, output())
-    first, second, third = tuples(table)
+    first, second, third = tuples(paper.coco_final(runs, output()))
     assert first[:4] == ("2-D", "NEURAL_BO", 48, 40)
     reached = np.round(np.array([1.0, 0.8, 0.4, 0.2, 0.0]) * 51) / 51
     np.testing.assert_allclose(first[7:], reached)
-    sizes = np.bincount(groups)
-    assert first[4] == pytest.approx(reached @ sizes / 48)
+    assert first[4] == pytest.approx(reached @ np.bincount(groups) / 48)
     assert first[5] == pytest.approx(first[4]) == first[6]  # nothing varies within a function
     assert second[:5] == ("2-D", "GP_UCB", 48, 40, pytest.approx(11 / 51))
     assert third[:5] == ("5-D", "GP_UCB", 3, 45, 1.0)  # 45 are fewer than 20 D
@@ -214,21 +178,19 @@ def test_the_table():
 
 
 def compare(gaps, baselines=("gp_ucb",), problems=("bbob_2d",)):
-    runs = made_runs(gaps)
     options = {"problems": problems, "algorithm": "neural_bo", "baselines": baselines}
-    return paper.highest_ecdf_at_budget(runs, **options)
+    return paper.highest_ecdf_at_budget(made_runs(gaps), **options)
 
 
-def test_the_three_outcomes():
+def test_a_small_difference_shows_though_the_functions_differ_much():
     spread = np.linspace(0.1, 0.9, 48)
-    own = ("bbob_2d", "neural_bo")
-    for shift, outcome in ((-0.1, "supported"), (0.1, "contradicted"), (0.0, "open")):
-        # paired: a small difference shows though the functions differ much
-        other = {("bbob_2d", "gp_ucb"): steps(spread + shift)}
-        (found,) = compare({own: steps(spread), **other})
-        assert found.outcome == outcome
-    (found,) = compare({own: steps(spread), ("bbob_2d", "gp_ucb"): steps(spread[::-1])})
-    assert found.outcome == "open"
+    for rival, outcome in (
+        (spread - 0.1, "supported"),
+        (spread + 0.1, "contradicted"),
+        (spread, "open"),
+        (spread[::-1], "open"),
+    ):
+        assert outcomes(compare({NEURAL_BO: steps(spread), GP: steps(rival)})) == [outcome]
 
 
 def test_the_numbers_of_the_claim():
@@ -241,7 +203,7 @@ def test_the_numbers_of_the_claim():
         baselines=("gp_ucb", "random_search"),
         problems=("bbob_2d", "bbob_3d"),
     )
-    assert [c.outcome for c in found] == ["supported", "contradicted"] * 2
+    assert outcomes(found) == ["supported", "contradicted"] * 2
     assert found[0].ours == (
         "2-D: NEURAL_BO 0.588, GP_UCB 0.000, difference +0.588 [+0.588, +0.588] "
         "(24 of 24 functions, 2 of 15 instances each), p < 0.0001"
@@ -255,19 +217,15 @@ def test_the_numbers_of_the_claim():
 def test_only_common_seeds_are_paired_and_the_coverage_is_said():
     found = compare(
         {
-            ("bbob_2d", "neural_bo"): (steps([0.2, 0.2, 1.0, 1.0], n=4), [0, 24, 1, 25]),
-            ("bbob_2d", "gp_ucb"): (steps([0.6, 0.6, 0.0], n=3), [0, 24, 9]),
-            ("bbob_2d", "random_search"): (steps([0.6, 0.6], n=2), [1, 25]),
+            NEURAL_BO: (steps([0.2, 0.2, 1.0, 1.0], n=4), [0, 24, 1, 25]),
+            GP: (steps([0.6, 0.6, 0.0], n=3), [0, 24, 9]),
+            RANDOM: (steps([0.6, 0.6], n=2), [1, 25]),
         },
         baselines=("gp_ucb", "random_search"),
     )
-    assert [c.outcome for c in found] == ["contradicted", "supported"]
+    assert outcomes(found) == ["contradicted", "supported"]
     assert "1 of 24 functions (f1), 2 of 15 instances each" in found[0].ours
     assert "1 of 24 functions (f6), 2 of 15" in found[1].ours
-
-
-def test_one_instance_of_a_function_leaves_it_open():
-    """However large the difference: nothing tells its spread."""
-    other = {("bbob_2d", "gp_ucb"): (steps(0.0, n=25), list(range(25)))}
-    (found,) = compare({("bbob_2d", "neural_bo"): steps(1.0), **other})
+    # with one instance of a function nothing tells the spread, however large the difference
+    (found,) = compare({NEURAL_BO: steps(1.0), GP: (steps(0.0, n=25), list(range(25)))})
     assert found.outcome == "open" and "difference +1.000 (24" in found.ours

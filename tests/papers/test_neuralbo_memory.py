@@ -12,7 +12,7 @@ from replibo.results.comparisons import MissingRunsError
 from replibo.results.runs import Runs, read
 from replibo.run import pairs
 
-from .conftest import caption_of, drawn, made_paper, output, pair, runs_of, tuples
+from .conftest import caption_of, drawn, made_paper, outcomes, output, pair, runs_of, tuples
 
 ALGORITHMS = {
     "gp_ucb": "vermillion",
@@ -21,19 +21,14 @@ ALGORITHMS = {
     "neural_greedy": "green",
     "random_search": "grey",
 }
-PROBLEMS = {
-    "robot_pushing": "robot_pushing.RobotPushing",
-    "robot_memory": "robot_pushing.RobotPushing",
-}
+PROBLEMS = ["robot_pushing", "robot_memory"]
 ENTRY = made_paper(
-    {
-        name: {"type": type_, "label": name.upper(), "parameters": {}}
-        for name, type_ in PROBLEMS.items()
-    },
+    {name: {"type": "robot_pushing.RobotPushing", "label": name.upper()} for name in PROBLEMS},
     ALGORITHMS,
     {"horizon": 6000, "initial_points": 15},
 )
 INITIAL = 15
+MIB = 2**20
 
 
 def squares(n):
@@ -71,72 +66,58 @@ ALL = {
 SHOWN = ["GP_UCB", "NEURAL_BO", "NEURAL_BO_PRINTED", "NEURAL_GREEDY"]
 
 
-def measured(ax):
-    """The lines of what was run."""
-    return [line for line in ax.get_lines() if line.get_label().strip("_") != "calculated"]
-
-
 def test_the_lines_of_the_figure():
-    figure = paper.figure_6(made_runs(ALL), output())
+    figure = drawn(paper.figure_6(made_runs(ALL), output()))
     held, peaks = figure.axes
-    assert (held.get_ylabel(), peaks.get_ylabel()) == ("MiB", "")  # said once
-    for ax in figure.axes:
-        assert [line.get_label() for line in measured(ax)] == SHOWN
-        for line, name in zip(measured(ax), ALGORITHMS, strict=False):
-            assert line.get_color() == COLORS[ALGORITHMS[name]]
+    measured = {
+        ax: [line for line in ax.get_lines() if line.get_label().strip("_") != "calculated"]
+        for ax in figure.axes
+    }
+    for lines in measured.values():
+        assert [line.get_label() for line in lines] == SHOWN
+        assert [line.get_color() for line in lines] == [COLORS[c] for c in ALGORITHMS.values()][:4]
     assert held.get_yscale() == "log" and peaks.get_yscale() == "linear"
-    gp, dual, printed, greedy = measured(held)
+    gp, dual, printed, greedy = measured[held]
     # the last of 300 iterations is chosen from 314 observations
     assert gp.get_xdata().tolist() == list(range(1, 301))
-    assert gp.get_ydata()[[0, -1]] == pytest.approx(np.array([8 * 15**2, 8 * 314**2]) / 2**20)
+    assert gp.get_ydata()[[0, -1]] == pytest.approx(np.array([8 * 15**2, 8 * 314**2]) / MIB)
     # on the longer of its two entries
-    assert dual.get_ydata()[-1] == pytest.approx((1e5 + 8 * 314**2) / 2**20)
+    assert dual.get_ydata()[-1] == pytest.approx((1e5 + 8 * 314**2) / MIB)
     assert printed.get_xdata().tolist() == list(range(1, 101))
-    assert set(printed.get_ydata()) == {512e6 / 2**20}
-    assert set(greedy.get_ydata()) == {32e3 / 2**20}
+    assert set(printed.get_ydata()) == {512e6 / MIB} and set(greedy.get_ydata()) == {32e3 / MIB}
     # median and range of the two seeds
     assert peaks.get_lines()[0].get_ydata()[-1] == 300 + 314 + 5
     band = peaks.collections[0].get_paths()[0].get_extents()
     assert (band.ymin, band.ymax) == (315, 624)
     # what is constant goes on to 6,000 evaluations; made numbers follow no formula, and end
-    later = [line for line in held.get_lines() if line not in measured(held)]
+    later = [line for line in held.get_lines() if line not in measured[held]]
     assert [line.get_color() for line in later] == [printed.get_color(), greedy.get_color()]
     assert later[0].get_xdata()[[0, -1]].tolist() == [100, 6000 - 15]
-    assert set(later[0].get_ydata()) == {512e6 / 2**20}
+    assert set(later[0].get_ydata()) == {512e6 / MIB}
     assert "T = 300 of 6000" in caption_of(figure)
-    drawn(figure)
 
 
 def test_one_seed_one_query_and_no_measured_peak():
-    runs = made_runs(
-        {("robot_memory", "gp_ucb"): (1, squares)}, seeds=[3], scale="smoke", peaks=False
-    )
-    figure = paper.figure_6(runs, output())
+    memory = {("robot_memory", "gp_ucb"): (1, squares)}
+    runs = made_runs(memory, seeds=[3], scale="smoke", peaks=False)
+    figure = drawn(paper.figure_6(runs, output()))
     (line,) = figure.axes[0].get_lines()
     assert line.get_marker() == "^" and line.get_xdata().tolist() == [1]
     assert not figure.axes[1].get_lines()
-    drawn(figure)
     (row,) = tuples(paper.memory(runs, output()))
-    assert row[2:] == (1, *[8 * 15**2 / 2**20] * 3, 1.0, *[None] * 5)
+    assert row[2:] == (1, *[8 * 15**2 / MIB] * 3, 1.0, *[None] * 5)
 
 
 def test_only_what_holds_tensors_is_shown():
     runs = made_runs(ALL)
-    assert list(paper.shown(runs, output(problems=["robot_memory"]))) == [
-        "neural_bo",
-        "neural_bo_printed",
-    ]
-    assert list(paper.shown(runs, output(algorithms=["neural_greedy", "random_search"]))) == [
-        "neural_greedy"
-    ]
     older = Runs(ENTRY, runs.metadata, runs.table.drop_columns(["surrogate_bytes"]))
-    for make, entry, of in (
-        (paper.figure_6, output(algorithms=["random_search"]), runs),
-        (paper.memory, output(problems=["robot_memory"], algorithms=["gp_ucb"]), runs),
-        (paper.figure_6, output(), older),
+    for entry, of in (
+        (output(algorithms=["random_search"]), runs),
+        (output(problems=["robot_memory"], algorithms=["gp_ucb"]), runs),
+        (output(), older),
     ):
         with pytest.raises(RepliboError, match="no run holds surrogate_bytes"):
-            make(of, entry)
+            paper.memory(of, entry)
 
 
 def test_the_table():
@@ -144,76 +125,54 @@ def test_the_table():
     gp, dual, printed, greedy = tuples(table)
     assert [row[0] for row in tuples(table)] == SHOWN
     assert gp[1:3] == ("ROBOT_PUSHING", 300) and printed[1:3] == ("ROBOT_MEMORY", 100)
-    in_mib = [8 * n**2 / 2**20 for n in (15, 165, 314)]
+    in_mib = [8 * n**2 / MIB for n in (15, 165, 314)]
     assert gp[3:6] == pytest.approx(in_mib) and gp[6] == pytest.approx((314 / 15) ** 2)
     assert gp[7] == pytest.approx(2.0, abs=1e-9)  # bytes ~ n²
-    assert 0 < dual[7] < 2
-    assert printed[6] == greedy[6] == 1.0
-    assert printed[7] == 0.0 and table.shown()["exponent"][2] == "0.00"
+    assert 0 < dual[7] < 2 and printed[6] == greedy[6] == 1.0
     assert gp[8:] == (320.0, 619.0, None, None)
-    assert printed[10:] == (512e6 / 2**20,) * 2
-    assert table.shown()["last / first"][0] == "438.2"
+    assert printed[7] == 0.0 and printed[10:] == (512e6 / MIB,) * 2
+    assert table.shown()["exponent"][2] == "0.00" and table.shown()["last / first"][0] == "438.2"
 
 
 def test_the_calculated_bytes_are_those_of_every_published_query():
     """Otherwise there are none; what they are at 6,000 observations by hand."""
     config = load.load()
-    problems = ["robot_pushing", "robot_memory"]
-    wanted = pairs.at(config, "neuralbo", "published", problems)
+    wanted = pairs.at(config, "neuralbo", "published", PROBLEMS)
     runs = read(config, "neuralbo", "published", wanted, "")
     at = np.array([6000.0])
     mib = {
-        name: paper.calculated(runs, name, own, at)[0] / 2**20
+        name: paper.calculated(runs, name, memory, at)[0] / MIB
         for _, name in wanted
-        if (own := paper.memory_of(runs, name, problems)) is not None
+        if (memory := paper.memory_of(runs, name, PROBLEMS)) is not None
     }
     # 500 hidden units, 14 inputs and no bias: p = 7,500
-    assert mib["neural_bo_printed"] == pytest.approx((8 * 7500**2 + 90_000) / 2**20)
+    assert mib["neural_bo_printed"] == pytest.approx((8 * 7500**2 + 90_000) / MIB)
     dual = [name for name in mib if name in ("neural_bo", "neural_bo_standardised")]
     assert dual and all(mib[name] == pytest.approx(336, abs=1) for name in dual)
-    assert 8 * 6000**2 / 2**20 < mib["gp_ucb"] < 8 * 6300**2 / 2**20
+    assert 8 * 6000**2 / MIB < mib["gp_ucb"] < 8 * 6300**2 / MIB
 
 
-# The claim
-
-CLAIM = {
-    "problems": ["robot_pushing", "robot_memory"],
-    "growing": ["gp_ucb"],
-    "flat": ["neural_greedy", "neural_bo_printed"],
-}
+def claimed(memory):
+    growing, flat = ["gp_ucb"], ["neural_greedy", "neural_bo_printed"]
+    return paper.memory_growth(made_runs(memory), problems=PROBLEMS, growing=growing, flat=flat)
 
 
-def test_the_claim_where_it_holds():
-    found = paper.memory_growth(made_runs(ALL), **CLAIM)
-    assert [c.outcome for c in found] == ["supported"] * 3
-    assert found[0].ours == ("GP_UCB: 0.00172 MiB at 15 observations, 0.752 MiB at 314")
+def test_the_claim_in_all_outcomes():
+    found = claimed(ALL)
+    assert outcomes(found) == ["supported"] * 3
+    assert found[0].ours == "GP_UCB: 0.00172 MiB at 15 observations, 0.752 MiB at 314"
     assert found[2].ours == "NEURAL_BO_PRINTED: 488 MiB at 15 observations, 488 MiB at 114"
-
-
-def test_the_claim_where_it_does_not_hold():
-    runs = made_runs(
-        {
-            **ALL,
-            ("robot_pushing", "gp_ucb"): (300, lambda n: 1000.0 + n),
-            ("robot_pushing", "neural_greedy"): (300, lambda n: 1000.0 + (n == 200)),
-        }
-    )
-    found = paper.memory_growth(runs, **CLAIM)
-    assert [c.outcome for c in found] == ["contradicted", "contradicted", "supported"]
-
-
-def test_short_runs_and_missing_ones_leave_it_open():
-    runs = made_runs(
-        {("robot_memory", "gp_ucb"): (15, squares), ("robot_memory", "neural_greedy"): (5, squares)}
-    )
-    found = paper.memory_growth(runs, **CLAIM)
-    assert [c.outcome for c in found] == ["open"] * 3
+    other = {
+        ("robot_pushing", "gp_ucb"): (300, lambda n: 1000.0 + n),
+        ("robot_pushing", "neural_greedy"): (300, lambda n: 1000.0 + (n == 200)),
+    }
+    assert outcomes(claimed(ALL | other)) == ["contradicted", "contradicted", "supported"]
+    # short runs and missing ones
+    gp_ucb, greedy = ("robot_memory", "gp_ucb"), ("robot_memory", "neural_greedy")
+    found = claimed({gp_ucb: (15, squares), greedy: (5, squares)})
+    assert outcomes(found) == ["open"] * 3
     assert found[0].ours.endswith("29 (too few iterations to tell)")
     assert found[2].ours == "NEURAL_BO_PRINTED was not run"
-    enough = made_runs({("robot_memory", "gp_ucb"): (16, squares)})
-    assert paper.memory_growth(enough, **CLAIM)[0].outcome == "supported"
-
-
-def test_no_runs_at_all_are_said():
+    assert claimed({gp_ucb: (16, squares)})[0].outcome == "supported"
     with pytest.raises(MissingRunsError, match="no run on robot_pushing or robot_memory holds"):
-        paper.memory_growth(made_runs({("robot_pushing", "random_search"): (3, None)}), **CLAIM)
+        claimed({("robot_pushing", "random_search"): (3, None)})

@@ -29,7 +29,6 @@ from replibo.papers.lb_gp_ucb.traces import (
     final_regret_of,
     first_rounds,
     oracle_length_scale,
-    paired_losses,
 )
 from replibo.problems.base import Array
 from replibo.results import intervals, statistics
@@ -46,6 +45,9 @@ from replibo.results.runs import Runs, of_common_seeds
 
 LEAST_SEEDS = 6
 """Seeds that a test of mean times by the normal distribution needs. With fewer it decides too often."""
+
+AROUND = 2.0
+"""A length scale within this factor of θ̂* lies around it."""
 
 ROUND_OFF = 1e-12
 """Differences of the logarithms of length scales below this are no evidence."""
@@ -128,23 +130,14 @@ def _share(label: str, stuck: NDArray[np.bool_]) -> str:
 def finds_within(
     runs: Runs, *, problem: str, algorithms: Sequence[str], within: Share
 ) -> list[Comparison]:
-    """More than half of the seeds of each method find the optimum in the first rounds.
-
-    Found: a best regret of at most 0.1 % of |f*| (`FOUND`). The sign test over the seeds.
-
-    Args:
-        within: which share of the rounds are the first ones.
-    """
+    """More than half of the seeds of each method find the optimum ``within`` a share of the rounds: a
+    best regret of at most 0.1 % of |f*| (`FOUND`). The sign test over the seeds."""
     runs.require(problem, *algorithms)
     rounds = _share_of_rounds(runs, problem, within)
     runs = runs.until(rounds)
     enough = FOUND * abs(runs.optimal_value(problem))
-    return _most_seeds(
-        runs,
-        problem,
-        f"within {rounds} rounds",
-        {name: final_regret_of(runs, problem, name, "best") <= enough for name in algorithms},
-    )
+    flags = {name: final_regret_of(runs, problem, name, "best") <= enough for name in algorithms}
+    return _most_seeds(runs, problem, f"within {rounds} rounds", flags)
 
 
 def _share_of_rounds(runs: Runs, problem: str, share: float) -> int:
@@ -156,16 +149,12 @@ def _most_seeds(
     runs: Runs, problem: str, text: str, flags: Mapping[str, NDArray[np.bool_]]
 ) -> list[Comparison]:
     """The tests that ``flags`` is true of more than half of the seeds of each method."""
-    return decided(
-        [
-            sign_tested(
-                f"{text}: {_share(runs.label(name), values)}",
-                np.where(values, 0.5, -0.5),
-                runs.seeds(problem, name).tolist(),
-            )
-            for name, values in flags.items()
-        ]
-    )
+    tests = []
+    for name, values in flags.items():
+        words = f"{text}: {_share(runs.label(name), values)}"
+        seeds = runs.seeds(problem, name).tolist()
+        tests.append(sign_tested(words, np.where(values, 0.5, -0.5), seeds))
+    return decided(tests)
 
 
 # Claim 2
@@ -179,18 +168,16 @@ def length_scales(
     above: Sequence[str] = (),
     below: Sequence[str] = (),
     around: Sequence[str] = (),
-    factor: Annotated[float, Field(gt=1)] = 2.0,
     optimal_length_scale: float | None = None,
 ) -> list[Comparison]:
     """The place of the median length scales beside θ̂*, per seed the median over the rounds.
 
     Wilcoxon's signed-rank tests, over the seeds, of the paired distances |log θ - log θ̂*|, of
-    log θ - log θ̂*, and of the distance less the logarithm of ``factor``.
+    log θ - log θ̂*, and of the distance less the logarithm of `AROUND`.
 
     Args:
         closer: pairs of methods, of which the first is claimed to lie closer to θ̂* than the second.
-        above, below: the methods that are claimed to lie above θ̂*, and below it.
-        around: the methods that are claimed to lie within ``factor`` of θ̂*.
+        above, below, around: the methods that are claimed to lie above θ̂*, below it, near it.
         optimal_length_scale: θ̂*; None takes the oracle's of the config.
     """
     optimal = oracle_length_scale(runs, problem, optimal_length_scale)
@@ -200,7 +187,7 @@ def length_scales(
         [_closer(runs, problem, pair, optimal) for pair in closer]
         + [_side(runs, problem, name, optimal, -1) for name in above]
         + [_side(runs, problem, name, optimal, 1) for name in below]
-        + [_around(runs, problem, name, optimal, factor) for name in around]
+        + [_around(runs, problem, name, optimal) for name in around]
     )
 
 
@@ -241,10 +228,10 @@ def _side(runs: Runs, problem: str, name: str, optimal: float, sign: int) -> Und
     return rank_tested(text, sign * ratios)
 
 
-def _around(runs: Runs, problem: str, name: str, optimal: float, factor: float) -> Undecided:
-    distances = np.abs(_log_ratios(runs, problem, name, optimal)) - math.log(factor)
+def _around(runs: Runs, problem: str, name: str, optimal: float) -> Undecided:
+    distances = np.abs(_log_ratios(runs, problem, name, optimal)) - math.log(AROUND)
     text = (
-        f"median θ of {_median(runs, problem, name)}, within a factor of {factor:g} of θ̂* {optimal:.3g} "
+        f"median θ of {_median(runs, problem, name)}, within a factor of {AROUND:g} of θ̂* {optimal:.3g} "
         f"in {np.sum(distances < 0)} of {len(distances)} seeds"
     )
     return rank_tested(text, distances, BEYOND)
@@ -273,12 +260,9 @@ def lowest_regret(
         rounds: T, if it is not that of the runs, whose first rounds are the runs to it.
     """
     runs.require(problem, algorithm, *others)
-    runs = first_rounds(runs, rounds)
+    runs, compared = first_rounds(runs, rounds), (problem, metric, algorithm)
     return decided(
-        [
-            _lower(runs, problem, metric, algorithm, baseline, test, first=baseline == others[0])
-            for baseline in others
-        ]
+        [_lower(runs, *compared, name, test, first=name == others[0]) for name in others]
     )
 
 
@@ -301,7 +285,7 @@ def _lower(
         text += f" (of {len(common)} common seeds)"
     if not finals.any() and not rival.any():
         return Comparison("open", f"{text}, a tie: neither has any regret")
-    losses = paired_losses(runs, problem, algorithm, baseline, metric)
+    losses = final_losses(runs, problem, (algorithm, baseline), metric)
     effect = of_samples(*losses, paired=True, seeds=[common.tolist()] * 2)
     smallest = 0.5 ** len(common) if test == "sign_flip" else 0.0
     return Undecided(text, *TESTS[test](*losses), effect, (smallest, smallest))
@@ -315,13 +299,9 @@ def stays_stuck(
     since: Share,
     rounds: Rounds | None = None,
 ) -> list[Comparison]:
-    """More than half of the seeds of each method are stuck: not at the optimum after the first rounds,
-    and with no better point by t = T. The sign test over the seeds.
-
-    Args:
-        since: which share of the rounds are the first ones.
-        rounds: T, if it is not that of the runs.
-    """
+    """More than half of the seeds of each method are stuck: not at the optimum after the share ``since``
+    of the rounds, and with no better point by t = T (``rounds``, if not that of the runs). The sign test
+    over the seeds."""
     runs.require(problem, *algorithms)
     runs = first_rounds(runs, rounds)
     first = _share_of_rounds(runs, problem, since)
@@ -349,9 +329,6 @@ def varies_less(
     The standard deviation over the variants of the mean over the seeds is compared. The test exchanges at
     random what a seed has of ``variants`` with what it has of ``other_variants`` (`intervals.of_pairs`).
     It is exact if both also vary alike over the seeds.
-
-    Raises:
-        MissingRunsError: a variant has no runs.
     """
     names = [*variants, *other_variants]
     losses = np.array(final_losses(runs, problem, names, metric)).T  # seeds x variants

@@ -11,12 +11,7 @@ from pydantic import Field
 
 from replibo.config.models import COLORS, FigureEntry
 from replibo.errors import RepliboError
-from replibo.papers.common import (
-    Summary,
-    draw_problem,
-    problem_panels,
-    shown_by,
-)
+from replibo.papers.common import Summary, draw_problem, problem_panels, shown_by
 from replibo.papers.lb_gp_ucb.traces import (
     GROWTH_EXPONENT,
     METRICS,
@@ -64,9 +59,6 @@ def figure_1(
     Left at ``optimal_length_scale``; right at that of maximum likelihood on the points, fitted anew
     in each round. Computed here, not from traces. y is standardised for the fit, as in the runs, and
     shown in its own unit.
-
-    Args:
-        points: the inputs, in [0, 1].
     """
     from replibo.problems.berkenkamp import Berkenkamp
     from replibo.surrogates.exact_gp import ExactGP, standardise
@@ -292,17 +284,15 @@ def optimality(runs: Runs, entry: FigureEntry) -> Figure:
         d = runs.dim(problem)
         rounds = np.arange(1, runs.horizon(problem) + 1)
         growth = np.maximum(np.exp(5 / d), rounds**GROWTH_EXPONENT)
-        ax.plot(
-            rounds, d * np.log(growth), color=COLORS["black"], ls="dotted", label=r"$d\,\ln g(t)$"
-        )
+        dotted: dict[str, Any] = {"color": COLORS["black"], "ls": "dotted"}
+        ax.plot(rounds, d * np.log(growth), label=r"$d\,\ln g(t)$", **dotted)
         ax.axhline(1.0, color=COLORS["grey"], lw=0.8)
         ax.set_yscale("log")
         plotting.plain_numbers(ax)
     caption = (
         f"{entry.caption} Ratio of the mean cumulative regrets over the common seeds; "
-        f"{plotting.intervals_said(methods, '95% by the jackknife')}. "
-        f"The rate is up to "
-        f"a constant, a vertical shift on this axis: what the theorem bounds is how fast a curve rises. "
+        f"{plotting.intervals_said(methods, '95% by the jackknife')}. The rate is up to a constant, a "
+        "vertical shift on this axis: what the theorem bounds is how fast a curve rises. "
         f"{runs.note(problems)}"
     )
     return plotting.finish(figure, caption)
@@ -311,9 +301,8 @@ def optimality(runs: Runs, entry: FigureEntry) -> Figure:
 def ratio_to_oracle(runs: Runs, problem: str, algorithm: str) -> tuple[Array, intervals.Interval]:
     """The rounds, and the ratio of mean cumulative regrets in each, over the seeds that both have."""
     names = (algorithm, ORACLE)
-    curves = [cumulative_regret(runs, problem, name) for name in names]
     _, regrets = of_common_seeds(
-        (runs.seeds(problem, name), values) for name, (_, values) in zip(names, curves, strict=True)
+        (runs.seeds(problem, name), cumulative_regret(runs, problem, name)[1]) for name in names
     )
 
     def ratio(values: Array) -> Array:  # r x 2 x T
@@ -321,7 +310,8 @@ def ratio_to_oracle(runs: Runs, problem: str, algorithm: str) -> tuple[Array, in
         quotient: Array = np.divide(mean, oracle, out=np.full_like(mean, np.nan), where=oracle > 0)
         return quotient
 
-    return curves[0][0], intervals.jackknife_interval(np.stack(regrets, axis=1), ratio)
+    rounds = cumulative_regret(runs, problem, algorithm)[0]
+    return rounds, intervals.jackknife_interval(np.stack(regrets, axis=1), ratio)
 
 
 # What the figures share
@@ -338,10 +328,5 @@ def _box(ax: Axes, values: Array, position: float, style: dict[str, Any]) -> Non
 def _mark_optimum(line: Any, length_scale: float | None) -> None:
     """A line at θ̂*, where it is known."""
     if length_scale is not None:
-        line(
-            length_scale,
-            color=COLORS["black"],
-            linestyle="dashdot",
-            lw=1.2,
-            label=f"{OPTIMUM_LABEL} = {length_scale:.3g}",
-        )
+        label = f"{OPTIMUM_LABEL} = {length_scale:.3g}"
+        line(length_scale, color=COLORS["black"], linestyle="dashdot", lw=1.2, label=label)

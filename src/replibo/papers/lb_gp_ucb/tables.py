@@ -21,9 +21,9 @@ from replibo.papers.lb_gp_ucb.traces import (
     Metric,
     cpu_time,
     diagnostic,
+    final_losses,
     final_regret_of,
     first_rounds,
-    paired_losses,
     theta0_of,
 )
 from replibo.problems.base import Array
@@ -143,12 +143,8 @@ OWN = "lb_gp_ucb"
 def final_regret(runs: Runs, entry: FigureEntry, *, rounds: Rounds | None = None) -> Table:
     """Cumulative and best regret at t = T, and tests of LB-GP-UCB's being lower.
 
-    The tests are paired by seed; the adjusted p-values are of Benjamini and Hochberg, a family
-    being all methods that it is compared with on one problem, by one metric.
-
-    Args:
-        rounds: T, if it is not that of the runs. (No method knows T, so that a run's first
-            rounds are a shorter run.)
+    ``rounds`` is T, if it is not that of the runs. (No method knows T, so that a run's first rounds are a
+    shorter run.)
     """
     runs = first_rounds(runs, rounds)
     rows: list[Row] = []
@@ -196,7 +192,7 @@ def _tests(
         for name in names
         if name != OWN and len(np.intersect1d(runs.seeds(problem, name), seeds)) > 1
     ]
-    p = [TESTS["t"](*paired_losses(runs, problem, OWN, name, metric))[0] for name in rivals]
+    p = [TESTS["t"](*final_losses(runs, problem, (OWN, name), metric))[0] for name in rivals]
     adjusted = statistics.benjamini_hochberg(p)
     return {name: (float(a), float(b)) for name, a, b in zip(rivals, p, adjusted, strict=True)}
 

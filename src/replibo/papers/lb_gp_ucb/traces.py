@@ -17,9 +17,6 @@ from replibo.results.runs import Runs
 Metric = Literal["best", "cumulative"]
 """Which regret: of the best query so far, or summed over the rounds."""
 
-LEVEL = 0.05
-"""Level of every one-sided test in this paper's outputs."""
-
 GROWTH_EXPONENT = 0.5
 """a of g(t) = max(t0, t^a) where an algorithm's entry in the config does not name it (section 5)."""
 
@@ -71,9 +68,6 @@ def final_losses(
 
     It differs from the regret by a constant, and unlike the regret it keeps the size of f, by which
     the tests tell differences from round-off.
-
-    Raises:
-        MissingRunsError: an algorithm was not run, or the algorithms have no seed in common.
     """
     runs.require(problem, *algorithms)
     traces = runs.f_of_common_seeds(problem, algorithms)
@@ -85,20 +79,8 @@ def final_losses(
     return [-f[:, n:].sum(axis=1) for f in traces]
 
 
-def paired_losses(
-    runs: Runs, problem: str, algorithm: str, baseline: str, metric: Metric
-) -> tuple[Array, Array]:
-    """The `final_losses` of two algorithms."""
-    losses, rival = final_losses(runs, problem, (algorithm, baseline), metric)
-    return losses, rival
-
-
 def first_rounds(runs: Runs, rounds: int | None) -> Runs:
-    """The runs up to t = ``rounds``; all of them where it is None.
-
-    Raises:
-        MissingRunsError: they are shorter.
-    """
+    """The runs up to t = ``rounds``; all of them where it is None."""
     if rounds is None:
         return runs
     if short := [p for p in runs.problems() if runs.horizon(p) < rounds]:

@@ -22,7 +22,7 @@ from replibo.papers.common import (
     shown_by,
 )
 from replibo.papers.neuralbo.synthetic import DIVERGED
-from replibo.papers.neuralbo.traces import mean_cells, smallest_value
+from replibo.papers.neuralbo.traces import final_values_of, mean_cells
 from replibo.problems.base import Array
 from replibo.results import plotting
 from replibo.results.runs import Runs
@@ -37,10 +37,11 @@ DISTANCE = "distance_to_centre"
 WINDOW = 10
 """Queries over which the distance is averaged."""
 
+VALUES = ("smallest value, mean", "standard deviation")
+
 
 def distances(runs: Runs, problem: str, algorithm: str) -> Array:
-    """Distance of each query after the initial points from the centre, ``seeds x T``: 0 at the centre, 1
-    at a corner; NaN where it was not recorded."""
+    """Distance of each query from the centre, ``seeds x T``: 1 at a corner, NaN where not recorded."""
     values = runs.held(problem, algorithm, DISTANCE)
     if values is None:
         values = np.full_like(runs.f(problem, algorithm), np.nan)
@@ -50,11 +51,7 @@ def distances(runs: Runs, problem: str, algorithm: str) -> Array:
 def figure_1_centre_distance(
     runs: Runs, entry: FigureEntry, *, rounds: int | None = None
 ) -> Figure:
-    """How far the queries lie from the centre over time, a function and its sister side by side.
-
-    Args:
-        rounds: the last round to show; None shows all.
-    """
+    """How far the queries lie from the centre up to a round, a function and its sister side by side."""
     runs = runs if rounds is None else runs.until(rounds)
     problems = shown_by(runs, entry, DISTANCE)
 
@@ -80,13 +77,12 @@ def figure_1_centre_distance(
 
 def _finals(runs: Runs, problem: str, name: str, rounds: int) -> dict[str, float]:
     """T, mean and standard deviation of the values after T ``rounds``."""
-    values = smallest_value(runs, problem, name)[1][:, rounds]
+    values = final_values_of(runs, problem, name, rounds)
     return {"T": rounds} | mean_cells("smallest value", values)
 
 
 def centre_final(runs: Runs, entry: FigureEntry) -> Table:
-    """The values that each method reached on a function and on its shifted copy after as many
-    rounds, and where it asked."""
+    """What each method reached on a function and on its sister after as many rounds; where it asked."""
     distance = "distance to the centre, last 10 queries"
     problems = shown_by(runs, entry)
     order = entry.problems or list(problems)
@@ -107,10 +103,7 @@ def centre_final(runs: Runs, entry: FigureEntry) -> Table:
         "Distance: root mean square of a query's coordinates in [−1, 1]ᴰ, 0 at the centre, about 0.58 "
         f"at uniform points. {runs.note(list(problems), entry.algorithms)}"
     )
-    formats: dict[str, Format] = dict.fromkeys(
-        ("smallest value, mean", "standard deviation", distance), ".4g"
-    )
-    return Table.of(rows, caption, formats)
+    return Table.of(rows, caption, dict.fromkeys([*VALUES, distance], ".4g"))
 
 
 FACTORS: dict[str, tuple[str, dict[Any, str]]] = {
@@ -123,17 +116,19 @@ FACTORS: dict[str, tuple[str, dict[Any, str]]] = {
 
 
 def factorial(runs: Runs, entry: FigureEntry) -> Table:
-    """The values that each combination of the four repairs reaches, and the share of its trainings
-    that diverge."""
+    """What each combination of the four repairs reaches, and the share of its trainings that diverge."""
     rows = []
     for problem, name, row in labelled_rows(runs, entry):
         parameters = runs.entry.algorithms[name].parameters
-        factors = {label: of[parameters[key]] for key, (label, of) in FACTORS.items()}
-        finals = _finals(runs, problem, name, runs.horizon(problem))
         diverged = runs.diagnostic(problem, name, DIVERGED)[:, runs.initial_points(problem) :]
-        share = {"rounds diverged (share)": float(diverged.mean())}
         rows.append(
-            {"problem": row["problem"]} | factors | {"seeds": row["seeds"]} | finals | share
+            {
+                "problem": row["problem"],
+                **{label: words[parameters[key]] for key, (label, words) in FACTORS.items()},
+                "seeds": row["seeds"],
+                **_finals(runs, problem, name, runs.horizon(problem)),
+                "rounds diverged (share)": float(diverged.mean()),
+            }
         )
     caption = (
         f"{entry.caption} NeuralBO trained at every round, ν = 1. Smallest noise-free value after T "
@@ -141,8 +136,5 @@ def factorial(runs: Runs, entry: FigureEntry) -> Table:
         "are NaN or infinite, whose query is a candidate at random. "
         f"{runs.note(runs.problems(entry.problems), entry.algorithms)}"
     )
-    formats: dict[str, Format] = dict.fromkeys(
-        ("smallest value, mean", "standard deviation"), ".4g"
-    )
-    formats |= {"rounds diverged (share)": ".1%"}
-    return Table.of(rows, caption, formats)
+    formats: dict[str, Format] = dict.fromkeys(VALUES, ".4g")
+    return Table.of(rows, caption, formats | {"rounds diverged (share)": ".1%"})

@@ -41,11 +41,7 @@ def pattern_of_table_2(
     """The cells of Table 2 on ``problems`` are true or false as in the paper, by its test and correction.
 
     The correction's family is all that was run of a function, so that the cells are those of the table,
-    whichever of them a claim is about.
-
-    Args:
-        baselines: one that was not run is an open cell.
-        pooled: the t-test with equal variances instead of Welch's.
+    whichever of them a claim is about. A baseline that was not run is an open cell.
     """
     comparisons = []
     for cell in _cells_of(runs, problems, baselines, pooled):
@@ -73,19 +69,15 @@ def comparable_or_better(
     By the tests of Table 2. Supported if its mean is shown to be larger by less than `MARGIN`
     pooled standard deviations (non-inferiority, with the same correction). Contradicted if it is
     shown to be worse and not supported.
-
-    Args:
-        baselines, pooled: as in `pattern_of_table_2`.
     """
 
     def said(cell: Cell) -> str:
         if cell.rejected is None:
             return "(no test)"
-        p = {alternative: p_value(value) for alternative, value in cell.adjusted.items()}
         for alternative in ("better", "not worse", "worse"):
             if cell.shown(alternative):
-                return f"(NeuralBO is {alternative}, p {p[alternative]})"
-        return f"(better: p {p['better']}, worse: {p['worse']})"
+                return f"(NeuralBO is {alternative}, {_p(cell, alternative)})"
+        return f"(better: {_p(cell, 'better')}, worse: {p_value(cell.adjusted['worse'])})"
 
     return [
         Comparison(
@@ -128,12 +120,16 @@ def _cell_text(runs: Runs, cell: Cell) -> str:
     text = f"{runs.label(cell.baseline)}, printed: {'true' if cell.printed else 'false'}"
     if cell.rejected is None:
         return f"{text} (no test)"
-    p = {alternative: p_value(value) for alternative, value in cell.adjusted.items()}
     if not cell.rejected and cell.shown("worse"):
-        return f"{text} (NeuralBO is worse, p {p['worse']})"
+        return f"{text} (NeuralBO is worse, {_p(cell, 'worse')})"
     if not cell.rejected and cell.shown("equivalent"):
-        return f"{text} (equivalent, p {p['equivalent']})"
-    return f"{text} (p {p['better']})"
+        return f"{text} (equivalent, {_p(cell, 'equivalent')})"
+    return f"{text} ({_p(cell, 'better')})"
+
+
+def _p(cell: Cell, alternative: str) -> str:
+    """``p 0.0012``, adjusted."""
+    return f"p {p_value(cell.adjusted[alternative])}"
 
 
 # Claim 2
@@ -153,9 +149,6 @@ def normally_distributed(
 ) -> list[Comparison]:
     """All p-values of Table 1 exceed 0.05. The claim is about the p-values themselves, which are not
     corrected. A cell is open if its p exceeds 0.05 whatever the values (`statistics.smallest_ks_p`).
-
-    Args:
-        test: one of `TESTS`.
     """
     comparisons = []
     for problem in problems:
@@ -164,17 +157,11 @@ def normally_distributed(
             values = final_values_of(runs, problem, name)
             _, p = TESTS[test](values)
             p_text = "no test" if np.isnan(p) else f"p {p:.2f}" if p >= 0.01 else f"p {p_value(p)}"
-            can_fail = (
-                test != "kolmogorov_smirnov" or statistics.smallest_ks_p(len(values)) <= LEVEL
-            )
-            comparisons.append(
-                Comparison(
-                    outcome(p > LEVEL and can_fail, p <= LEVEL),  # NaN is open
-                    f"{runs.problem_label(problem)}: {runs.label(name)} {p_text} "
-                    f"(n = {len(values)})",
-                    unreachable=() if can_fail else ("contradicted",),
-                )
-            )
+            text = f"{runs.problem_label(problem)}: {runs.label(name)} {p_text} (n = {len(values)})"
+            smallest_p = statistics.smallest_ks_p(len(values)) if test != "lilliefors" else 0.0
+            unreachable: tuple[Outcome, ...] = () if smallest_p <= LEVEL else ("contradicted",)
+            word = outcome(p > LEVEL and not unreachable, p <= LEVEL)  # NaN is open
+            comparisons.append(Comparison(word, text, unreachable=unreachable))
     return comparisons
 
 
@@ -209,14 +196,11 @@ SINCE = 256
 
 
 def exponents(totals: Array) -> Array:
-    """The exponent p of R_t ~ t^p for each seed: 2^p is what R_t gains from T/2 to T over what it gains
-    from T/4 to T/2.
+    """The exponent p of R_t ~ t^p for each seed: 2^p is what R_t, ``seeds x T``, gains from T/2 to T over
+    what it gains from T/4 to T/2.
 
     What a run gains before T/4 makes no difference. A fit of ln R_t takes an early fall to a level, after
     which regret is linear, for a power below 1.
-
-    Args:
-        totals: R_t, ``seeds x T``.
     """
     T = totals.shape[1]
     gains = np.diff(totals[:, [T // 4 - 1, T // 2 - 1, T - 1]], axis=1)
@@ -233,10 +217,8 @@ def cost_of_a_round(runs: Runs, *, problems: Sequence[str]) -> list[Comparison]:
         n, seconds = cpu_seconds_by_query(runs, problem, OWN)
         late = n >= SINCE
         if late.sum() < 3:
-            raise MissingRunsError(
-                f"no CPU times of {runs.label(OWN)} on {runs.problem_label(problem)} far beyond "
-                f"n = {SINCE}"
-            )
+            where = f"{runs.label(OWN)} on {runs.problem_label(problem)}"
+            raise MissingRunsError(f"no CPU times of {where} far beyond n = {SINCE}")
         slope = np.polyfit(np.log(n[late]), np.log(seconds[late]), 1)[0]
         text = (
             f"{runs.problem_label(problem)}: a round of {runs.label(OWN)} takes "

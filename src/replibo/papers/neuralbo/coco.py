@@ -22,6 +22,7 @@ from replibo.papers.common import (
     shown_difference,
     tested,
 )
+from replibo.papers.neuralbo.traces import interval_cells
 from replibo.problems.base import Array
 from replibo.problems.coco import FUNCTIONS, GROUPS, INSTANCES, member
 from replibo.results import plotting
@@ -46,31 +47,21 @@ INTERVALS = (
 
 
 def shares_reached(f: Array, optimal_value: float) -> Array:
-    """The share of the 51 targets that each run has reached after each evaluation, ``n x evaluations``.
-
-    Its mean over the runs is the ECDF.
-
-    Args:
-        f: noise-free values of ``n`` runs, ``n x evaluations``; initial points are evaluations too.
-        optimal_value: their common maximum.
-    """
+    """The share of the 51 targets that each run has reached after each evaluation, ``n x evaluations``;
+    its mean over the runs is the ECDF. Initial points are evaluations, too."""
     best = best_regret(f, optimal_value)
     return np.asarray(np.mean(best[:, :, None] <= TARGETS, axis=2))
 
 
+def functions_of(seeds: Array) -> Array:
+    """The number of the function that each seed runs."""
+    return np.array([member(int(seed))[0] for seed in seeds])
+
+
 def interval_of(values: Array, seeds: Array) -> Interval:
-    """The mean over the runs with its 95 % interval over the instances of each function
-    (`stratified_interval`).
-
-    Args:
-        values: ``n x …``, one row for each (function, instance) pair.
-        seeds: ``n``, which pairs they are (`member`).
-
-    Returns:
-        An `Interval`; ``low`` and ``high`` are NaN where a function has one instance.
-    """
-    functions = np.array([member(int(seed))[0] for seed in seeds])
-    return stratified_interval(values, functions)
+    """The mean over the runs, ``n x …``, with its 95 % interval over the instances of each function; NaN
+    where a function has one instance."""
+    return stratified_interval(values, functions_of(seeds))
 
 
 def common_shares(
@@ -79,9 +70,6 @@ def common_shares(
     """The seeds that all the algorithms ran, and `shares_reached` of each algorithm in their order.
 
     Evaluations beyond 20·D do not count. A run that ended earlier has the columns that it has.
-
-    Raises:
-        MissingRunsError: they have no seed in common.
     """
     budget, optimum = EVALUATIONS_PER_DIMENSION * runs.dim(problem), runs.optimal_value(problem)
     seeds, values = of_common_seeds(
@@ -155,18 +143,15 @@ def coco_final(runs: Runs, entry: FigureEntry) -> Table:
     for problem, algorithms in problems.items():
         seeds, shares = common_shares(runs, problem, algorithms)
         covered[problem] = seeds
-        functions = np.array([member(int(seed))[0] for seed in seeds])
+        functions = functions_of(seeds)
         for name, values in shares.items():
             final = values[:, -1]
-            mean, low, high = interval_of(final, seeds).ends
             row = {
                 "problem": runs.problem_label(problem),
                 "algorithm": runs.label(name),
                 "functions x instances": len(final),
                 "evaluations": values.shape[1],
-                "targets reached": mean,
-                "95 % interval, low": low,
-                "95 % interval, high": high,
+                **interval_cells(interval_of(final, seeds), mean="targets reached"),
             }
             for group, (first, last) in GROUPS.items():
                 part = final[(first <= functions) & (functions <= last)]
@@ -192,12 +177,7 @@ def highest_ecdf_at_budget(
 
     For each problem (a dimension) and baseline, the shares are subtracted run by run, on the
     (function, instance) pairs that both ran, and the mean difference is tested over each function's
-    instances (`interval_of`). Supported: it is shown to be above 0; contradicted: below 0; open:
-    otherwise, where there is no test since a function has one instance, or the baseline was not run.
-
-    Raises:
-        MissingRunsError: ``algorithm`` was not run, or no baseline was, or two of them have no pair in
-            common.
+    instances (`interval_of`).
     """
     last_coverage = ""
 

@@ -61,9 +61,6 @@ def best_so_far(
         columns: the most panels in a row.
         rounds: the last round to show; None shows all.
         simple_regret: draw the value above the optimum on a logarithmic axis, where the optimum is known.
-
-    Raises:
-        RepliboError: there are no such runs.
     """
     if rounds is not None:
         runs = runs.until(rounds)

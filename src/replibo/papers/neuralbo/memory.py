@@ -53,21 +53,13 @@ CALCULATED = (
 
 @dataclass(frozen=True)
 class Memory:
-    """The memory of one algorithm on one problem, query after query; initial points left out.
-
-    Attributes:
-        problem: its name in the config.
-        rounds: t, ``n``.
-        observations: how many there were when the query was chosen, ``n``.
-        held: bytes, ``n``.
-        peak: MiB, ``seeds x n``; NaN where it was not measured.
-    """
+    """The memory of one algorithm on one problem, query after query; initial points left out."""
 
     problem: str
-    rounds: Array
-    observations: Array
-    held: Array
-    peak: Array
+    rounds: Array  # t, n
+    observations: Array  # how many there were when the query was chosen, n
+    held: Array  # bytes, n
+    peak: Array  # MiB, seeds x n; NaN where it was not measured
 
     @property
     def constant(self) -> bool:
@@ -150,11 +142,7 @@ def _formula(entry: AlgorithmEntry, dim: int, initial: int, n: Array) -> Array |
 
 
 def shown(runs: Runs, entry: FigureEntry) -> dict[str, Memory]:
-    """The algorithms that a figure or table shows.
-
-    Raises:
-        RepliboError: there are none.
-    """
+    """The algorithms that a figure or table shows."""
     problems = shown_by(runs, entry, HELD)
     return {
         name: memory
@@ -246,25 +234,17 @@ FACTOR = 2.0
 
 
 def memory_growth(
-    runs: Runs,
-    *,
-    problems: Sequence[str],
-    growing: Sequence[str],
-    flat: Sequence[str],
+    runs: Runs, *, problems: Sequence[str], growing: Sequence[str], flat: Sequence[str]
 ) -> list[Comparison]:
     """The memory of the ``growing`` methods grows with the iterations, that of the ``flat`` ones
     does not.
 
-    The bytes that the surrogate holds, at the last query against the first. Supported, for each of
-    ``growing``: they are more than `FACTOR` times as many; for each of ``flat``: they are the same at
-    every query. Contradicted otherwise. Open: an algorithm was not run, or its runs are too short to
+    The bytes that the surrogate holds are more than `FACTOR` times as many at the last query as at the
+    first, or the same at every query. Open: an algorithm was not run, or its runs are too short to
     tell, the observations having grown by less than `FACTOR`.
 
     That a network and a p × p matrix hold the same at every query is so by construction. The process's
     peak is not judged: it holds much that is not the surrogate's.
-
-    Raises:
-        MissingRunsError: none of the algorithms was run, or no trace holds surrogate_bytes.
     """
     memories = {name: memory_of(runs, name, problems) for name in (*growing, *flat)}
     if not any(memories.values()):

@@ -22,7 +22,7 @@ from replibo.papers.common import (
     shown_difference,
     tested,
 )
-from replibo.papers.neuralbo.traces import largest_so_far, mean_cells
+from replibo.papers.neuralbo.traces import interval_cells, largest_so_far, mean_cells
 from replibo.problems.base import Array
 from replibo.results.comparisons import Comparison, Undecided, decided
 from replibo.results.intervals import share_interval, student_interval
@@ -64,9 +64,8 @@ def described(runs: Runs, problem: str) -> str:
 def queries_to_best(scores: Array) -> Array:
     """The number of queries after which each run has found a score of 1, infinity if it never has.
 
-    Args:
-        scores: the largest score so far, ``seeds x (T + 1)``; column 0 is the best of the initial
-            documents, so that 0 queries means one of these.
+    ``scores`` are the largest so far, ``seeds x (T + 1)``. Column 0 is the best of the initial documents,
+    so that 0 queries means one of these.
     """
     is_best = scores == 1.0
     return np.where(is_best.any(axis=1), is_best.argmax(axis=1), np.inf)
@@ -80,19 +79,15 @@ def retrieval_final(runs: Runs, entry: FigureEntry) -> Table:
     for problem, name, row in labelled_rows(runs, entry, problems):
         scores = largest_so_far(runs, problem, name)[1]
         final, queries = scores[:, -1], np.median(queries_to_best(scores))
-        _, low, high = student_interval(final).cut(0.0, 1.0).ends
         successes = int(np.sum(final == runs.optimal_value(problem)))
-        share, share_low, share_high = share_interval(successes, len(final)).ends
+        share = share_interval(successes, len(final))
         rows.append(
             {
                 **row,
                 "T": runs.horizon(problem),
                 **mean_cells("largest F1", final),
-                "95 % interval, low": low,
-                "95 % interval, high": high,
-                "F1 = 1 found in": share,
-                "95 % interval of the share, low": share_low,
-                "95 % interval of the share, high": share_high,
+                **interval_cells(student_interval(final).cut(0.0, 1.0)),
+                **interval_cells(share, "95 % interval of the share", mean="F1 = 1 found in"),
                 "queries to F1 = 1, median": float(queries) if np.isfinite(queries) else None,
                 "CPU s a query": cpu_seconds_a_query(runs, problem, name),
             }
@@ -121,15 +116,7 @@ def retrieval_final(runs: Runs, entry: FigureEntry) -> Table:
 def best_score_above(
     runs: Runs, *, problems: Sequence[str], algorithm: str, baselines: Sequence[str]
 ) -> list[Comparison]:
-    """``algorithm`` ends with a larger best score than each baseline.
-
-    For each problem and baseline, the final best scores are compared by Student's t-test, paired by
-    seed. Supported: the mean difference is shown to be above 0; contradicted: below 0; open: otherwise,
-    if they have fewer than two seeds in common, or if the baseline was not run.
-
-    Raises:
-        MissingRunsError: ``algorithm`` was not run, or no baseline was.
-    """
+    """``algorithm`` ends with a larger best score than each baseline (t-test, paired by seed)."""
 
     def compare(problem: str, baseline: str) -> Undecided | Comparison:
         labels = [runs.label(name) for name in (baseline, algorithm)]

@@ -22,7 +22,7 @@ from replibo.papers.common import (
     shown_difference,
     tested,
 )
-from replibo.papers.neuralbo.traces import largest_so_far
+from replibo.papers.neuralbo.traces import interval_cells, largest_so_far
 from replibo.problems import robot_pushing
 from replibo.problems.base import Array
 from replibo.results import plotting
@@ -56,10 +56,6 @@ def median_interval(problem: str, *samples: Array) -> Interval:
     Two samples are resampled in pairs, because runs of a seed share initial points and noise. The
     resamples depend on ``problem`` and n alone, so that methods with the same seeds are resampled
     together.
-
-    Args:
-        problem: its name in the config, which names the random stream.
-        samples: ``n`` values each, in the same order of seeds.
     """
     rng = generator("neuralbo", problem, "bootstrap of the median", len(samples[0]))
     return bootstrap_median_interval(samples, RESAMPLES, rng)
@@ -70,19 +66,15 @@ def median_interval(problem: str, *samples: Array) -> Interval:
 
 def robot_final(runs: Runs, entry: FigureEntry) -> Table:
     """The best reward after T iterations, and what a query costs."""
-    rows = []
-    problems = shown_by(runs, entry)
+    rows, problems = [], shown_by(runs, entry)
     for problem, name, row in labelled_rows(runs, entry, problems):
         final = largest_so_far(runs, problem, name)[1][:, -1]
-        median, low, high = median_interval(problem, final).ends
         lower, upper = np.quantile(final, [0.25, 0.75]).tolist()
         rows.append(
             {
                 **row,
                 "T": runs.horizon(problem),
-                "best reward, median": median,
-                "95 % interval, low": low,
-                "95 % interval, high": high,
+                **interval_cells(median_interval(problem, final), mean="best reward, median"),
                 "lower quartile": lower,
                 "upper quartile": upper,
                 "best of all seeds": float(final.max()),
@@ -105,22 +97,13 @@ def robot_final(runs: Runs, entry: FigureEntry) -> Table:
 
 
 def highest_median_reward(
-    runs: Runs,
-    *,
-    problems: Sequence[str],
-    algorithm: str,
-    baselines: Sequence[str],
+    runs: Runs, *, problems: Sequence[str], algorithm: str, baselines: Sequence[str]
 ) -> list[Comparison]:
     """The median of ``algorithm``'s best reward after `ITERATIONS`, of shorter runs at the last t that
     both have, is above each baseline's.
 
-    For each problem and baseline the medians over the seeds that both ran are subtracted; the difference
-    gets a 95 % bootstrap interval over these seeds, resampled in pairs. Supported: it lies above 0 after
-    Holm's correction over the baselines; contradicted: below 0; open: otherwise, where they
-    have fewer than `LEAST_SEEDS` in common, or the baseline was not run.
-
-    Raises:
-        MissingRunsError: ``algorithm`` was not run, or no baseline was.
+    The difference of the medians is tested by the bootstrap, over the seeds that both ran. It is open
+    with fewer than `LEAST_SEEDS` of these.
     """
     last_t = None
 
@@ -164,9 +147,6 @@ def robot_strip(runs: Runs, entry: FigureEntry) -> Figure:
     """The best run of each method, as a row of snapshots of the table from above.
 
     On the first problem that was run; simulated again from the run's best query, without noise.
-
-    Raises:
-        RepliboError: there are no runs, or their traces hold no x.
     """
     problem, names = next(iter(shown_by(runs, entry).items()))
     figure, axes = plotting.panels(len(names), SNAPSHOTS)
@@ -189,18 +169,13 @@ def robot_strip(runs: Runs, entry: FigureEntry) -> Figure:
         "since the start, and the reward if all stopped there. Blue: the box; orange: the circle; grey: "
         "hand 1; black: hand 2. Dashed: the goals; lines: the trajectories of the centres. The last "
         "picture is when both objects have come to rest; a triangle at the frame: where a hand has left "
-        f"the {2 * VIEW:g} m shown. "
-        f"{runs.note([problem], entry.algorithms)}"
+        f"the {2 * VIEW:g} m shown. {runs.note([problem], entry.algorithms)}"
     )
     return plotting.finish(figure, caption)
 
 
 def snapshot_steps(path: Array) -> list[int]:
-    """Steps from 0 to the one after which both objects lie still, evenly spaced.
-
-    Args:
-        path: a `replibo.problems.robot_pushing.trajectory`.
-    """
+    """Steps from 0 to the one after which both objects lie still, evenly spaced."""
     moves = np.linalg.norm(np.diff(path[:, :2, :2], axis=0), axis=2).max(axis=1)
     moving = np.flatnonzero(moves > STILL)
     # Where nobody touches an object: the hands' whole trajectory.
@@ -209,11 +184,8 @@ def snapshot_steps(path: Array) -> list[int]:
 
 
 def _draw(ax: Axes, path: Array) -> None:
-    """The four bodies on the table at the last step, with their trajectories up to it and the two goals.
-
-    Args:
-        path: ``steps x 4 x 3``: x, y and angle (radians) of each body.
-    """
+    """The four bodies on the table at the last step, with their trajectories up to it and the two goals;
+    ``path`` has x, y and angle (radians) of each body, ``steps x 4 x 3``."""
     from matplotlib.patches import Circle, Polygon
 
     square = np.full(2, robot_pushing.BOX_HALF_SIZE)
@@ -240,11 +212,7 @@ def _draw(ax: Axes, path: Array) -> None:
 
 
 def _mark_exit(ax: Axes, track: Array, color: str) -> None:
-    """Point a triangle where a body went, if it left the view for good.
-
-    Args:
-        track: its centre, ``steps x 2``.
-    """
+    """Point a triangle where a body, whose centre's track is ``steps x 2``, left the view for good."""
     from matplotlib.markers import MarkerStyle
 
     visible = np.flatnonzero(np.abs(track).max(axis=1) <= VIEW)

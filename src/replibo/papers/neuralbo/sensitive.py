@@ -15,6 +15,7 @@ from replibo.config.models import FigureEntry
 from replibo.papers.common import (
     Summary,
     cpu_seconds_a_query,
+    named,
     of_each_baseline,
     outcome,
     problem_panels,
@@ -29,16 +30,16 @@ from replibo.papers.neuralbo.tampering import (
     Reading,
     about_the_models,
     by_exchange,
-    classifier_of,
     detected_by,
     rates,
     rates_of,
     reference_rates,
     subset_rates,
-    upscaled,
 )
+from replibo.papers.neuralbo.traces import interval_cells
 from replibo.problems.base import Array
-from replibo.problems.networks.digit_classifier import normalised
+from replibo.problems.networks.digit_classifier import DigitClassifier, normalised
+from replibo.problems.sensitive_samples import upscaling_operator
 from replibo.results import plotting
 from replibo.results.comparisons import Comparison, MissingRunsError, Undecided, decided
 from replibo.results.effects import of_interval
@@ -77,12 +78,7 @@ READINGS = {
 
 
 def figure_3(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> Figure:
-    """Figure 3: the detection rate against the number of samples, one panel for each problem.
-
-    Args:
-        reading: ``runs``, "each solution of the optimisation gives one sample", so that N_S samples
-            need N_S runs; or ``queries``, the N_S best queries of one run. The paper does not say.
-    """
+    """Figure 3: the detection rate against the number of samples, one panel for each problem."""
     problems = shown_by(runs, entry)
     N = np.arange(1.0, SAMPLES + 1)
 
@@ -93,14 +89,8 @@ def figure_3(runs: Runs, entry: FigureEntry, *, reading: Reading = "runs") -> Fi
     labels = ("number of samples $N_S$", "detection rate")
     figure, panels = problem_panels(runs, problems, summary, labels=labels)
     for problem, ax in panels.items():
-        ax.plot(
-            N,
-            reference_rates(runs, problem),
-            color="0.4",
-            lw=1.0,
-            ls=(0, (1, 3)),
-            label="images at random",
-        )
+        dots: dict[str, Any] = {"color": "0.4", "lw": 1.0, "ls": (0, (1, 3))}
+        ax.plot(N, reference_rates(runs, problem), **dots, label="images at random")
         ax.plot(*PRINTED, "k+", ms=9, mew=1.5, zorder=6, label="paper, NeuralBO")
         ax.set_ylim(-0.03, 1.05)
     caption = (
@@ -133,8 +123,9 @@ def sensitive_images(runs: Runs, entry: FigureEntry) -> Figure:
     for ax in axes.flat:
         ax.set_axis_off()
     for group, (problem, name) in zip(groups, methods, strict=False):
-        images = upscaled(runs, problem, runs.best_queries(problem, name)[:, 0])
-        labels = classifier_of(runs, problem).labels(images)
+        facts, x = runs.recorded(problem), runs.best_queries(problem, name)[:, 0]
+        images = x @ upscaling_operator(facts["upscaling"]).T
+        labels = DigitClassifier.decode(facts["parameters"]).labels(images)
         shares = hits[problem][name][:, 0].mean(axis=1)
         for ax, image, label, share in zip(group, images, labels, shares, strict=False):
             size = math.isqrt(len(image))
@@ -159,19 +150,12 @@ def detection(runs: Runs, entry: FigureEntry) -> Table:
     problems = shown_by(runs, entry)
     for problem, algorithms in problems.items():
         for name, hits in detected_by(runs, problem, algorithms, "runs").items():
-            intervals = rates_of(hits, "runs")
-            row = {
-                "problem": runs.problem_label(problem),
-                "algorithm": runs.label(name),
-                "runs": len(hits),
-                "T": runs.horizon(problem),
-            }
+            intervals, row = rates_of(hits, "runs"), _of_runs(runs, problem, name)
             for n in SHOWN:
-                row |= _ends(f"Nₛ = {n}", intervals[n - 1], mean="")
+                row |= interval_cells(intervals[n - 1], f"Nₛ = {n}", mean=f"Nₛ = {n}")
             reached = student_interval(runs.f(problem, name).max(axis=1))
-            row |= _ends("objective, mean", reached, mean="")
-            row["CPU s a query"] = cpu_seconds_a_query(runs, problem, name)
-            rows.append(row)
+            row |= interval_cells(reached, "objective, mean", mean="objective, mean")
+            rows.append(row | {"CPU s a query": cpu_seconds_a_query(runs, problem, name)})
         reference = reference_rates(runs, problem)
         at_random = {f"Nₛ = {n}": float(reference[n - 1]) for n in SHOWN}
         label = f"{REFERENCE} images at random"
@@ -188,11 +172,8 @@ def detection(runs: Runs, entry: FigureEntry) -> Table:
 
 
 def classifiers(runs: Runs, entry: FigureEntry) -> Table:
-    """Detection rates of the same task with several classifiers, a row for each classifier.
-
-    The last four rows of each objective are the mean over its classifiers, the ends of Student's
-    interval, and the number of classifiers.
-    """
+    """Detection rates of the same task with several classifiers, a row for each; the last four rows of an
+    objective are the mean, the ends of Student's interval, and the number of classifiers."""
     n = PRINTED[0]
     rows: list[dict[str, Any]] = []
     objectives: dict[str, list[dict[str, Any]]] = {}
@@ -242,25 +223,20 @@ def _share_or_count(value: Any) -> str:
 
 
 def objective(runs: Runs, entry: FigureEntry) -> Table:
-    """The largest norm of the Jacobian that each method reached, and its difference to NeuralBO's, in
-    pairs of a seed."""
+    """The largest norm of the Jacobian that each method reached, and its difference to NeuralBO's."""
     algorithm = "neural_bo"
     rows = []
     problems = shown_by(runs, entry)
     for problem, names in problems.items():
         best = {name: runs.f(problem, name).max(axis=1) for name in names}
         for name, reached in best.items():
-            row = {
-                "problem": runs.problem_label(problem),
-                "algorithm": runs.label(name),
-                "runs": len(reached),
-                "T": runs.horizon(problem),
-                **_ends("objective", student_interval(reached)),
-            }
+            row = _of_runs(runs, problem, name)
+            row |= interval_cells(student_interval(reached), "objective", mean="objective, mean")
             if name != algorithm and algorithm in names:
                 pair = [(runs.seeds(problem, key), best[key]) for key in (name, algorithm)]
                 norms, reference = of_common_seeds(pair)[1]
-                row |= _ends("difference", student_interval(norms - reference))
+                difference = student_interval(norms - reference)
+                row |= interval_cells(difference, "difference", mean="difference, mean")
             rows.append(row)
     caption = (
         f"{entry.caption} Largest norm of the classifier's Jacobian in a run: mean over the runs with "
@@ -273,10 +249,10 @@ def objective(runs: Runs, entry: FigureEntry) -> Table:
     return Table.of(rows, caption, dict.fromkeys(columns[4:], ".4g"), columns)
 
 
-def _ends(name: str, interval: Interval, mean: str = ", mean") -> dict[str, float]:
-    """Mean and ends of an interval, as a table has them."""
-    names = [f"{name}{end}" for end in (mean, ", low", ", high")]
-    return dict(zip(names, interval.ends, strict=True))
+def _of_runs(runs: Runs, problem: str, algorithm: str) -> dict[str, Any]:
+    """The first cells of a row."""
+    cells = named(runs, problem, algorithm)
+    return {**cells, "runs": cells.pop("seeds"), "T": runs.horizon(problem)}
 
 
 # Measure of the claim
@@ -297,18 +273,12 @@ def detection_at(
 
     The level: supported if the rate's 95 % interval lies above ``rate`` - 0.05; contradicted if it
     lies below that; open otherwise. Each baseline: the difference of the rates on the seeds that
-    both ran, with the paired jackknife's interval. Supported if it is shown to lie above 0 (of the
-    samples of one run by the jackknife, else by `by_exchange`; Holm's correction over the baselines),
-    contradicted if below. Open otherwise, or if too few seeds of the baseline were run.
+    both ran, with the paired jackknife's interval; tested by it (samples of one run), or by
+    `by_exchange`. Open if too few seeds of the baseline were run.
 
     Several problems are the same task with other classifiers. Then the classifiers are the sample: the
     level and each difference are means over the classifiers, with Student's intervals. A classifier
     without runs of the algorithm, or of the baseline, does not count.
-
-    Raises:
-        MissingRunsError: ``algorithm`` or every baseline was not run, or of ``algorithm`` too few runs
-            for an interval: more than ``samples`` with the reading ``runs``, else two; with several
-            problems, fewer than two have enough.
     """
     needed = samples + 1 if reading == "runs" else 2
     if len(problems) > 1:
@@ -390,14 +360,8 @@ def _over_classifiers(
     samples: int,
     rate: float | None,
 ) -> list[Comparison]:
-    """The comparisons of `detection_at` over several classifiers.
-
-    Args:
-        rates_of_each: of the algorithm, then of each baseline, the detection rates of the classifiers
-            on which it has enough runs.
-        classifiers: how many there are.
-        needed: the runs that are enough.
-    """
+    """The comparisons of `detection_at` over several classifiers: ``rates_of_each``, of the algorithm and
+    then of each baseline, has those on which it has the ``needed`` runs."""
     (algorithm, levels), *baselines = rates_of_each.items()
     if len(levels) < 2:
         raise MissingRunsError(

@@ -189,10 +189,8 @@ def compare(
     which the paper does not test, has two families: the cells printed true and the others. In one family
     with the many that differ, ten seeds could show it of no cell.
 
-    Args:
-        problems: of which the cells are wanted; one that was not run has no cells. All problems of a
-            function that are to be one family must be among them.
-        pooled: the t-test with equal variances instead of Welch's.
+    A problem that was not run has no cells. All problems of a function that are to be one family must be
+    among ``problems``. ``pooled``: the t-test with equal variances instead of Welch's.
     """
     cells, ran = [], synthetic_problems(runs, problems)
     finals = {pair: _values(runs, *pair) for pair in itertools.product(ran, (OWN, *baselines))}
@@ -236,9 +234,8 @@ def within_margin(a: Array, b: Array, pooled: bool) -> float:
 
 def _values(runs: Runs, problem: str, algorithm: str) -> Array:
     """The final values; none where the algorithm was not run."""
-    return (
-        final_values_of(runs, problem, algorithm) if runs.has(problem, algorithm) else np.empty(0)
-    )
+    ran = runs.has(problem, algorithm)
+    return final_values_of(runs, problem, algorithm) if ran else np.empty(0)
 
 
 def _families(cells: Sequence[Cell]) -> str:
@@ -253,11 +250,7 @@ def _families(cells: Sequence[Cell]) -> str:
 
 
 def table_2(runs: Runs, entry: FigureEntry, *, pooled: bool = False) -> Table:
-    """Table 2: is each baseline's mean final value larger than NeuralBO's? Ours beside the paper's.
-
-    Args:
-        pooled: the t-test with equal variances instead of Welch's.
-    """
+    """Table 2: is each baseline's mean final value larger than NeuralBO's? Ours beside the paper's."""
     baselines = [name for name in entry.algorithms or BASELINES if name != OWN]
     problems = synthetic_problems(runs, entry.problems)
     cells = compare(runs, problems, baselines=baselines, pooled=pooled)
@@ -293,12 +286,12 @@ def table_2(runs: Runs, entry: FigureEntry, *, pooled: bool = False) -> Table:
         f"Benjamini and Hochberg's correction at {LEVEL:g} within each function, false: not. Families of "
         f"what was run: {_families(cells)}. {sum(agreeing)} of {len(agreeing)} cells have the paper's "
         f"word. {runs.note(problems, [OWN, *baselines])} A false of ours shows nothing by itself. p, "
-        "equivalence: of two one-sided tests that the means differ by less than "
-        f"{MARGIN:g} pooled standard deviation, adjusted within the printed true and the "
-        "others. d: the difference in pooled deviations "
-        "(Cohen's d), positive if NeuralBO is better, with its 95 % interval; d, paper: that of the "
-        f"printed p, by Student's t-test of {PRINTED_SEEDS} seeds each. Of {len(judged)} printed true, "
-        f"{sum(judged)} have a printed d above our interval: smaller than printed."
+        f"equivalence: of two one-sided tests that the means differ by less than {MARGIN:g} pooled "
+        "standard deviation, adjusted within the printed true and the others. d: the difference in "
+        "pooled deviations (Cohen's d), positive if NeuralBO is better, with its 95 % interval; d, "
+        f"paper: that of the printed p, by Student's t-test of {PRINTED_SEEDS} seeds each. Of "
+        f"{len(judged)} printed true, {sum(judged)} have a printed d above our interval: smaller than "
+        "printed."
     )
     of_words = ("function", "D", "baseline", "ours", "paper", "agree", "smaller than printed")
     numbers = [name for name in rows[0] if name not in of_words and not name.startswith("seeds")]

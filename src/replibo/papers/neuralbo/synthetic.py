@@ -13,13 +13,14 @@ import numpy as np
 
 from replibo.config.models import FigureEntry, Pair
 from replibo.errors import RepliboError
-from replibo.papers.common import (
-    cpu_seconds,
-    cpu_seconds_a_query,
-    labelled_rows,
-    shown_by,
+from replibo.papers.common import cpu_seconds, cpu_seconds_a_query, labelled_rows, shown_by
+from replibo.papers.neuralbo.traces import (
+    FUNCTIONS,
+    final_values_of,
+    function_of,
+    interval_cells,
+    mean_cells,
 )
-from replibo.papers.neuralbo.traces import FUNCTIONS, final_values_of, function_of, mean_cells
 from replibo.results.intervals import student_interval
 from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table
@@ -32,20 +33,17 @@ DIVERGED = "diverged"
 
 
 def final_values(runs: Runs, entry: FigureEntry) -> Table:
-    """The value that each method reached after T iterations, with 95 % intervals, and the cost of a
-    query."""
+    """The value that each method reached after T iterations, and the cost of a query."""
     problems = shown_by(runs, entry)
     rows = []
     for problem, name, row in labelled_rows(runs, entry, problems):
         values = final_values_of(runs, problem, name)
-        _, low, high = student_interval(values).ends
         rows.append(
             {
                 **row,
                 "T": runs.horizon(problem),
                 **mean_cells("smallest value", values),
-                "95 % interval, low": low,
-                "95 % interval, high": high,
+                **interval_cells(student_interval(values)),
                 "CPU s a query": cpu_seconds_a_query(runs, problem, name),
             }
         )
@@ -63,11 +61,7 @@ def final_values(runs: Runs, entry: FigureEntry) -> Table:
 
 
 def constant_of(runs: Runs, algorithm: str, parameter: str) -> float:
-    """A constant of an algorithm's entry in the config.
-
-    Raises:
-        RepliboError: the config has no such algorithm, or its entry does not name the constant.
-    """
+    """A constant of an algorithm's entry in the config; a `RepliboError` if it has none."""
     entry = runs.entry.algorithms.get(algorithm)
     if entry is None or not isinstance(entry.parameters.get(parameter), int | float):
         raise RepliboError(
@@ -85,8 +79,7 @@ def grid_search(
     parameter: str = "nu",
     symbol: str = "ν",
 ) -> Table:
-    """The grid search for ν (section 7): what each value reached, the choice, and what the grid cost.
-    The same for another constant of another algorithm.
+    """The grid search for ν (section 7), or for another constant: what each value reached and cost.
 
     One value is chosen for all problems: the one with the smallest mean rank, as the values of
     different functions have no common unit. The paper does not say whether it chose one for each
@@ -148,7 +141,7 @@ def grid_search(
     ]
     used = f"{runs.label(algorithm)} runs with {symbol} = {constants[algorithm]:g}"
     words = f"No problem was run with every {symbol}, so none is chosen; {used}"
-    if choice is not None:
+    if choice:
         same = "" if constants[algorithm] == constants[choice] else "not "
         words = (
             f"Chosen for all problems: {symbol} = {constants[choice]:g}, by the smallest mean rank of "
@@ -185,16 +178,15 @@ def _seeds_of_the_grid(runs: Runs, pairs: Sequence[Pair], algorithm: str) -> str
 
 def literal_recipe(runs: Runs, entry: FigureEntry) -> Table:
     """In how many rounds the training of the network diverged, for each method that records it."""
-    rows = []
-    problems = shown_by(runs, entry, DIVERGED)  # COCO's problems too
+    rows, problems = [], shown_by(runs, entry, DIVERGED)  # COCO's problems too
     for problem, name, row in labelled_rows(runs, entry, problems):
         first = runs.initial_points(problem)
         recorded = runs.diagnostic(problem, name, DIVERGED)[:, first:]
         trained = int(np.sum(~np.isnan(recorded)))
         diverged = recorded > 0.5  # NaN is not
         t = runs.rounds(problem, name)[first:][diverged.any(axis=0)]
-        # The mean over different functions would say nothing.
-        ends = final_values_of(runs, problem, name) if function_of(problem) in FUNCTIONS else None
+        # COCO's seeds are different functions, whose mean would say nothing.
+        one_function = function_of(problem) in FUNCTIONS
         rows.append(
             {
                 **row,
@@ -202,13 +194,14 @@ def literal_recipe(runs: Runs, entry: FigureEntry) -> Table:
                 "rounds diverged (share)": float(diverged.sum() / trained),
                 "seeds with such rounds": int(diverged.any(axis=1).sum()),
                 "first such round": int(t[0]) if len(t) else None,
-                "smallest value, mean": None if ends is None else float(ends.mean()),
+                "smallest value, mean": (
+                    float(final_values_of(runs, problem, name).mean()) if one_function else None
+                ),
             }
         )
     caption = (
         f"{entry.caption} Rounds (of all seeds) whose network came out of its training with NaN "
-        "or infinite weights. "
-        f"{runs.note(list(problems), entry.algorithms)}"
+        f"or infinite weights. {runs.note(list(problems), entry.algorithms)}"
     )
     formats: dict[str, Format] = {"rounds diverged (share)": ".1%", "smallest value, mean": ".4g"}
     return Table.of(rows, caption, formats)

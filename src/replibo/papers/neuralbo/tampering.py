@@ -48,15 +48,10 @@ REFERENCE = 200
 
 
 def subset_rates(detected: Detected) -> Array:
-    """The mean detection rate of all sets of N_S of R samples, for N_S = 1 … 16.
+    """The mean detection rate of all sets of N_S of R samples, for N_S = 1 … 16; NaN where N_S > R.
 
-    A model that k of R samples detect is missed by C(R - k, N_S) of the C(R, N_S) sets.
-
-    Args:
-        detected: ``R x models``, which sample detects which tampered model.
-
-    Returns:
-        Shape ``16``; NaN where N_S > R.
+    ``detected`` is ``R x models``. A model that k of R samples detect is missed by C(R - k, N_S) of the
+    C(R, N_S) sets.
     """
     R = len(detected)
     k = detected.sum(axis=0)
@@ -72,14 +67,11 @@ def detecting_share(R: int, n: int) -> Array:
 
 
 def by_exchange(difference: Interval, both: Detected, n: int) -> Interval:
-    """The difference of two `subset_rates`, with p-values by exchanging the two runs of a seed at random.
+    """The difference of two `subset_rates` for ``n`` samples, with p-values by exchanging the two runs of
+    a seed, ``R x 2 x models``, at random.
 
     A few runs that are much better than the others make the jackknife's too small: of two methods that
     do not differ it shows a difference at 0.83 % in 3 %.
-
-    Args:
-        both: ``R x 2 x models``.
-        n: the number of samples.
     """
     R = len(both)
     share = detecting_share(R, n)
@@ -93,24 +85,13 @@ def by_exchange(difference: Interval, both: Detected, n: int) -> Interval:
 
 
 def query_rates(detected: Detected) -> Array:
-    """The mean detection rate of the N_S best queries of a run, for N_S = 1 … queries.
-
-    Args:
-        detected: ``runs x queries x models``, the best query first.
-
-    Returns:
-        Shape ``queries``.
-    """
+    """The mean detection rate of the N_S best queries of a run, for N_S = 1 … queries; ``detected`` is
+    ``runs x queries x models``, the best query first."""
     return np.asarray(np.logical_or.accumulate(detected, axis=1).mean(axis=(0, 2)))
 
 
 def rates(detected: Detected, reading: Reading) -> Array:
-    """Detection rates for N_S = 1 … 16.
-
-    Args:
-        detected: ``runs x queries x models``, the best query first.
-        reading: a sample from each run, or all from one.
-    """
+    """Detection rates for N_S = 1 … 16; ``detected`` as of `query_rates`."""
     if reading == "runs":
         return subset_rates(detected[:, 0])
     return query_rates(detected[:, :SAMPLES])
@@ -131,30 +112,18 @@ def rates_of(detected: Detected, reading: Reading) -> Interval:
 # What is read from the traces
 
 
-def classifier_of(runs: Runs, problem: str) -> DigitClassifier:
-    """The original model."""
-    return DigitClassifier.decode(runs.recorded(problem)["parameters"])
-
-
-def upscaled(runs: Runs, problem: str, x: Array) -> Array:
-    """Images ``… x 784`` of ``… x 49`` ones."""
-    return np.asarray(x @ upscaling_operator(runs.recorded(problem)["upscaling"]).T)
-
-
 def detected_by(
     runs: Runs, problem: str, algorithms: Sequence[str], reading: Reading
 ) -> dict[str, Detected]:
     """Whether the best queries of each run detect each tampered model, ``seeds x queries x
     models``. The reading takes one query of a run, or 16 (all, if a run keeps fewer)."""
     queries = SAMPLES if reading == "queries" else 1
-    x = {name: runs.best_queries(problem, name)[:, :queries] for name in algorithms}
-    images = np.concatenate([best.reshape(-1, best.shape[2]) for best in x.values()])
-    detections = _detections(runs, problem, images)
-    ends = np.cumsum([best.shape[0] * best.shape[1] for best in x.values()])
-    return {
-        name: part.reshape(*best.shape[:2], -1)
-        for (name, best), part in zip(x.items(), np.split(detections, ends[:-1]), strict=True)
-    }
+    detected = {}
+    for name in algorithms:
+        x = runs.best_queries(problem, name)[:, :queries]
+        by_image = _detections(runs, problem, x.reshape(-1, x.shape[2]))
+        detected[name] = by_image.reshape(*x.shape[:2], -1)
+    return detected
 
 
 def reference_rates(runs: Runs, problem: str) -> Array:

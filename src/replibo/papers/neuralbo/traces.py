@@ -11,6 +11,7 @@ import numpy as np
 
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
+from replibo.results.intervals import Interval
 from replibo.results.runs import Runs
 from replibo.results.statistics import standard_deviation
 
@@ -24,11 +25,8 @@ def function_of(problem: str) -> str:
 
 
 def synthetic_problems(runs: Runs, names: Sequence[str] | None = None) -> list[str]:
-    """The problems of the synthetic study that were run, in the order of ``names`` or the config.
-
-    Raises:
-        RepliboError: there are none.
-    """
+    """The problems of the synthetic study that were run, in the order of ``names`` or the config; a
+    `RepliboError` if there are none."""
     problems = [name for name in runs.problems(names) if function_of(name) in FUNCTIONS]
     if not problems:
         raise RepliboError("no problem of the synthetic study was run")
@@ -36,34 +34,29 @@ def synthetic_problems(runs: Runs, names: Sequence[str] | None = None) -> list[s
 
 
 def largest_so_far(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Array]:
-    """Iterations 0 … T and the largest f so far, ``seeds x (T + 1)``.
-
-    Iteration 0 is the best of the initial points, which all methods share.
-
-    Raises:
-        MissingRunsError: the algorithm was not run on the problem.
-    """
-    runs.require(problem, algorithm)
+    """Iterations 0 … T and the largest f so far, ``seeds x (T + 1)``; iteration 0 is the best of the
+    initial points, which all methods share."""
     first = runs.initial_points(problem) - 1
     values = np.maximum.accumulate(runs.f(problem, algorithm), axis=1)
     return runs.rounds(problem, algorithm)[first:], values[:, first:]
 
 
-def smallest_value(runs: Runs, problem: str, algorithm: str) -> tuple[Array, Array]:
-    """`largest_so_far` in the paper's sense: iterations, and the smallest noise-free value so far."""
-    t, values = largest_so_far(runs, problem, algorithm)
-    return t, -values
-
-
-def final_values_of(runs: Runs, problem: str, algorithm: str) -> Array:
-    """The smallest noise-free value after T iterations, one number per seed; what Tables 1 and 2
-    test."""
-    return smallest_value(runs, problem, algorithm)[1][:, -1]
+def final_values_of(runs: Runs, problem: str, algorithm: str, t: int = -1) -> Array:
+    """The smallest noise-free value after ``t`` iterations (by default T), one number per seed; what
+    Tables 1 and 2 test."""
+    return -largest_so_far(runs, problem, algorithm)[1][:, t]
 
 
 def mean_cells(quantity: str, values: Array) -> dict[str, float]:
     """The cells of a table for the mean of a quantity over the seeds, and its standard deviation."""
-    return {
-        f"{quantity}, mean": float(values.mean()),
-        "standard deviation": float(standard_deviation(values)),
-    }
+    deviation = float(standard_deviation(values))
+    return {f"{quantity}, mean": float(values.mean()), "standard deviation": deviation}
+
+
+def interval_cells(
+    interval: Interval, name: str = "95 % interval", *, mean: str | None = None
+) -> dict[str, float]:
+    """The cells of a table for the ends of an interval, after its mean if a column ``mean`` is named."""
+    middle, low, high = interval.ends
+    cells = {} if mean is None else {mean: middle}
+    return cells | {f"{name}, low": low, f"{name}, high": high}
