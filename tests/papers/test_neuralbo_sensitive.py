@@ -203,7 +203,8 @@ def test_the_table():
     table = paper.detection(runs, output())
     assert len(table.frame) == 8
     first, reference = (records(table)[i] for i in (0, 3))
-    assert list(first.values())[:4] == ["Log-probabilities", "NEURAL_BO", 12, 12]
+    cells = {"problem": "Log-probabilities", "algorithm": "NEURAL_BO", "runs": 12, "T": 12}
+    assert list(first.items())[:5] == [*cells.items(), ("Nₛ = 1", first["Nₛ = 1"])]
     found = paper.detected_by(runs, "sensitive", ["neural_bo"], "runs")["neural_bo"][:, 0]
     for n in (1, 2, 4, 8):
         assert first[f"Nₛ = {n}"] == pytest.approx(subset_rates(found)[n - 1])

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from replibo.config.models import FigureEntry, Rounds
 from replibo.errors import RepliboError
@@ -289,7 +288,6 @@ def mle_starts(runs: Runs, entry: FigureEntry) -> Table:
             diagnostic(runs, problem, name, f"fit_{flag}")
             for flag in ("collapsed", "converged", "at_bound")
         )
-        elsewhere = _single_start_elsewhere(runs, problem, name)
         row |= {
             "rounds": collapsed.size,
             "read as white noise": float(collapsed.mean()),
@@ -298,7 +296,12 @@ def mle_starts(runs: Runs, entry: FigureEntry) -> Table:
             "single start ends elsewhere": None,
             "seeds where it does": None,
         }
-        if elsewhere is not None:
+        if runs.entry.algorithms[name].parameters.get("length_scale_start") == "multi":
+            single, multi = (
+                diagnostic(runs, problem, name, kind)
+                for kind in ("length_scale_single_start", "length_scale")
+            )
+            elsewhere = np.abs(np.log(single / multi)) > math.log1p(DIFFERENT)
             row["single start ends elsewhere"] = float(elsewhere.mean())
             row["seeds where it does"] = float(elsewhere.any(axis=1).mean())
         rows.append(row)
@@ -308,15 +311,3 @@ def mle_starts(runs: Runs, entry: FigureEntry) -> Table:
         f"than {DIFFERENT:.0%} of the length scale, on the same data. {runs.note(list(problems))}"
     )
     return Table.of(rows, caption, dict.fromkeys(list(rows[0])[4:], ".1%"))
-
-
-def _single_start_elsewhere(runs: Runs, problem: str, name: str) -> NDArray[np.bool_] | None:
-    """Whether the single start ended at another length scale, ``seeds x T``; None where a single
-    start is all that the algorithm takes."""
-    if runs.entry.algorithms[name].parameters.get("length_scale_start") != "multi":
-        return None
-    single, multi = (
-        diagnostic(runs, problem, name, kind)
-        for kind in ("length_scale_single_start", "length_scale")
-    )
-    return np.abs(np.log(single / multi)) > math.log1p(DIFFERENT)

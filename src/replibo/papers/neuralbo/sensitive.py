@@ -15,7 +15,6 @@ from replibo.config.models import FigureEntry
 from replibo.papers.common import (
     Summary,
     cpu_seconds_a_query,
-    named,
     of_each_baseline,
     outcome,
     problem_panels,
@@ -251,8 +250,12 @@ def objective(runs: Runs, entry: FigureEntry) -> Table:
 
 def _of_runs(runs: Runs, problem: str, algorithm: str) -> dict[str, Any]:
     """The first cells of a row."""
-    cells = named(runs, problem, algorithm)
-    return {**cells, "runs": cells.pop("seeds"), "T": runs.horizon(problem)}
+    return {
+        "problem": runs.problem_label(problem),
+        "algorithm": runs.label(algorithm),
+        "runs": len(runs.seeds(problem, algorithm)),
+        "T": runs.horizon(problem),
+    }
 
 
 # Measure of the claim
