@@ -185,9 +185,12 @@ def test_a_single_seed_is_enough():
 
 
 def test_the_images_are_the_upscaled_samples():
-    runs = made_runs({("sensitive", name): range(2) for name in ALGORITHMS})
-    figure = paper.sensitive_images(runs, output())
+    sizes = {("sensitive", name): range(2) for name in ALGORITHMS}
+    figure = paper.sensitive_images(
+        made_runs({**sizes, ("sensitive_softmax", "gp_ucb"): [0]}), output()
+    )
     assert len(figure.axes) == 4 * paper.IMAGES
+    assert figure.axes[paper.IMAGES].get_title("left") == "GP_UCB, Log-probabilities"
     second = figure.axes[paper.IMAGES + 1]  # gp_ucb, the second run
     x = sample("sensitive", "gp_ucb", 1)
     np.testing.assert_allclose(second.get_images()[0].get_array().ravel(), x)
