@@ -5,8 +5,9 @@ paper has no such experiment."""
 from __future__ import annotations
 
 import functools
+import itertools
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,11 +30,14 @@ from replibo.results.comparisons import (
     together,
 )
 from replibo.results.effects import BEYOND
-from replibo.results.runs import Runs, of_common_seeds
+from replibo.results.runs import Runs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+Cells = Sequence[Sequence[int]]
+"""Some (T, N)."""
 
 CONVEX = "softmax_{}"
 """The name of the convex problem with N iterations; another one can stand for it in a reading."""
@@ -56,11 +60,7 @@ def theorem(
 
     Args:
         smallest_loss: L*, nats: of the inner model trained to convergence.
-        fixed: the fixed N.
-        budgets: the T·N.
-
-    Raises:
-        RepliboError: nothing that it shows was run.
+        fixed, budgets: the fixed N, and the T·N.
     """
     problems = runs.problems(entry.problems)
     by_algorithm = {
@@ -95,33 +95,38 @@ def regrets(
     smallest_loss: float,
     *,
     incumbents: bool = False,
+    rivals: Sequence[str] = (),
     problems: Collection[str] | None = None,
 ) -> dict[int, Array]:
     """For each N that was run, ascending, the regret of every query, ``seeds x T``, of the seeds that all
-    these N have; nothing where there is none.
+    these N have; nothing if there is none.
 
     Args:
-        incumbents: for EI, the regret of λ_t⁺ in place of λ_t (`incumbents_of`).
+        incumbents: the regret of λ_t⁺ in place of λ_t (`incumbents_of`).
+        rivals: algorithms that have these seeds, too.
         problems: these only; all if it is None.
     """
     by_steps = {
         int(entry.parameters["iterations"]): problem
         for problem, entry in runs.entry.problems.items()
         if problem == CONVEX.format(entry.parameters.get("iterations"))
-        and runs.has(problem, algorithm)
         and (problems is None or problem in problems)
     }
-    seeds = {n: runs.seeds(by_steps[n], algorithm) for n in sorted(by_steps)}
-    common = functools.reduce(np.intersect1d, seeds.values()) if seeds else ()
-    if not len(common):
-        return {}
-    incumbents = incumbents and algorithm == "gp_ei"
-    return {
-        n: _regret(runs, by_steps[n], algorithm, smallest_loss, incumbents=incumbents)[
-            np.isin(ran, common)
-        ]
-        for n, ran in seeds.items()
-    }
+    seeds = [
+        runs.seeds(problem, name)
+        for problem, name in itertools.product(by_steps.values(), (algorithm, *rivals))
+        if runs.has(problem, name)
+    ]
+    common = functools.reduce(np.intersect1d, seeds) if seeds else ()
+    values = {}
+    for n, problem in sorted(by_steps.items()):
+        if len(common) and runs.has(problem, algorithm):
+            losses = regret.instantaneous_regret(runs.f(problem, algorithm), -smallest_loss)
+            if incumbents:
+                chosen = incumbents_of(runs, problem, algorithm)
+                losses = np.take_along_axis(losses, chosen, axis=1)
+            values[n] = losses[np.isin(runs.seeds(problem, algorithm), common)]
+    return values
 
 
 def incumbents_of(runs: Runs, problem: str, algorithm: str) -> NDArray[np.int64]:
@@ -161,21 +166,12 @@ def root(T: Array, kernel: Sequence[float] = ()) -> Array:
 
 
 def exponents(x: Array, values: Array) -> Array:
-    """The exponent of the values in x for each seed: least squares on logarithms.
-
-    Args:
-        x: ``k``.
-        values: ``seeds x k``.
-    """
+    """The exponent of the values (``seeds x k``) in x (``k``) for each seed, by least squares on
+    logarithms."""
     return np.asarray(np.polyfit(np.log(x), np.log(values).T, 1)[0])
 
 
-def exponent(T: Array, totals: Array) -> intervals.Interval:
-    """The mean exponent of R_T (``seeds x k``) in √(T γ_T), 95 % by Student over the seeds."""
-    return intervals.student_interval(exponents(root(T), totals))
-
-
-def totals_at_equal(values: dict[int, Array]) -> tuple[Array, Array]:
+def totals_at_equal(values: Mapping[int, Array]) -> tuple[Array, Array]:
     """T = N and R_T, ``k`` and ``seeds x k``, of the N whose runs are at least as long.
 
     Args:
@@ -193,43 +189,35 @@ def order_of_the_bound(
     runs: Runs,
     *,
     smallest_loss: float,
-    cells: Sequence[Sequence[int]],
-    algorithms: Sequence[str] = tuple(ACQUISITIONS),
+    cells: Cells,
     incumbents: bool = False,
     kernel: Sequence[float] = (),
 ) -> list[Comparison]:
     """Along some (T, N) the regret R_T grows no faster than √(T γ_T): Student's test, over the seeds, of
-    its exponent in that against 1, for each algorithm.
+    its exponent in that against 1, for EI and for UCB.
 
     Args:
         cells: (T, N), at least three.
-        incumbents: as of `regrets`.
+        incumbents: of EI the regret of λ_t⁺ in place of λ_t (`incumbents_of`).
         kernel: as of `root`.
-
-    Raises:
-        MissingRunsError: a cell was not run.
     """
     tests = []
     T = np.array([t for t, _ in cells], dtype=float)
-    for name in algorithms:
-        values = regrets(runs, name, smallest_loss, incumbents=incumbents)
-        samples = [_first(values, t, n) for t, n in cells]
-        totals = np.array([sample.sum(axis=1) for sample in samples if sample is not None]).T
-        if any(sample is None for sample in samples):
-            raise MissingRunsError(f"not run: {runs.label(name)} at each of {_cells(cells)}")
+    even = [(t, t) for t, n in cells if n != t]
+    for name in ACQUISITIONS:
+        of_incumbents = incumbents and name == "gp_ei"
+        values = regrets(runs, name, smallest_loss, incumbents=of_incumbents)
+        totals = _totals(runs, name, values, cells)
         powers = exponents(root(T, kernel), totals)
         text = (
             f"{runs.label(name)}, {_cells(cells)}: R_T grows as √(T γ_T) to the "
             f"{_interval_text(intervals.student_interval(powers))} ({len(totals)} seeds)"
         )
-        even = [_first(values, t, t) for t, n in cells if n != t]
-        if even and all(sample is not None for sample in even):
-            even_totals = np.array([sample.sum(axis=1) for sample in even if sample is not None]).T
-            logs = np.log(totals / even_totals)
+        if even and all(_first(values, *cell) is not None for cell in even):
+            logs = np.log(totals / _totals(runs, name, values, even))
             ratio, interval = shown_ratio(logs.mean(axis=1))
             text += f"; R_T is {ratio} times that with N = T {interval}"
-        ones = np.ones(len(totals))
-        tests.append(t_tested(text, powers, ones, paired=True, unit=BEYOND))
+        tests.append(t_tested(text, powers, np.ones_like(powers), paired=True, unit=BEYOND))
     return decided(tests)
 
 
@@ -238,9 +226,9 @@ def slower_growth(
     *,
     smallest_loss: float,
     algorithm: str,
-    cells: Sequence[Sequence[int]],
+    cells: Cells,
     rival: str,
-    rival_cells: Sequence[Sequence[int]],
+    rival_cells: Cells,
     below_1: bool = False,
 ) -> list[Comparison]:
     """The regret R_T of an algorithm along some (T, N) grows more slowly than that of a rival along
@@ -249,22 +237,19 @@ def slower_growth(
     Args:
         cells, rival_cells: (T, N).
         below_1: the exponent is below 1 as well (the regret is sublinear), a comparison of its own.
-
-    Raises:
-        MissingRunsError: as of `smaller_regret`.
     """
-    sides = ((algorithm, cells), (rival, rival_cells))
-    totals = _totals(runs, [(name, t, n) for name, side in sides for t, n in side], smallest_loss)
     powers, texts = [], []
-    for name, side in sides:
-        values, totals = totals[: len(side)], totals[len(side) :]
-        powers.append(exponents(np.array([t for t, _ in side], dtype=float), values.T))
+    problems = [CONVEX.format(n) for _, n in (*cells, *rival_cells)]
+    for name, other, side in ((algorithm, rival, cells), (rival, algorithm, rival_cells)):
+        values = regrets(runs, name, smallest_loss, rivals=[other], problems=problems)
+        T = np.array([t for t, _ in side], dtype=float)
+        powers.append(exponents(T, _totals(runs, name, values, side)))
         interval = _interval_text(intervals.student_interval(powers[-1]))
         texts.append(f"{runs.label(name)}, {_cells(side)}: R_T goes as T to the {interval}")
     seeds = f" ({len(powers[0])} seeds)"
     tests = [t_tested("; ".join(texts) + seeds, *powers, paired=True)]
     if below_1:
-        ones = np.ones(len(powers[0]))
+        ones = np.ones_like(powers[0])
         tests.append(t_tested(texts[0] + seeds, powers[0], ones, paired=True, unit=BEYOND))
     return decided(tests)
 
@@ -276,45 +261,38 @@ def balance(
     more_steps: Sequence[int],
     more_queries: Sequence[int],
     constant: PositiveInt = 1,
-    algorithms: Sequence[str] = ("gp_ei",),
     incumbents: bool = False,
 ) -> list[Comparison]:
-    """At equal cost T·N the average regret R_T/T is smaller with N = c T than with four times as many
-    steps for a query, and than with a quarter of them: both are shown. It is contradicted if one of them
-    is shown to be smaller. Student's tests over the seeds, of the mean over the budgets of ln(with N =
-    c T / with the other). A budget of which one side was not run to its T is an open comparison.
+    """At equal cost T·N the average regret R_T/T of EI is smaller with N = c T than with four times as
+    many steps for a query, and than with a quarter of them: both are shown. It is contradicted if one of
+    them is shown to be smaller. Student's tests over the seeds, of the mean over the budgets of ln(with
+    N = c T / with the other). A budget of which one side was not run to its T is an open comparison.
 
     Args:
         more_steps: the budgets T·N of N = c T against N = 4 c T.
         more_queries: those of N = c T against N = c T / 4.
         constant: c.
         incumbents: as of `regrets`.
-
-    Raises:
-        MissingRunsError: nothing can be compared.
     """
+    values = regrets(runs, "gp_ei", smallest_loss, incumbents=incumbents)
+    label, order = runs.label("gp_ei"), _ratio(constant)
     tests, missing = [], []
-    for name in algorithms:
-        values = regrets(runs, name, smallest_loss, incumbents=incumbents)
-        label = runs.label(name)
-        order, sides = _ratio(constant), []
-        for times, budgets in ((4.0, more_steps), (0.25, more_queries)):
-            other_order, logs = _ratio(constant * times), []
-            for budget in budgets:
-                both = [_first(values, *_cell(budget, c)) for c in (constant, constant * times)]
-                means = [sample.mean(axis=1) for sample in both if sample is not None]
-                if len(means) < 2:
-                    missing.append(f"{label}, {order} against {other_order} at T·N = {budget:,}")
-                else:
-                    logs.append(np.log(means[0] / means[1]))
-            if logs:
-                quantity = f"{label}, {len(logs)} budgets: R_T/T with {order}"
-                sides.append(_ratio_tested(quantity, np.mean(logs, axis=0), f"with {other_order}"))
-        if len(sides) == 2:
-            tests.append(together(sides))
-    if not tests:
+    for times, budgets in ((4.0, more_steps), (0.25, more_queries)):
+        other_order, logs = _ratio(constant * times), []
+        for budget in budgets:
+            both = [_first(values, *_cell(budget, c)) for c in (constant, constant * times)]
+            means = [sample.mean(axis=1) for sample in both if sample is not None]
+            if len(means) < 2:
+                missing.append(f"{label}, {order} against {other_order} at T·N = {budget:,}")
+            else:
+                logs.append(np.log(means[0] / means[1]))
+        if logs:
+            quantity = f"{label}, {len(logs)} budgets: R_T/T with {order}"
+            tests.append(_ratio_tested(quantity, np.mean(logs, axis=0), f"with {other_order}"))
+    if len(tests) < 2:
         raise MissingRunsError(f"not run: {'; '.join(missing)}")
-    return decided(tests) + [Comparison("open", f"not run: {budget}") for budget in missing]
+    comparisons = decided([together(tests)])
+    return comparisons + [Comparison("open", f"not run: {budget}") for budget in missing]
 
 
 def _cell(budget: int, ratio: float) -> tuple[int, int]:
@@ -333,77 +311,52 @@ def smaller_regret(
     runs: Runs,
     *,
     smallest_loss: float,
-    cells: Sequence[Sequence[int]],
+    cells: Cells,
     algorithm: str,
     rivals: Sequence[str],
     incumbents: bool = False,
 ) -> list[Comparison]:
     """The regret R_T of an algorithm is smaller than that of each rival: Student's test, over the seeds,
-    of the mean over the cells of ln(R_T of the algorithm / of the rival).
+    of the mean over the cells (T, N) of ln(R_T of the algorithm / of the rival).
 
     Args:
-        cells: (T, N).
-        incumbents: the regret of λ_t⁺ in place of λ_t, of both (`incumbents_of`).
-
-    Raises:
-        MissingRunsError: a cell was not run, or with no seed in common.
+        incumbents: as of `regrets`, for both.
     """
-    tests = []
+    tests, problems = [], [CONVEX.format(n) for _, n in cells]
     for rival in rivals:
-        triples = [(name, t, n) for t, n in cells for name in (algorithm, rival)]
-        totals = _totals(runs, triples, smallest_loss, incumbents=incumbents)
-        means = np.mean(np.log(totals[::2] / totals[1::2]), axis=0)
+        totals = []
+        for name, other in ((algorithm, rival), (rival, algorithm)):
+            values = regrets(
+                runs, name, smallest_loss, incumbents=incumbents, rivals=[other], problems=problems
+            )
+            totals.append(_totals(runs, name, values, cells))
+        means = np.mean(np.log(totals[0] / totals[1]), axis=1)
         quantity = f"{runs.label(algorithm)}, {_cells(cells)}: R_T"
         tests.append(_ratio_tested(quantity, means, f"of {runs.label(rival)}"))
     return decided(tests)
 
 
-def _totals(
-    runs: Runs,
-    triples: Sequence[tuple[str, int, int]],
-    smallest_loss: float,
-    *,
-    incumbents: bool = False,
-) -> Array:
-    """R_T of each (algorithm, T, N) in ``triples``, of the seeds that all of them have, ``k x seeds``.
+def _totals(runs: Runs, algorithm: str, values: Mapping[int, Array], cells: Cells) -> Array:
+    """R_T of each (T, N), ``seeds x k``, from the `regrets` of an algorithm.
 
     Raises:
-        MissingRunsError: one of them was not run, or there is no seed in common.
+        MissingRunsError: a cell was not run.
     """
-    samples = []
-    for name, t, n in triples:
-        problem = CONVEX.format(n)
-        if not runs.has(problem, name) or runs.horizon(problem) < t:
-            samples = [(np.empty(0), np.empty(0))]
-            break
-        losses = _regret(runs, problem, name, smallest_loss, incumbents=incumbents)
-        samples.append((runs.seeds(problem, name), losses[:, :t].sum(axis=1)))
-    seeds, totals = of_common_seeds(samples)
-    if not len(seeds):
-        names = " and ".join(dict.fromkeys(name for name, _, _ in triples))
-        cells = list(dict.fromkeys((t, n) for _, t, n in triples))
-        raise MissingRunsError(f"not run: {names} at each of {_cells(cells)}")
-    return np.array(totals)
+    samples = [_first(values, t, n) for t, n in cells]
+    totals = [sample.sum(axis=1) for sample in samples if sample is not None]
+    if len(totals) < len(cells):
+        raise MissingRunsError(f"not run: {runs.label(algorithm)} at each of {_cells(cells)}")
+    return np.array(totals).T
 
 
-def _regret(
-    runs: Runs, problem: str, algorithm: str, smallest_loss: float, *, incumbents: bool
-) -> Array:
-    """The regret of every query, or of the incumbents, ``seeds x T``."""
-    losses = regret.instantaneous_regret(runs.f(problem, algorithm), -smallest_loss)
-    if incumbents:
-        return np.take_along_axis(losses, incumbents_of(runs, problem, algorithm), axis=1)
-    return losses
-
-
-def _cells(cells: Sequence[Sequence[int]]) -> str:
+def _cells(cells: Cells) -> str:
     """``N = T = 20, 40``, or ``(T, N) = (25, 5), (81, 9)``."""
     if all(t == n for t, n in cells):
         return f"N = T = {', '.join(str(t) for t, _ in cells)}"
     return f"(T, N) = {', '.join(f'({t}, {n})' for t, n in cells)}"
 
 
-def _first(values: dict[int, Array], t: int, n: int) -> Array | None:
+def _first(values: Mapping[int, Array], t: int, n: int) -> Array | None:
     """The regrets of the first ``t`` queries with N = ``n``, ``seeds x t``; None if not run."""
     return values[n][:, :t] if n in values and t <= values[n].shape[1] else None
 
@@ -423,7 +376,7 @@ def _interval_text(interval: intervals.Interval) -> str:
 # What is drawn
 
 
-def _against_bound(ax: Axes, values: dict[int, Array], fixed: Sequence[int]) -> None:
+def _against_bound(ax: Axes, values: Mapping[int, Array], fixed: Sequence[int]) -> None:
     T, totals = totals_at_equal(values)
     lines = {"N = T": ("black", T, totals)}
     for n, color in zip([n for n in fixed if n in values], FIXED, strict=False):
@@ -435,7 +388,7 @@ def _against_bound(ax: Axes, values: dict[int, Array], fixed: Sequence[int]) -> 
         middle = intervals.student_interval(sums)
         _bars(ax, root(at), middle.mean, middle.half_width, color, label=f"$R_T$, {label}")
         ax.annotate(
-            f"{label}: {_interval_text(exponent(at, sums))}",
+            f"{label}: {_interval_text(intervals.student_interval(exponents(root(at), sums)))}",
             (0.03, 0.99 - 0.1 * len(ax.texts)),
             xycoords="axes fraction",
             va="top",
@@ -460,7 +413,7 @@ def _logarithmic(ax: Axes, *labels: str) -> None:
     plotting.plain_numbers(ax, "x")
 
 
-def cells_of(values: dict[int, Array], budget: int) -> list[tuple[int, int]]:
+def cells_of(values: Mapping[int, Array], budget: int) -> list[tuple[int, int]]:
     """The (T, N) with T·N = ``budget`` that were run, by ascending N; at least ten queries."""
     return [
         (budget // n, n)
@@ -469,7 +422,7 @@ def cells_of(values: dict[int, Array], budget: int) -> list[tuple[int, int]]:
     ]
 
 
-def _at_equal_cost(ax: Axes, values: dict[int, Array], budgets: Sequence[int]) -> None:
+def _at_equal_cost(ax: Axes, values: Mapping[int, Array], budgets: Sequence[int]) -> None:
     for budget, color in zip(budgets, SHADES, strict=False):
         cells = cells_of(values, budget)
         if len(cells) < 2:
