@@ -657,7 +657,7 @@ def test_a_missing_option_is_said() -> None:
     [
         ("claims", "bbo", "claims.advised_horizon", "power", 3, "1 or 2, got 3"),
         ("claims", "bbo", "claims.advised_horizon", "constant", -1, "greater than 0, got -1"),
-        ("claims", "bbo", "claims.advised_horizon", "algorithms", "gp_ei", 'a list, got "gp_ei"'),
+        ("claims", "bbo", "convex.smaller_regret", "rivals", "gp_ei", 'a list, got "gp_ei"'),
         ("figures", "lb_gp_ucb", "figures.figure_1", "points", [0.5], "have at least 2 items"),
         ("claims", "neuralbo", "sensitive.detection_at", "samples", "eight", ".* integer, got"),
         ("claims", "neuralbo", "claims.comparable_or_better", "pooled", "maybe", ".* boolean"),

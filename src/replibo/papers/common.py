@@ -30,10 +30,8 @@ def initial_points_of(runs: Runs, problems: Iterable[str]) -> str:
 
 
 def shown_by(runs: Runs, entry: FigureEntry, diagnostic: str | None = None) -> dict[str, list[str]]:
-    """The problems that an output shows, with the algorithms run on each.
-
-    Args:
-        diagnostic: that the runs must hold.
+    """The problems that an output shows, with the algorithms run on each; those alone whose runs hold
+    the ``diagnostic``, if one is named.
 
     Raises:
         RepliboError: there are none.
@@ -100,15 +98,10 @@ def named(runs: Runs, problem: str, algorithm: str) -> dict[str, Any]:
 def labelled_rows(
     runs: Runs, entry: FigureEntry, names_by_problem: Mapping[str, Sequence[str]] | None = None
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Each problem and algorithm that a table shows and that was run, with the first cells of its row
-    (`named`).
-
-    Args:
-        names_by_problem: for each problem its algorithms; `shown_by` if it is None.
-    """
-    for problem, names in (
-        shown_by(runs, entry) if names_by_problem is None else names_by_problem
-    ).items():
+    """Each problem and algorithm that a table shows (`shown_by`, or ``names_by_problem``), with the first
+    cells of its row (`named`)."""
+    shown = shown_by(runs, entry) if names_by_problem is None else names_by_problem
+    for problem, names in shown.items():
         for name in names:
             yield problem, name, named(runs, problem, name)
 
@@ -121,11 +114,7 @@ Summary = tuple[Array, Interval]
 
 
 def mean_and_deviation(values: Array) -> Interval:
-    """The mean over the seeds ± one standard deviation.
-
-    Args:
-        values: ``seeds x n``.
-    """
+    """The mean over the seeds ± one standard deviation, of ``seeds x n``."""
     return Interval.around(values.mean(axis=0), standard_deviation(values), len(values))
 
 
@@ -146,7 +135,6 @@ def problem_panels(
         summary: the curve of a problem and algorithm.
         labels, columns: of the two axes, the most panels in a row.
         step: as of `plotting.draw`.
-        logarithmic_x: use a logarithmic x axis.
     """
     figure, axes = plotting.grid(len(names_by_problem), columns)
     panels = dict(zip(names_by_problem, axes, strict=True))
@@ -209,11 +197,7 @@ def tested(
 ) -> Undecided:
     """The test of a difference that is claimed to be positive, by the method of its interval.
 
-    Args:
-        unit: of the difference, one of `replibo.results.effects.UNITS`.
-        samples: by seed, whose means add up to the difference (`replibo.results.effects.Effect`).
-        sizes: of the samples behind it; that of the interval if it is empty.
-    """
+    ``unit``, ``samples`` and ``sizes`` as of `replibo.results.effects.of_interval`."""
     effect = of_interval(difference, unit, samples, sizes)
     return Undecided(text, float(difference.p_above), float(difference.p_below), effect)
 

@@ -64,9 +64,8 @@ def phase_two_regret(
     """
     runs.require(problem, algorithm)
     n = runs.initial_points(problem)
-    f = runs.f(problem, algorithm)[:, n:]
-    function, _ = REGRETS[kind]
-    return runs.rounds(problem, algorithm)[n:], function(f, runs.optimal_value(problem))
+    regrets = REGRETS[kind][0](runs.f(problem, algorithm)[:, n:], runs.optimal_value(problem))
+    return runs.rounds(problem, algorithm)[n:], regrets
 
 
 def final_phase_two_regret(
@@ -85,11 +84,13 @@ def paired_final_regret(
         MissingRunsError: an algorithm was not run, or they have fewer than two seeds in common.
     """
     runs.require(problem, *algorithms)
-    n, best = runs.initial_points(problem), runs.optimal_value(problem)
-    f_of_each = runs.f_of_common_seeds(problem, algorithms)
-    if len(f_of_each[0]) < 2:
+    seeds, regrets = of_common_seeds(
+        (runs.seeds(problem, name), final_phase_two_regret(runs, problem, name, kind))
+        for name in algorithms
+    )
+    if len(seeds) < 2:
         raise MissingRunsError(f"{problem} has fewer than two seeds of {' and '.join(algorithms)}")
-    return [REGRETS[kind][0](f[:, n:], best)[:, -1] for f in f_of_each]
+    return regrets
 
 
 def regret_panels(
@@ -185,7 +186,7 @@ def p_against_no_bonus(runs: Runs, problem: str, algorithm: str) -> float | None
     none."""
     from scipy.stats import ttest_rel
 
-    def fit(name: str) -> Any:
+    def fit(name: str) -> tuple[Any, Any]:
         parameters = runs.entry.algorithms[name].parameters
         return parameters.get("learning_rate"), parameters.get("restarts", 1)
 
@@ -194,13 +195,11 @@ def p_against_no_bonus(runs: Runs, problem: str, algorithm: str) -> float | None
         for name in runs.algorithms(problem)
         if runs.entry.algorithms[name].type == "go_greedy.GoGreedy" and fit(name) == fit(algorithm)
     ]
-    if not plain or algorithm in plain:
-        return None
-    try:
-        regrets, rival = paired_final_regret(runs, problem, [algorithm, plain[0]])
-    except MissingRunsError:
-        return None
-    return float(ttest_rel(regrets, rival).pvalue)
+    if plain and algorithm not in plain:
+        with contextlib.suppress(MissingRunsError):
+            regrets, rival = paired_final_regret(runs, problem, [algorithm, plain[0]])
+            return float(ttest_rel(regrets, rival).pvalue)
+    return None
 
 
 def returned(runs: Runs, entry: FigureEntry) -> Table:
@@ -289,12 +288,8 @@ def estimates(runs: Runs, entry: FigureEntry) -> Table:
 def scaling_slope(
     runs: Runs, problems: Sequence[str], algorithm: str, minus: float = 0.0
 ) -> intervals.Interval:
-    """The exponent p of R_T ~ T^p, by least squares on the logarithms of the mean cumulative
-    regrets of the ``problems``, which differ in T. The 95 % interval is by the jackknife over their
-    common seeds.
-
-    Args:
-        minus: is subtracted, so that the p-values are those of an exponent above and below it.
+    """The exponent p of R_T ~ T^p, less ``minus``, on ``problems`` that differ in T, over their common
+    seeds (`exponent_interval`).
 
     Raises:
         MissingRunsError: they have none in common.
@@ -310,12 +305,8 @@ def scaling_slope(
 
 
 def exponent_interval(T: Sequence[int], values: Array, minus: float) -> intervals.Interval:
-    """The exponent of mean regret in T, minus ``minus``, with the jackknife's 95 % interval.
-
-    Args:
-        T: the horizons.
-        values: ``seeds x len(T)``, R_T of each seed.
-    """
+    """The exponent of mean regret in T, less ``minus``, with the jackknife's 95 % interval: by least
+    squares on the logarithms of the means of R_T (``values``, ``seeds x len(T)``)."""
 
     def slope(samples: Array) -> Array:
         return np.asarray(np.polyfit(np.log(T), np.log(samples.mean(axis=0)), 1)[0] - minus)

@@ -19,7 +19,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
@@ -57,12 +57,10 @@ TRIMMED = 0.2
 NO_WORSE = 1.1
 """UCB is "at least as good" as EI if its loss is less than this many times EI's; the margin is ours."""
 
-EI_AND_UCB = tuple(ACQUISITIONS)
-
 
 def _by_algorithm(
     runs: Runs,
-    algorithms: Sequence[str],
+    algorithms: Iterable[str],
     steps: int,
     numbers: Sequence[int],
     reading: ReadingName,
@@ -73,22 +71,17 @@ def _by_algorithm(
     the cells that were not run.
 
     Args:
-        steps, numbers: T, and the N.
-        test: of the text ``EI, T = 20`` and the cells that were run, by ascending N.
+        test: of the text ``EI, T = 20`` and the cells that were run, in the order of ``numbers``.
         least: the cells that a test needs; all if it is None.
     """
     tests, missing = [], []
     for algorithm in algorithms:
-        label = runs.label(algorithm)
-        cells = [READINGS[reading].cell(runs, algorithm, steps, n) for n in numbers]
-        ran = [cell for cell in cells if cell is not None]
-        missing += [
-            f"{label}, T = {steps}, N = {n}"
-            for n, cell in zip(numbers, cells, strict=True)
-            if cell is None
-        ]
+        label = f"{runs.label(algorithm)}, T = {steps}"
+        cells = {n: READINGS[reading].cell(runs, algorithm, steps, n) for n in numbers}
+        ran = [cell for cell in cells.values() if cell is not None]
+        missing += [f"{label}, N = {n}" for n, cell in cells.items() if cell is None]
         if len(ran) >= (least or len(cells)):
-            tests.append(test(f"{label}, T = {steps}", ran))
+            tests.append(test(label, ran))
     return with_missing(decided(tests), missing)
 
 
@@ -118,32 +111,22 @@ def _smaller(
 def _changes(label: str, cells: Sequence[Cell], *, falls: bool, trimmed: bool) -> Undecided:
     """The test that the mean of the second cell is smaller than that of the first, or larger."""
     less, more = reversed(cells) if falls else cells
-    return _smaller(
-        f"{label}: {cells[0].at_its_n}, {cells[1].at_its_n}",
-        less.values,
-        more.values,
-        paired=False,
-        trimmed=trimmed,
-        seeds=[less.seeds.tolist(), more.seeds.tolist()],
-    )
+    text = f"{label}: {cells[0].at_its_n}, {cells[1].at_its_n}"
+    seeds = [less.seeds.tolist(), more.seeds.tolist()]
+    return _smaller(text, less.values, more.values, paired=False, trimmed=trimmed, seeds=seeds)
 
 
 # Claim 1
 
 
 def improves_at_first(
-    runs: Runs,
-    *,
-    steps: Steps,
-    algorithms: Sequence[str] = EI_AND_UCB,
-    reading: ReadingName = "reported",
-    trimmed: bool = False,
+    runs: Runs, *, steps: Steps, reading: ReadingName = "reported", trimmed: bool = False
 ) -> list[Comparison]:
     """At fixed T the performance is better (smaller) at half of the table's largest N than at its
     smallest: Welch's test, for each acquisition function."""
     numbers = iterations_of(steps)[0], half_of_largest(steps)
     test = functools.partial(_changes, falls=True, trimmed=trimmed)
-    return _by_algorithm(runs, algorithms, steps, numbers, reading, test)
+    return _by_algorithm(runs, ACQUISITIONS, steps, numbers, reading, test)
 
 
 # Claim 2
@@ -233,7 +216,7 @@ def ucb_at_least_as_good(
     paired by seed for each N of the table."""
     tests, missing = [], []
     for n in iterations_of(steps):
-        ei, ucb = (READINGS[reading].cell(runs, name, steps, n) for name in EI_AND_UCB)
+        ei, ucb = (READINGS[reading].cell(runs, name, steps, n) for name in ACQUISITIONS)
         if ei is None or ucb is None:
             missing.append(f"T = {steps}, N = {n}")
             continue
@@ -243,10 +226,8 @@ def ucb_at_least_as_good(
             continue
         lead = NO_WORSE * pair[0] - pair[1]
         text = f"T = {steps}, N = {n}: {ucb} with UCB, {ei} with EI"
-        both = [seeds.tolist()] * 2
-        zeros = np.zeros_like(lead)
-        unit = BEYOND
-        test = _smaller(text, zeros, lead, paired=True, trimmed=trimmed, seeds=both, unit=unit)
+        zeros, both = np.zeros_like(lead), [seeds.tolist()] * 2
+        test = _smaller(text, zeros, lead, paired=True, trimmed=trimmed, seeds=both, unit=BEYOND)
         tests.append(test)
     return with_missing(decided(tests), missing)
 
@@ -287,7 +268,6 @@ def advised_horizon(
     *,
     power: Literal[1, 2] = 1,
     constant: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0,
-    algorithms: Sequence[str] = EI_AND_UCB,
     reading: ReadingName = "reported",
 ) -> list[Comparison]:
     """The cell nearer to the paper's advice is better, in each pair of cells with equal T·N (SGD steps in
@@ -302,15 +282,15 @@ def advised_horizon(
     t-test of the seeds.
     """
     tests, missing = [], []
-    for algorithm, pair in itertools.product(algorithms, equal_cost()):
+    for algorithm, pair in itertools.product(ACQUISITIONS, equal_cost()):
         near, far = sorted(pair, key=lambda at: distance_to_advice(at[0], at[1], power, constant))
         label = f"{runs.label(algorithm)}, {near[0] * near[1]:,} SGD steps"
         cells = [READINGS[reading].cell(runs, algorithm, t, n) for t, n in (near, far)]
         ran = [(cell.seeds, np.log(cell.values)) for cell in cells if cell is not None]
-        seeds, logs = of_common_seeds(ran or [(np.empty(0), np.empty(0))])
-        if len(logs) < 2 or not len(seeds):
+        if len(ran) < 2 or not len(np.intersect1d(ran[0][0], ran[1][0])):
             missing.append(label)
             continue
+        seeds, logs = of_common_seeds(ran)
         ratios = logs[0] - logs[1]
         ratio, interval = shown_ratio(ratios)
         text = f"{label}: with T = {near[0]} the loss or error is {ratio} times that with T = {far[0]} "

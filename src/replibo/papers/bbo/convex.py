@@ -139,10 +139,7 @@ def incumbents_of(runs: Runs, problem: str, algorithm: str) -> NDArray[np.int64]
     process = process_of(runs.entry.algorithms[algorithm])
     return np.array(
         [
-            [
-                largest_mean(x[:t].tobytes(), 1, y[:t].tobytes(), process)
-                for t in range(1, len(x) + 1)
-            ]
+            [largest_mean(x[:t, None], y[:t], process) for t in range(1, len(x) + 1)]
             for x, y in zip(points, runs.f(problem, algorithm), strict=True)
         ]
     )

@@ -38,11 +38,7 @@ Means = Mapping[tuple[int, int], float]
 
 def performance(runs: Runs, entry: FigureEntry, *, reading: ReadingName = "reported") -> Figure:
     """The six tables as one figure: performance against N, a row for each T that was run, a line for each
-    algorithm. Ours as test cross-entropy and as test error, the paper's on the axes of the latter.
-
-    Args:
-        reading: as of the claims.
-    """
+    algorithm. Ours as test cross-entropy and as test error, the paper's on the axes of the latter."""
     names = entry.algorithms or list(ACQUISITIONS)
     readings = {metric: replace(READINGS[reading], metric=metric) for metric in METRICS}
     samples = {
@@ -82,8 +78,10 @@ def performance(runs: Runs, entry: FigureEntry, *, reading: ReadingName = "repor
 
 
 def _agreement(samples: Mapping[tuple[str, Metric], Samples]) -> str:
-    """How our test error agrees with the printed numbers, and how a constant does; empty with fewer
-    than three cells."""
+    """How our test error agrees with the printed numbers, by Spearman's ρ and by the root mean square
+    difference, and how their mean as a constant does; empty with fewer than three cells."""
+    from scipy.stats import spearmanr
+
     cells = [
         (mean, _printed_means(name)[cell])
         for (name, metric), losses in samples.items()
@@ -92,35 +90,19 @@ def _agreement(samples: Mapping[tuple[str, Metric], Samples]) -> str:
     ]
     if len(cells) < 3:
         return ""
-    rank_correlation, error, error_of_constant = agreement(*np.array(cells).T)
+    ours, printed = np.array(cells).T
     return (
         f"Test error against the printed numbers, {len(cells)} cells: rank correlation "
-        f"{rank_correlation:.2f}; root mean square difference {error:.2f}, and "
-        f"{error_of_constant:.2f} of their mean as a constant. "
+        f"{spearmanr(ours, printed).statistic:.2f}; root mean square difference "
+        f"{np.sqrt(np.mean((ours - printed) ** 2)):.2f}, and "
+        f"{printed.std():.2f} of their mean as a constant. "
     )
-
-
-def agreement(ours: Array, printed: Array) -> tuple[float, float, float]:
-    """How near ``n`` numbers of ours are to the ``n`` printed ones.
-
-    Returns:
-        Spearman's ρ; the root mean square difference of ours from the printed numbers; and what it is if
-        the mean of the printed numbers stands in the place of each of ours.
-    """
-    from scipy.stats import spearmanr
-
-    error = np.sqrt(np.mean((ours - printed) ** 2))
-    return float(spearmanr(ours, printed).statistic), float(error), float(printed.std())
 
 
 def frontier(runs: Runs, entry: FigureEntry, *, reading: ReadingName = "reported") -> Figure:
     """Performance against cost, the total number T·N of SGD steps: a row for each acquisition function.
 
-    Every cell (T, N), with the best that each budget buys; left ours, right the paper's.
-
-    Args:
-        reading: as of the claims.
-    """
+    Every cell (T, N), with the best that each budget buys; left ours, right the paper's."""
     names = [name for name in entry.algorithms or ACQUISITIONS if name in PERFORMANCE]
     figure, axes = plotting.panels(len(names), 2)
     for row, name in zip(axes, names, strict=True):

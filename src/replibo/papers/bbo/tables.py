@@ -32,13 +32,7 @@ def performance_table(
     reading: ReadingName = "reported",
 ) -> Table:
     """One of the six tables: for each N the paper's performance, and what ours and random search, by EI's
-    rule, return after T steps.
-
-    Args:
-        algorithm: ``gp_ei`` or ``gp_ucb``.
-        steps: T.
-        reading: as of the claims.
-    """
+    rule, return after T = ``steps``."""
     readings = {metric: replace(READINGS[reading], metric=metric) for metric in METRICS}
     rows: list[dict[str, Any]] = []
     ran = []
@@ -86,13 +80,12 @@ def _run_of(runs: Runs, ran: Sequence[str], steps: int, of: int) -> str:
 def variant_of_problem(
     runs: Runs, entry: FigureEntry, *, variant: str, name: str, steps: Steps
 ) -> Table:
-    """The printed cells of one T for which the config has a variant of the inner problem: its numbers and
-    those of the problem itself, empty where they were not run.
+    """The printed cells of T = ``steps`` for which the config has a variant of the inner problem: its
+    numbers and those of the problem itself, empty where they were not run.
 
     Args:
         variant: ending of the variants' names.
         name: of the variant, in the columns.
-        steps: T.
     """
     rows = []
     entries = runs.entry.problems

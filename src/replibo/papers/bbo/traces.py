@@ -102,17 +102,13 @@ class Reading:
     beyond: int = 0
 
     def rule(self, algorithm: str) -> Rule:
-        """Which query an algorithm returns."""
         return self.rules.get(algorithm, RULES.get(algorithm, "smallest_mean"))
 
     def cell(
         self, runs: Runs, algorithm: str, steps: int, iterations: int, variant: str = ""
     ) -> Cell | None:
         """The performance of the hyperparameters that an algorithm returns after T = ``steps``; None if
-        it was not run up to T.
-
-        Args:
-            variant: as of `problem_of`.
+        it was not run up to T. ``variant`` as of `problem_of`.
 
         Raises:
             MissingRunsError: the runs do not hold the metric, or λ.
@@ -168,12 +164,7 @@ def returned_queries(
         return f.argmax(axis=1)
     points = _queried_points(runs, problem, algorithm)[:, :count]
     process = process_of(runs.entry.algorithms[algorithm])
-    return np.array(
-        [
-            largest_mean(x.tobytes(), x.shape[1], y.tobytes(), process)
-            for x, y in zip(points, f, strict=True)
-        ]
-    )
+    return np.array([largest_mean(x, y, process) for x, y in zip(points, f, strict=True)])
 
 
 def _queried_points(runs: Runs, problem: str, algorithm: str) -> Array:
@@ -190,49 +181,40 @@ def _queried_points(runs: Runs, problem: str, algorithm: str) -> Array:
     return np.stack(columns, axis=-1)
 
 
-@dataclass(frozen=True)
-class Process:
-    """An algorithm's Gaussian process: fitted from one start, from several, or fixed.
-
-    Attributes:
-        several_starts: whether it is fitted from several.
-        kernel: ℓ and σ² where they are fixed.
-    """
-
-    several_starts: bool = False
-    kernel: tuple[float, float] | None = None
-
-    def given(self, X: Array, y: Array) -> GpRegression:
-        """The process given ``y`` (``n``) at ``X`` (``n x d``, unit cube)."""
-        import torch
-
-        from replibo.surrogates.gp_given import GpFixed, GpGiven
-        from replibo.surrogates.gp_regression import GpRegression
-
-        if self.kernel is not None:
-            length_scale, noise_variance = self.kernel
-            return GpFixed(X, y, length_scale=length_scale, noise_variance=noise_variance)
-        if self.several_starts:
-            return GpGiven(X, y)
-        return GpRegression(X, y, device=torch.device("cpu"), capacity=len(y))
+Process = Literal["one start", "several starts"] | tuple[float, float]
+"""A Gaussian process: its kernel is fitted from one start or from several, or has this ℓ and σ²."""
 
 
 def process_of(algorithm: AlgorithmEntry) -> Process:
     """The Gaussian process of an algorithm of the paper; random search has EI's."""
     parameters = algorithm.parameters
     if algorithm.type in ("bbo_gp.GpEiFixed", "bbo_gp.GpUcbFixed", "bbo_beta.BboUcbFixed"):
-        return Process(kernel=(parameters["length_scale"], parameters["noise_variance"]))
-    return Process(several_starts=algorithm.type == "bbo_gp.GpEiSeveralStarts")
+        return parameters["length_scale"], parameters["noise_variance"]
+    return "several starts" if algorithm.type == "bbo_gp.GpEiSeveralStarts" else "one start"
+
+
+def largest_mean(X: Array, y: Array, process: Process) -> int:
+    """The row of ``X`` (``n x d``, unit cube) with the largest posterior mean of ``y`` (``n``)."""
+    return _largest_mean(X.tobytes(), X.shape[1], y.tobytes(), process)
 
 
 @functools.cache
-def largest_mean(points: bytes, dim: int, values: bytes, process: Process) -> int:
-    """The row of ``points`` (``n x dim``, unit cube) with the largest posterior mean of ``values``.
+def _largest_mean(points: bytes, dim: int, values: bytes, process: Process) -> int:
+    """`largest_mean`, remembered, because the claims ask for the same cells again and again."""
+    import torch
 
-    Remembered, because the claims ask for the same cells again and again.
-    """
-    X = np.frombuffer(points).reshape(-1, dim)
-    mean = process.given(X, np.frombuffer(values)).mean_at_data()
+    from replibo.surrogates.gp_given import GpFixed, GpGiven
+    from replibo.surrogates.gp_regression import GpRegression
+
+    X, y = np.frombuffer(points).reshape(-1, dim), np.frombuffer(values)
+    gp: GpRegression
+    if process == "one start":
+        gp = GpRegression(X, y, device=torch.device("cpu"), capacity=len(y))
+    elif process == "several starts":
+        gp = GpGiven(X, y)
+    else:
+        gp = GpFixed(X, y, length_scale=process[0], noise_variance=process[1])
+    mean = gp.mean_at_data()
     return int(np.flatnonzero(mean >= mean.max() - EQUAL_MEANS)[0])
 
 
