@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -107,15 +108,14 @@ def turned_round(column: Column) -> Array:
     return np.concatenate([column.values[:, :first], column.values[:, first:][:, ::-1]], axis=1)
 
 
-def losses(*levels: float, others: float = 2.0, spread: float = 1.0) -> Change:
+def losses(*levels: float, others: float = 2.0) -> Change:
     """All values of a problem at its level, the problems in their order (the last level where these are
-    more), other algorithms' times ``others``. The deviation over the seeds, 1 %, is ``spread`` times as
-    large from one problem to the next."""
+    more), other algorithms' times ``others``. The deviation over the seeds is 1 %."""
 
     def level(column: Column) -> Array:
         i = column.runs.problems().index(column.problem)
         noise = np.random.default_rng(i).standard_normal((len(column.values), 1))
-        loss = levels[min(i, len(levels) - 1)] * np.exp(0.01 * spread**i * noise)
+        loss = levels[min(i, len(levels) - 1)] * np.exp(0.01 * noise)
         loss = loss * (1.0 if column.algorithm == column.method else others)
         values = np.broadcast_to(loss, column.values.shape)
         return (column.optimum or 0.0) - values if column.name == "f" else values
@@ -168,23 +168,14 @@ CHANGES: tuple[Change, ...] = (
     columns(turned_round, ()),
     losses(*RISING),
     losses(*RISING[::-1]),
-    losses(*RISING, others=0.5),
-    losses(32.0, 1.0),  # at first much better, then level
-    losses(32.0, 16.0, 1.0, 2.0, 4.0),  # turns up
     losses(8.0, 1.0, 1.0, 1.0, 8.0),  # best in the middle
     losses(1e-9, others=1e18),
-    losses(1.0, spread=2.0),
-    losses(1.0, spread=0.5),
     over_time(1e-3),
     over_time(1e3),
     seconds(1e-2),
-    seconds(1e2),
     timings(quadratic_cost),
     length_scales(-1, 1.0),
     length_scales(1, 1e-3),
-    length_scales(1, 1e3),
-    # no surrogate grows
-    columns(lambda column: np.full_like(column.values, 1e6), ("surrogate_bytes",)),
 )
 
 
@@ -223,19 +214,13 @@ def cases(paper: str, measure: str) -> Iterator[Case]:
 
 
 def outcomes(paper: str, measure: str) -> Iterator[str]:
-    """Of the published runs as they are, then of these changed."""
-    tried = []
+    """Of the published runs of each reading as they are, and then changed."""
     for judged, claim, runs, options in cases(paper, measure):
-        with contextlib.suppress(MissingRunsError):
-            yield from (comparison.outcome for comparison in judged(runs, **options))
-            tried.append((judged, claim, runs, options))
-    for judged, claim, runs, options in tried:
-        for change in CHANGES:
-            for name in dict.fromkeys((claim.algorithms[0], claim.algorithms[-1])):
-                with contextlib.suppress(MissingRunsError):
-                    yield from (
-                        comparison.outcome for comparison in judged(change(runs, name), **options)
-                    )
+        methods = dict.fromkeys((claim.algorithms[0], claim.algorithms[-1]))
+        changed = (change(runs, method) for change in CHANGES for method in methods)
+        for variant in itertools.chain([runs], changed):
+            with contextlib.suppress(MissingRunsError):
+                yield from (comparison.outcome for comparison in judged(variant, **options))
 
 
 @pytest.mark.parametrize(("paper", "measure"), claims_by_measure())
