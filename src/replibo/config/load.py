@@ -13,7 +13,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from replibo import paths
-from replibo.config.models import Config, PaperEntry, RunSettings
+from replibo.config.models import NAMED, Config, PaperEntry, RunSettings
 from replibo.config.yaml_file import read_yaml as read_yaml
 from replibo.errors import RepliboError, allowed, meant
 from replibo.settings import wanted
@@ -68,10 +68,6 @@ def of_grids(
         texts: the keys of an entry that hold sentences, in which a value stands by its label; the first
             of them names every axis.
         whole: False if entries may be laid over those of another file, and lack what these have.
-
-    Raises:
-        RepliboError: a grid is no mapping of lists or mappings, the entry's name or its first text lacks
-            an axis, one of the names is taken, or what stands in braces is no axis.
     """
     full: dict[Any, Any] = {}
     for name, entry in entries.items():
@@ -158,13 +154,6 @@ def _filled(value: Any, names: Mapping[str, Any]) -> Any:
     return value
 
 
-NAMED = {
-    **dict.fromkeys(("problems", "also", "only"), "problems"),
-    **dict.fromkeys(("algorithms", "add_algorithms", "horizons"), "algorithms"),
-}
-"""What the names in the list or the mapping of a key are of."""
-
-
 def with_patterns(value: Any, names: Mapping[str, Collection[str]], where: str) -> Any:
     """A raw value, in which each name with a ``*`` is replaced by those that it stands for, and that are
     not named beside it. What a mapping gives a name is laid over what it gives such a pattern; in one to
@@ -173,9 +162,6 @@ def with_patterns(value: Any, names: Mapping[str, Collection[str]], where: str) 
     Args:
         names: of the ``problems`` and of the ``algorithms``.
         where: what stands before a key in a message.
-
-    Raises:
-        RepliboError: a name with a ``*`` stands for nothing.
     """
     if isinstance(value, list):
         return [with_patterns(item, names, where) for item in value]

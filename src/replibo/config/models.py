@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from replibo.errors import RepliboError, allowed, meant
 
@@ -95,6 +88,29 @@ def seed_list(seeds: str) -> list[int]:
 
 class Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+NAMED = {
+    **dict.fromkeys(("problems", "also", "only"), "problems"),
+    **dict.fromkeys(("algorithms", "add_algorithms", "horizons"), "algorithms"),
+}
+"""What the names in the list or the mapping of a key are of."""
+
+
+def _references(model: Model, where: str = "") -> Iterator[tuple[str, str, Iterable[str]]]:
+    """Every list or mapping in a model that names problems or algorithms: its place, which of the two,
+    and the names."""
+    for key, value in model:
+        if key in NAMED and value is not None:
+            yield f"{where}{key}", NAMED[key], value
+        inner = (
+            {f"{key}.{name}": entry for name, entry in value.items()}
+            if isinstance(value, dict)
+            else {key: value}
+        )
+        for place, entry in inner.items():
+            if isinstance(entry, Model):
+                yield from _references(entry, f"{where}{place}.")
 
 
 class RunSettings(Model):
@@ -248,15 +264,14 @@ class PaperEntry(Model):
 
     @model_validator(mode="after")
     def _names_exist(self) -> PaperEntry:
-        for kind in ("problems", "algorithms"):
-            known = getattr(self, kind)
-            for where, wanted in self._references(kind):
-                for name in wanted:
-                    if name not in known:
-                        raise ValueError(
-                            f"{where}: no {kind[:-1]} is called {name!r}; allowed: {allowed(known)}"
-                            f"{meant(name, known)}"
-                        )
+        for where, kind, names in _references(self):
+            entries = getattr(self, kind)
+            for name in names:
+                if name not in entries:
+                    raise ValueError(
+                        f"{where}: no {kind[:-1]} is called {name!r}; allowed: {allowed(entries)}"
+                        f"{meant(name, entries)}"
+                    )
         outputs = self.figures.keys() | self.tables.keys()
         for scale in SCALES:
             if scale not in self.scales:
@@ -291,44 +306,16 @@ class PaperEntry(Model):
                 if not output.add_algorithms or output.problems == []:
                     continue
                 problems = output.problems or self.problems
-                run = set()
+                run = {a for scale in SCALES for _, a in self.pairs(scale, problems)}
                 for problem in problems:
                     settings = self.problems[problem].over(self.defaults)
                     run |= {*(settings.algorithms or ()), *settings.add_algorithms}
-                for scale in SCALES:
-                    run |= {algorithm for _, algorithm in self.pairs(scale, problems)}
                 for algorithm in output.add_algorithms:
                     if algorithm not in run:
                         raise ValueError(
                             f"{group}.{name}.add_algorithms: none of its problems runs {algorithm!r}; "
                             "must be in the add_algorithms of one of them, or of defaults"
                         )
-
-    def _references(self, kind: str) -> list[tuple[str, list[str]]]:
-        """Every list of names of problems or algorithms, with where it stands."""
-        references: list[tuple[str, list[str] | None]] = [
-            (f"{group}.{name}.{kind}", getattr(entry, kind))
-            for group in ("figures", "tables")
-            for name, entry in getattr(self, group).items()
-        ]
-        if kind == "problems":
-            for scale, entry in self.scales.items():
-                references += [
-                    (f"scales.{scale}.only", entry.only),
-                    (f"scales.{scale}.problems", list(entry.problems)),
-                ]
-        else:
-            settings: dict[str, RunSettings] = {"defaults": self.defaults}
-            settings |= {f"problems.{n}": e for n, e in self.problems.items()}
-            for scale, entry in self.scales.items():
-                references.append((f"scales.{scale}.algorithms", list(entry.algorithms)))
-                settings[f"scales.{scale}.defaults"] = entry.defaults
-                settings |= {f"scales.{scale}.problems.{n}": e for n, e in entry.problems.items()}
-            for where, run_settings in settings.items():
-                references.append((f"{where}.algorithms", run_settings.algorithms))
-                references.append((f"{where}.add_algorithms", run_settings.add_algorithms))
-                references.append((f"{where}.horizons", list(run_settings.horizons)))
-        return [(where, names) for where, names in references if names is not None]
 
     def at(self, scale: str) -> ScaleEntry:
         """What differs at ``scale``, which may be a variant's (`Config.scale`)."""
@@ -345,11 +332,8 @@ class PaperEntry(Model):
         problems: Collection[str] | None = None,
         algorithms: Collection[str] | None = None,
     ) -> list[Pair]:
-        """The pairs that are run at ``scale``, in the config's order.
-
-        Args:
-            problems, algorithms: only these; all where they are None.
-        """
+        """The pairs that are run at ``scale``, in the config's order; only those of ``problems`` and
+        ``algorithms``, where these are not None."""
         return [
             (problem, algorithm)
             for problem in self.problems_at(scale)
@@ -446,9 +430,6 @@ class Config(Model):
         Args:
             name: a scale, with the variant's name or without.
             also: another name that the caller allows, for the message.
-
-        Raises:
-            RepliboError: there is no such scale, or the config is not that variant's.
         """
         base, at, variant = name.partition("@")
         if base not in SCALES or (at and variant != self.variant):
