@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from replibo import messages
@@ -13,57 +13,48 @@ INTERVAL = 10.0
 STEEPEST = 3.0  # a query's time against its number: an exact GP's factorisation
 
 
-class Forecast:
-    """What the rest of a run takes, from the pace of what this process has done of it.
+def forecast(points: Sequence[tuple[int, float]], total: int) -> float | None:
+    """Seconds until ``total`` queries are done; None as long as too little is done to say: fewer than
+    three queries, or less than a tenth of what this process has to do.
 
     A query's time is taken to grow as a power of its number; which one, the first half of the process's
     queries and the second say. The first queries, which took less than a hundredth of the time together,
     are left out: an initial design costs an algorithm nothing.
+
+    Args:
+        points: numbers of queries done, each with the seconds gone by then.
     """
-
-    def __init__(self) -> None:
-        self._points: list[tuple[int, float]] = []
-
-    def add(self, done: int, seconds: float) -> None:
-        """So many queries were done when so many seconds had gone."""
-        self._points.append((done, seconds))
-
-    def left(self, total: int) -> float | None:
-        """Seconds until ``total`` queries are done; None as long as too little is done to say: fewer than
-        three queries, or less than a tenth of what this process has to do."""
-        points = [
-            (n, seconds) for n, seconds in self._points if seconds >= self._points[-1][1] / 100
-        ]
-        if len(points) < 3:
-            return None
-        (first, start), (done, end) = points[0], points[-1]
-        if done - first < (total - first) / 10:
-            return None
-        middle, between = points[len(points) // 2]
-        low, high = 1.0, STEEPEST + 1
-        for _ in range(30):  # bisection: of steeper powers the first half has a smaller share
-            power = (low + high) / 2
-            share = (middle**power - first**power) / (done**power - first**power)
-            if share * (end - start) > between - start:
-                low = power
-            else:
-                high = power
-        rest = (total**power - done**power) / (done**power - first**power)
-        return rest * (end - start)
+    points = [(n, seconds) for n, seconds in points if seconds >= points[-1][1] / 100]
+    if len(points) < 3:
+        return None
+    (first, start), (done, end) = points[0], points[-1]
+    if done - first < (total - first) / 10:
+        return None
+    middle, between = points[len(points) // 2]
+    low, high = 1.0, STEEPEST + 1
+    for _ in range(30):  # bisection: of steeper powers the first half has a smaller share
+        power = (low + high) / 2
+        share = (middle**power - first**power) / (done**power - first**power)
+        if share * (end - start) > between - start:
+            low = power
+        else:
+            high = power
+    rest = (total**power - done**power) / (done**power - first**power)
+    return rest * (end - start)
 
 
 def reporter(name: str) -> Callable[[int, int], None]:
     """Reports progress on standard error (the rule's log), at most every ten seconds."""
     started = last = time.monotonic()
-    forecast = Forecast()
+    points: list[tuple[int, float]] = []
 
     def report(done: int, total: int) -> None:
         nonlocal last
         now = time.monotonic()
-        forecast.add(done, now - started)
+        points.append((done, now - started))
         if done == total or now - last > INTERVAL:
             last = now
-            left = None if done == total else forecast.left(total)
+            left = None if done == total else forecast(points, total)
             line = said(datetime.now(UTC), done / total, now - started, left)
             messages.tell(f"{line}: {name}: {done} of {total} queries")
 
