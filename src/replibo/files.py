@@ -31,13 +31,8 @@ def reason(error: Exception) -> str:
 
 
 def check_target(path: Path, *, folder: bool = False) -> None:
-    """Check that only a regular file (or only a folder), or nothing, is at ``path``.
-
-    A device, a pipe or a link would itself be replaced, or be written through.
-
-    Raises:
-        RepliboError: something else is there.
-    """
+    """Raise a `RepliboError` unless a regular file (or a folder), or nothing, is at ``path``: a device, a
+    pipe or a link would itself be replaced, or be written through."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
@@ -53,11 +48,7 @@ def check_target(path: Path, *, folder: bool = False) -> None:
 
 
 def check_writable(path: Path, *, folder: bool = False) -> None:
-    """`check_target`; then make the folder that holds ``path`` and check that it can be written.
-
-    Raises:
-        RepliboError: ``path`` is of another kind, or that folder cannot be made or written.
-    """
+    """`check_target`; then make the folder that holds ``path`` and check that it can be written."""
     check_target(path, folder=folder)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -70,11 +61,7 @@ def check_writable(path: Path, *, folder: bool = False) -> None:
 @contextlib.contextmanager
 def written_whole(path: Path, *, folder: bool = False) -> Iterator[Path]:
     """A name in a private folder beside ``path``. The file (or folder) that is made there takes the
-    place of ``path`` at the end; on an error it is removed, and ``path`` is as it was.
-
-    Raises:
-        RepliboError: ``path`` cannot be written, or the disk is full.
-    """
+    place of ``path`` at the end; on an error it is removed, and ``path`` is as it was."""
     check_writable(path, folder=folder)
     # Named before it is made: a signal between the two leaves nothing.
     private = path.parent / f".replibo-{secrets.token_hex(8)}"
@@ -126,15 +113,8 @@ def not_readable(path: Path, limit: int | None = None) -> str:
 
 
 def read_bytes(path: Path, limit: int | None = None) -> bytes:
-    """The content of a file.
-
-    Args:
-        path: a regular file, or a link to one.
-        limit: the most bytes that it may have.
-
-    Raises:
-        RepliboError: it is not there, is no file, cannot be read, or is too large.
-    """
+    """The content of a regular file, or of what a link leads to; ``limit`` is the most bytes that it may
+    have."""
     try:
         if fault := not_readable(path, limit):
             raise RepliboError(f"{path}: cannot be read; {fault}")

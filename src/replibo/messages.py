@@ -46,11 +46,8 @@ def flush_errors() -> None:
 
 
 def show(text: str) -> None:
-    """Print, now: an error at the interpreter's end could not be told.
-
-    Raises:
-        RepliboError: standard output cannot be written. A reader that has gone (head, less) is no error.
-    """
+    """Print, now: an error at the interpreter's end could not be told. A reader that has gone (head,
+    less) is no error."""
     if sys.stdout is None:
         return
     try:

@@ -35,11 +35,7 @@ def clone(paper: str) -> Path | None:
 
 
 def digests(paper: str) -> dict[str, str]:
-    """The digest of each published file of ``paper`` by its name, as the package brings them (setup.py).
-
-    Raises:
-        RepliboError: nothing is published of ``paper``.
-    """
+    """The digest of each published file of a paper by its name, as the package brings it (setup.py)."""
     brought = {path.stem: path for path in (paths.SHIPPED / paths.PUBLISHED).glob("*.sha256")}
     if paper not in brought:
         names = brought or {
@@ -52,11 +48,7 @@ def digests(paper: str) -> dict[str, str]:
 
 def fetched(paper: str, wanted: Collection[Pair], digests: Mapping[str, str]) -> Path:
     """The folder of the user's cache with the published traces of the pairs ``wanted``, for a package
-    without a clone.
-
-    Raises:
-        RepliboError: one line: no source gives them, or they cannot be written.
-    """
+    without a clone."""
     import pooch
 
     from replibo.data.fetch import fetch_verified, sources_of

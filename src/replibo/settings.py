@@ -82,12 +82,8 @@ def _types(cls: type) -> dict[str, TypeAdapter[Any]]:
 
 
 def checked(cls: type, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """``settings`` with each value of the type that the constructor of ``cls`` declares.
-
-    Raises:
-        SettingError: a value is out of its range or of another type (a bool or a text is no number),
-            a setting without a default is missing, or there is no setting of that name.
-    """
+    """``settings`` with each value of the type that the constructor of ``cls`` declares; or a
+    `SettingError`: a bool or a text is no number."""
     result, declared, types = dict(settings), parameters(cls), _types(cls)
     for name in settings.keys() - declared.keys():
         none = "" if declared else ": __init__ has no keyword argument after *"

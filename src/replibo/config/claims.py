@@ -193,11 +193,7 @@ class Claim(Model):
         return {**self.readings, **self.controls}
 
     def only(self, name: str) -> Claim:
-        """The claim in one of its readings or controls; whole if ``name`` is `paths.ALL`.
-
-        Raises:
-            RepliboError: it has no such reading or control.
-        """
+        """The claim in one of its readings or controls; whole if ``name`` is `paths.ALL`."""
         if name == paths.ALL:
             return self
         names = [*self.variations, paths.ALL]
@@ -266,11 +262,7 @@ class Shared(Model):
     def filled(self, raw: Any, entry: PaperEntry, where: str) -> Any:
         """A claim's raw entry with the defaults, and with what its readings and controls have from these:
         what they replace of the claim's own problems and algorithms. A key that the claim gives itself
-        counts.
-
-        Raises:
-            RepliboError: an entry is empty, and none here has its name.
-        """
+        counts."""
         if not isinstance(raw, dict):
             return raw
         option_names = dict.fromkeys(strings(raw.get("options")))
@@ -306,11 +298,7 @@ def _over(shared: Variation | None, raw: Any, read: set[str]) -> Any:
 
 
 def load(config: Config, paper: str) -> dict[str, Claim]:
-    """The claims of a paper by name; none if it has no file.
-
-    Raises:
-        RepliboError: one line for each fault.
-    """
+    """The claims of a paper by name; none if it has no file."""
     entry, path = config.paper(paper), paths.claims_config(paper)
     if not path.exists():
         return {}
@@ -391,11 +379,7 @@ def at_problem(claims: Mapping[str, Claim], reading: str, problem: str) -> Varia
 
 
 def find(config: Config, name: str) -> tuple[str, Claim]:
-    """The paper of a claim, and the claim.
-
-    Raises:
-        RepliboError: no paper has it.
-    """
+    """The paper of a claim, and the claim."""
     papers = names(config)
     if name in papers:
         return papers[name], load(config, papers[name])[name]

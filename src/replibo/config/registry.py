@@ -68,11 +68,7 @@ def names(kind: Kind) -> tuple[str, ...]:
 
 @functools.cache
 def load(kind: Kind, name: str) -> type[Any]:
-    """The class ``module.Class`` of ``kind``, or ``FILE.py:Class``; nothing but its module is imported.
-
-    Raises:
-        RepliboError: there is no such class.
-    """
+    """The class ``module.Class`` of a kind, or ``FILE.py:Class``; nothing but its module is imported."""
     if own_file := split(name):
         return _of_file(kind, *own_file)
     module, _, cls = name.partition(".")
@@ -124,11 +120,7 @@ def _of_file(kind: Kind, path: Path, name: str) -> type[Any]:
 
 
 def only(kind: Kind, name: str) -> type[Any]:
-    """The class ``module.Class``, or the single class of ``module``.
-
-    Raises:
-        RepliboError: there is no such class, or there are several.
-    """
+    """The class ``module.Class``, or the single class of ``module``."""
     if "." in name:
         return load(kind, name)
     modules = {full_name.partition(".")[0] for full_name in names(kind)}

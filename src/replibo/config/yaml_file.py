@@ -98,12 +98,7 @@ def _document(content: bytes) -> bytes:
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """One YAML file as a mapping.
-
-    Raises:
-        RepliboError: it is not there, or is no YAML mapping; a key stands there twice; a number is
-            written so that YAML reads another one; it is nested too deep.
-    """
+    """One YAML file as a mapping, or a `RepliboError`."""
     content = files.read_bytes(path, LARGEST_FILE)
     try:
         document = pickle.loads(_document(content))

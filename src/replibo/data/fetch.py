@@ -47,11 +47,9 @@ class _TransientError(_SourceError):
 
 
 def fetch(name: str, *, data_dir: Path, mirror: str | Path | None = None) -> Path:
-    """The path of the file called ``name``, fetched unless it is already there.
+    """The path of the manifest's file called ``name``, fetched unless it is already there.
 
     Args:
-        name: its name in the manifest.
-        data_dir: the data folder.
         mirror: a folder or an http(s) URL, asked before the published URLs. None: what the
             environment variable REPLIBO_DATA_MIRROR says. Empty: no mirror.
 
@@ -112,11 +110,7 @@ def fetch_all(
 def sources_of(
     path_in_mirror: str, urls: Sequence[str], mirror: str | Path | None = None
 ) -> list[str | Path]:
-    """Where to ask for a file, in order: a path is in a mirror's folder, a string is a URL.
-
-    Raises:
-        RepliboError: the mirror is neither a folder nor an http(s) URL.
-    """
+    """Where to ask for a file, in order: a path is in a mirror's folder, a string is a URL."""
     root = os.environ.get(MIRROR_VARIABLE, "") if mirror is None else str(mirror)
     if not root:
         return [*urls]
@@ -154,9 +148,6 @@ def fetch_verified(
         max_bytes: a longer file is refused.
         fault: what is wrong with a file, briefly; empty if it is the right one.
         by_hand: the end of the message if no source gives it.
-
-    Raises:
-        RepliboError: one line: no source gave the file, or it cannot be written.
     """
     failures = []
     for source in sources:

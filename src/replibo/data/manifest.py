@@ -79,21 +79,13 @@ class DataFile(BaseModel):
 
 @functools.cache  # the workflow asks twice for each of its jobs
 def load_manifest() -> dict[str, DataFile]:
-    """The files by name, in the manifest's order.
-
-    Raises:
-        pydantic.ValidationError: the manifest itself is wrong (a mistake in the package).
-    """
+    """The files by name, in the manifest's order."""
     text = files("replibo.data").joinpath("manifest.yaml").read_text(encoding="utf-8")
     return {name: DataFile(name=name, **entry) for name, entry in yaml.safe_load(text).items()}
 
 
 def data_file(name: str) -> DataFile:
-    """The file called ``name``.
-
-    Raises:
-        RepliboError: there is none of that name; the message lists those there are.
-    """
+    """The file called ``name``."""
     manifest = load_manifest()
     if name not in manifest:
         raise RepliboError(f"data file: must be {allowed(manifest)}, got {name}")

@@ -47,10 +47,11 @@ def fault_of(path: Path, file: DataFile, recorded: Path) -> str:
             return _wrong_digest(path, file)
         if not recorded.exists():
             return _wrong_table(path, file.table)
-        known = files.read_bytes(recorded, 10_000).decode(errors="replace").partition(" ")[0]
-        if (sha256 := _sha256(path)) != known.strip():
+        line = files.read_bytes(recorded, 10_000).decode(errors="replace")
+        expected = line.partition(" ")[0].strip()
+        if (sha256 := _sha256(path)) != expected:
             return (
-                f"wrong digest: sha256 must be {known.strip() or 'missing'}, as recorded in {recorded} "
+                f"wrong digest: sha256 must be {expected or 'missing'}, as recorded in {recorded} "
                 f"on first use, got {sha256} (to use another file, delete the record too)"
             )
     except OSError as error:

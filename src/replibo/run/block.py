@@ -35,9 +35,6 @@ def run(
         initial_points: CSV file of the points to start from, instead of the problem's.
         changed_config: whether files were laid over the config, which may have changed these runs.
         while_querying: entered while queries are made.
-
-    Raises:
-        RepliboError: a bad name, setting or file.
     """
     started = time.process_time()
     scale = config.scale(scale)
@@ -135,10 +132,8 @@ LIMITS = ("ATEN_CPU_CAPABILITY", "MKL_ENABLE_INSTRUCTIONS", "MKL_CBWR", "ONEDNN_
 
 def _processor() -> str:
     """The processor's name; empty where Linux does not say it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return ""
-    return next(
-        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), ""
-    )
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return ""

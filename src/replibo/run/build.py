@@ -47,12 +47,7 @@ def missing_data(config: Config, entry: ProblemEntry) -> list[str]:
 
 def data_paths(config: Config, entry: ProblemEntry) -> dict[str, Path]:
     """The data files of a problem by name, each verified; what is missing comes from the mirror if one is
-    named.
-
-    Raises:
-        RepliboError: the manifest has no such file; it is missing, cannot be read, or is not the right
-            one.
-    """
+    named."""
     paths, folder = {}, Path(config.data_dir)
     for name in entry.data_files:
         file = data_file(name)
@@ -74,20 +69,17 @@ def problem(config: Config, paper: str, scale: str, name: str) -> Problem:
         real = config.paper(paper).at(scale).data == "real"
         settings["data"] = data_paths(config, entry) if real else None
     where = f"{paper}.problems.{name}"
-    made: Problem = _made(where, _loaded(where, "problems", entry.type), settings)
-    check_problem(made, where, evaluate=registry.split(entry.type) is not None)
-    return made
+    problem: Problem = _instance(where, _loaded(where, "problems", entry.type), settings)
+    check_problem(problem, where, evaluate=registry.split(entry.type) is not None)
+    return problem
 
 
 def check_problem(problem: Problem, where: str, *, evaluate: bool) -> None:
-    """Check the attributes of a problem that was just made, and the values of one point.
+    """Raise a `RepliboError` at the first attribute of a problem that breaks the contract (`Problem`).
 
     Args:
         where: what a message begins with.
-        evaluate: whether to query a point, as for a problem of a user's own file.
-
-    Raises:
-        RepliboError: the first of them that breaks the contract (`Problem`).
+        evaluate: whether to query a point, too, as for a problem of a user's own file.
     """
     cls = type(problem)
 
@@ -138,11 +130,7 @@ LARGEST_POINTS = 2**24
 
 
 def read_points(path: Path) -> Array:
-    """Initial points from a CSV file: a header, then one point a row, in native coordinates; ``n x d``.
-
-    Raises:
-        RepliboError: the file cannot be read, or a cell is not a number.
-    """
+    """Initial points of a CSV file: a header, then one point a row, in native coordinates; ``n x d``."""
     content = files.read_bytes(path, LARGEST_POINTS)
     try:
         lines = io.StringIO(content.decode("utf-8"), newline="")
@@ -155,11 +143,11 @@ def read_points(path: Path) -> Array:
     def shown(row: list[str]) -> str:
         return textwrap.shorten(", ".join(row), 60)
 
-    what = f"{path}: must hold a header, then one point a row"
+    must = f"{path}: must hold a header, then one point a row"
     if len(rows) < 2:
-        raise RepliboError(f"{what}; got no point")
+        raise RepliboError(f"{must}; got no point")
     if _numbers(rows[0]) is not None:
-        raise RepliboError(f"{what}; got a first row of numbers ({shown(rows[0])})")
+        raise RepliboError(f"{must}; got a first row of numbers ({shown(rows[0])})")
     points = []
     for number, row in enumerate(rows[1:], 1):
         point = _numbers(row)
@@ -191,11 +179,7 @@ def experiment(
     """All that the runs of one problem and algorithm have in common.
 
     Args:
-        config, paper, scale, problem_name, algorithm: names in the config.
         given_points: initial points to use instead of drawn ones, ``n x d``, native coordinates.
-
-    Raises:
-        RepliboError: a name or a parameter is wrong, a data file is missing or damaged.
     """
     settings = run_settings(config, paper, scale, problem_name, algorithm)
     entry = config.paper(paper)
@@ -209,8 +193,8 @@ def experiment(
         )
 
     def make_algorithm(space: Space, streams: RunStreams) -> Algorithm:
-        made: Algorithm = _made(where, cls, algorithm_entry.parameters, space, streams)
-        return made
+        instance: Algorithm = _instance(where, cls, algorithm_entry.parameters, space, streams)
+        return instance
 
     assert settings.horizon is not None and settings.initial_points is not None
     for module in cls.late_imports:  # before the first query, so that none's time holds an import
@@ -236,7 +220,7 @@ def _loaded(where: str, kind: registry.Kind, name: str) -> type[Any]:
         raise RepliboError(f"{where}.{error}") from None
 
 
-def _made(where: str, cls: type[Any], settings: dict[str, Any], *arguments: Any) -> Any:
+def _instance(where: str, cls: type[Any], settings: dict[str, Any], *arguments: Any) -> Any:
     """``cls(*arguments, **settings)``; what is wrong with a setting is said with its place."""
     try:
         return cls(*arguments, **checked(cls, settings))

@@ -20,21 +20,20 @@ import ast
 import functools
 import hashlib
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from replibo.config.registry import PACKAGE, syntax_tree
 from replibo.errors import RepliboError
 from replibo.files import read_bytes
 
 
-@dataclass
-class _Module:
+class _Module(NamedTuple):
     """A digest of what a module computes, the names that it defines, and what it imports, dotted."""
 
-    digest: str = ""
-    names: set[str] = field(default_factory=set)
-    imports: set[str] = field(default_factory=set)
+    digest: str
+    names: set[str]
+    imports: set[str]
 
 
 class Package:
@@ -62,8 +61,8 @@ class Package:
         """The modules that the digest of ``names`` covers."""
         for name in names:
             leads_to = self._leads_to(name)
-            own = name.removeprefix(leads_to).removeprefix(".")
-            if not leads_to or (own and own not in self._module(leads_to).names):
+            defined = name.removeprefix(leads_to).removeprefix(".")
+            if not leads_to or (defined and defined not in self._module(leads_to).names):
                 raise LookupError(f"there is no {name}")
         queue, reached = [*names], set[str]()
         while queue:
@@ -93,15 +92,16 @@ class Package:
         if name not in self._modules:
             path = self._path(name)
             assert path is not None, name
-            tree, made = syntax_tree(path), _Module()
-            text = _text(tree, made.imports)
-            for node in tree.body:
-                made.names |= {getattr(node, "name", ""), *_imported(node)}
+            tree, imports = syntax_tree(path), set[str]()
+            text = _text(tree, imports)
+            names = {
+                name for node in tree.body for name in (getattr(node, "name", ""), *_imported(node))
+            }
             if (compiled := path.with_suffix(".c")).is_file():
                 lines = re.sub(r"//.*", "", compiled.read_text(encoding="utf-8"))
                 text += "".join(lines.split())
-            made.digest = hashlib.sha256(text.encode()).hexdigest()
-            self._modules[name] = made
+            digest = hashlib.sha256(text.encode()).hexdigest()
+            self._modules[name] = _Module(digest, names, imports)
         return self._modules[name]
 
 
@@ -115,10 +115,8 @@ def _text(node: object, imports: set[str]) -> str:
     if _is_idle(node):
         return ""
     raised = node.exc if isinstance(node, ast.Raise) else None
-    if isinstance(raised, ast.Call) and ast.unparse(raised.func) in (
-        "RepliboError",
-        "SettingError",
-    ):
+    errors = ("RepliboError", "SettingError")
+    if isinstance(raised, ast.Call) and ast.unparse(raised.func) in errors:
         return "(Raise RepliboError)"  # without its message
     if isinstance(node, ast.ImportFrom) and (node.level or node.names[0].name == "*"):
         raise ValueError(f"an import must be absolute and without a star, got {ast.unparse(node)}")
@@ -156,11 +154,7 @@ def digest(*names: str, without: frozenset[str] = frozenset()) -> str:
 
 def of_file(path: Path) -> tuple[str, list[str]]:
     """The digest of a file outside of this package and of all that it imports from its folder, directly
-    or not; and the modules of this package that these files import.
-
-    Raises:
-        RepliboError: a file cannot be read, or is no Python.
-    """
+    or not; and the modules of this package that these files import."""
     contents: dict[Path, bytes] = {}
     queue, modules = [path], set[str]()
     while queue:

@@ -12,7 +12,7 @@ import numpy as np
 
 from replibo import paths
 from replibo.config.load import run_settings
-from replibo.config.models import Config, PaperEntry, seed_list
+from replibo.config.models import Config, seed_list
 from replibo.errors import RepliboError
 from replibo.problems.base import Array
 from replibo.run import metadata, pairs, traces
@@ -37,39 +37,33 @@ def read_pair(
 
     Args:
         horizon: only the rows up to this round, with x of each run's best queries up to there.
-
-    Raises:
-        RepliboError: the file is missing, damaged or of another run.
     """
-    entry = config.paper(paper)
-    path = Path(pairs.file(entry, paper, scale, problem, algorithm))
-    if path.name != Path(paths.COLLECTED).name:
-        content = collect(config, paper, scale, problem, algorithm)
-    else:
+    path = Path(pairs.file(config.paper(paper), paper, scale, problem, algorithm))
+    if path.name == Path(paths.COLLECTED).name:
         content = traces.read(path)
-        if fault := _foreign_collected(content, path, entry, paper, scale, problem, algorithm):
+        if fault := _foreign(content, path, config, paper, scale, problem, algorithm):
             raise RepliboError(f"{path}: {fault}; {OTHER}")
+    else:
+        content = collect(config, paper, scale, problem, algorithm)
     if horizon is None:
         return content
     facts = traces.read_metadata(content)["problems"][problem]
     return until(content, horizon, facts.get("kept_queries", 1))
 
 
-def _foreign_collected(
-    content: pa.Table,
-    path: Path,
-    entry: PaperEntry,
-    paper: str,
-    scale: str,
-    problem: str,
-    algorithm: str,
-) -> str:
-    """Why a collected file does not hold the runs that its path says; empty where it does."""
-    found = metadata.check(metadata.Collected, traces.read_metadata(content), path)
-    names = found["paper"], found["scale"], *found["timings"]
-    if names != (paper, scale, f"{problem}/{algorithm}"):
-        return f"must hold {paper} {scale} {problem}/{algorithm}, got {' '.join(names)}"
-    facts, settings = found["problems"].get(problem, {}), entry.settings(scale, problem, algorithm)
+def _foreign(content: pa.Table, path: Path, config: Config, *names: str) -> str:
+    """Why a collected file does not hold the runs of this paper, scale, problem and algorithm; empty
+    if it does."""
+    of = metadata.check(metadata.Collected, traces.read_metadata(content), path)
+    paper, scale, problem, algorithm = names
+    held, wanted = (
+        [of["paper"], of["scale"], *of["timings"]],
+        [paper, scale, f"{problem}/{algorithm}"],
+    )
+    if held != wanted:
+        return f"must hold {' '.join(wanted)}, got {' '.join(held)}"
+    entry = config.paper(paper)
+    facts, settings = of["problems"].get(problem, {}), entry.settings(scale, problem, algorithm)
     for key in ("horizon", "initial_points"):
         if facts.get(key) != getattr(settings, key):
             return f"holds runs with {key} = {facts.get(key)}, not {getattr(settings, key)}"
@@ -85,7 +79,7 @@ def collect(config: Config, paper: str, scale: str, problem: str, algorithm: str
     others.
 
     Raises:
-        RepliboError: a name is wrong; one line for each file that is missing, damaged or of another run.
+        RepliboError: one line for each file that is missing, damaged or of another run.
     """
     entry, scale = config.paper(paper), config.scale(scale)
     queries = entry.queries(run_settings(config, paper, scale, problem, algorithm))
@@ -95,10 +89,10 @@ def collect(config: Config, paper: str, scale: str, problem: str, algorithm: str
         path = Path(paths.block(scale, paper, problem, algorithm, block))
         try:
             content = traces.read(path)
-            found = metadata.check(metadata.Block, traces.read_metadata(content), path)
-            fault = difference(found["identity"], expected)
-            if (found["paper"], found["scale"]) != (paper, scale):
-                held = f"{found['paper']} at {found['scale']}"
+            of = metadata.check(metadata.Block, traces.read_metadata(content), path)
+            fault = difference(of["identity"], expected)
+            if (of["paper"], of["scale"]) != (paper, scale):
+                held = f"{of['paper']} at {of['scale']}"
                 fault = f"must hold runs of {paper} at scale {scale}, got {held}"
             if fault:
                 raise RepliboError(f"{path}: {fault}; {OTHER}")
@@ -106,7 +100,7 @@ def collect(config: Config, paper: str, scale: str, problem: str, algorithm: str
         except RepliboError as error:
             faults.append(str(error))
         else:
-            parts.append(of_block(content, found, path, entry.horizons(scale, problem)))
+            parts.append(of_block(content, of, path, entry.horizons(scale, problem)))
     if faults:
         raise RepliboError("\n".join(faults))
     return together(parts)
@@ -133,8 +127,8 @@ def of_block(
         "files": {problem: str(path)},
     }
     content = best_queries(content, facts.get("kept_queries", 1), horizons)
-    for position, (column, name) in enumerate((("problem", problem), ("algorithm", algorithm))):
-        content = content.add_column(position, column, repeated(name, len(content)))
+    content = content.add_column(0, "problem", repeated(problem, len(content)))
+    content = content.add_column(1, "algorithm", repeated(algorithm, len(content)))
     return content.replace_schema_metadata({traces.METADATA_KEY: json.dumps(common)})
 
 
@@ -164,11 +158,7 @@ with the same code, libraries or machine."""
 
 
 def together(parts: Sequence[pa.Table]) -> pa.Table:
-    """Tables that `collect` made, of one paper at one scale, in one table with common metadata.
-
-    Raises:
-        RepliboError: runs of one problem recorded different things of it.
-    """
+    """Tables that `collect` made, of one paper at one scale, in one table with `merged` metadata."""
     import pyarrow as pa
 
     metadata = merged(map(traces.read_metadata, parts))
@@ -185,33 +175,31 @@ def merged(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
         RepliboError: runs of one problem recorded different things of it.
     """
     faults: list[str] = []
-    found: dict[str, Any] = {}
+    common: dict[str, Any] = {}
     origin: dict[str, set[str]] = {key: set() for key in ORIGIN}
     for of in parts:
-        if not found:
-            found = {**of, "problems": {}, "timings": {}, "files": {}, "pairs": {}}
+        if not common:
+            common = {**of, "problems": {}, "timings": {}, "files": {}, "pairs": {}}
         for problem, facts in of["problems"].items():
-            first = found["problems"].setdefault(problem, facts)
+            first = common["problems"].setdefault(problem, facts)
             path = of.get("files", {}).get(problem, problem)
-            found["files"].setdefault(problem, path)
+            common["files"].setdefault(problem, path)
             if facts.get("recorded", {}) != first.get("recorded", {}):
                 faults.append(
-                    f"{path}: was run on another {problem} than {found['files'][problem]} (made on "
+                    f"{path}: was run on another {problem} than {common['files'][problem]} (made on "
                     "another machine, or of other data); delete it, and its rule makes it again"
                 )
-        for key, entry in of["timings"].items():
-            known = found["timings"].get(key)
-            found["timings"][key] = entry if known is None else added(known, entry)
+        sums = common["timings"]
+        for key, timing in of["timings"].items():
+            sums[key] = added(sums[key], timing) if key in sums else timing
         for key, values in origin.items():
             values |= {json.dumps(value, sort_keys=True) for value in of[key]}
-        found["changed_config"] |= of["changed_config"]
-        found["pairs"] |= of.get("pairs", {})
+        common["changed_config"] |= of["changed_config"]
+        common["pairs"] |= of.get("pairs", {})
     if faults:
         raise RepliboError("\n".join(faults))
-    found |= {
-        key: [json.loads(value) for value in sorted(values)] for key, values in origin.items()
-    }
-    return found
+    texts = {key: map(json.loads, sorted(values)) for key, values in origin.items()}
+    return common | {key: [*values] for key, values in texts.items()}
 
 
 def best_queries(content: pa.Table, kept: int, horizons: Collection[int] = ()) -> pa.Table:

@@ -37,7 +37,7 @@ class Finished:
     """Runs of one problem and algorithm, all made by the same code with the same settings.
 
     Attributes:
-        identity: see `replibo.run.identity.run_identity`.
+        identity: of `replibo.run.identity.run_identity`.
         queries: of one run.
         files: the file of each seed, with its metadata.
     """
@@ -57,14 +57,8 @@ class Finished:
         return int(self.identity["horizon"])
 
     def read(self, seeds: Collection[int], horizons: Collection[int] = ()) -> pa.Table:
-        """The runs of some of the seeds, as `replibo.run.collect.together` makes them.
-
-        Args:
-            horizons: see `replibo.run.collect.best_queries`.
-
-        Raises:
-            RepliboError: a file is damaged.
-        """
+        """The runs of some of the seeds, as `replibo.run.collect.together` makes them; ``horizons`` as of
+        `replibo.run.collect.best_queries`."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -125,12 +119,8 @@ def runs(
         finished = by_digest.setdefault(empty.digest, empty)
         for seed in of["digests"]:
             finished.files.setdefault(int(seed), (path, of))
-    largest = sorted(
-        by_digest.values(),
-        key=lambda each: (
-            len(each.files) * each.queries,
-            each.identity["code"] == expected["code"],
-        ),
-        reverse=True,
-    )
-    return largest, left_out
+
+    def size(finished: Finished) -> tuple[int, bool]:
+        return len(finished.files) * finished.queries, finished.identity["code"] == expected["code"]
+
+    return sorted(by_digest.values(), key=size, reverse=True), left_out

@@ -42,11 +42,7 @@ def code_names(problem: ProblemEntry, algorithm: AlgorithmEntry) -> tuple[str, .
 
 
 def code_digest(entry: PaperEntry, problem: str, algorithm: str) -> str:
-    """The digest of the code that makes a trace.
-
-    Raises:
-        RepliboError: there is no such type of problem or algorithm.
-    """
+    """The digest of the code that makes a trace."""
     both = entry.problems[problem], entry.algorithms[algorithm]
     names = list(code_names(*both))
     files = []
@@ -106,16 +102,8 @@ def journal_digest(
 
 
 LIBRARIES = (
-    "numpy",
-    "scipy",
-    "torch",
-    "gpytorch",
-    "botorch",
-    "pyro-ppl",
-    "scikit-learn",
-    "scikit-optimize",
-    "coco-experiment",
-    "Box2D",
+    *("numpy", "scipy", "torch", "gpytorch", "botorch", "pyro-ppl", "scikit-learn"),
+    *("scikit-optimize", "coco-experiment", "Box2D"),
 )
 
 
@@ -125,8 +113,8 @@ def library_versions() -> Mapping[str, str]:
     extras), and of the compiler of this package's C files."""
     from replibo.surrogates import compiled  # late: NumPy is slow to import
 
-    found = {}
+    versions = {}
     for name in LIBRARIES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name)
-    return {**found, "C": compiled.compiler()}
+            versions[name] = importlib.metadata.version(name)
+    return versions | {"C": compiled.compiler()}

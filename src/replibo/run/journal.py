@@ -116,11 +116,7 @@ class Journal:
             self.append(head)
 
     def append(self, record: Any) -> None:
-        """Write one query; once this returns, a kill of the process cannot lose it.
-
-        Raises:
-            RepliboError: the disk is full; the queries before it stay.
-        """
+        """Write one query; once this returns, a kill of the process cannot lose it."""
         content = line(self._last, self._lines, record)
         rest = memoryview(content)
         try:

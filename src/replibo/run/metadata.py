@@ -47,25 +47,18 @@ class Collected(BaseModel):
     commit: list[str]
 
 
-def check(kind: type[BaseModel], found: Any, where: object) -> dict[str, Any]:
-    """``found``, after a check that it is of this kind.
-
-    Args:
-        where: the file, for the message.
-
-    Raises:
-        RepliboError: a key is missing or of another type.
-    """
+def check(kind: type[BaseModel], metadata: Any, path: Path) -> dict[str, Any]:
+    """``metadata``, or a `RepliboError` if a key is missing or of another type."""
     try:
-        kind.model_validate(found)
+        kind.model_validate(metadata)
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in fault["loc"]) or "all of it"
         raise RepliboError(
-            f"{where}: damaged metadata ({place}: {fault['msg'][:1].lower()}{fault['msg'][1:]}); "
+            f"{path}: damaged metadata ({place}: {fault['msg'][:1].lower()}{fault['msg'][1:]}); "
             "delete the file, and make it again"
         ) from None
-    checked: dict[str, Any] = found
+    checked: dict[str, Any] = metadata
     return checked
 
 
@@ -80,9 +73,6 @@ def of_file(path: Path, cure: str = "") -> dict[str, Any]:
 
     Args:
         cure: what metadata ask for that are not as `with_checksum` wrote them; empty for no checksum.
-
-    Raises:
-        RepliboError: the file cannot be read, holds none, or they are damaged.
     """
     import pyarrow.parquet as pq
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
@@ -20,22 +19,20 @@ def at(
     problems: Collection[str] | None = None,
     algorithms: Collection[str] | None = None,
 ) -> list[Pair]:
-    """The pairs that are run at a scale, or published; only those of ``problems`` and ``algorithms``,
-    where these are not None."""
+    """The pairs that are run at a scale, or published, in the config's order; only those of ``problems``
+    and ``algorithms``, where these are not None."""
     entry = config.paper(paper)
-    pairs = entry.pairs(scale) if scale != paths.PUBLISHED else _published(entry, paper)
+    if scale != paths.PUBLISHED:
+        return entry.pairs(scale, problems, algorithms)
+    published_pairs = {*published.pairs(paper)}
     return [
         (problem, algorithm)
-        for problem, algorithm in pairs
-        if (problems is None or problem in problems)
+        for problem in entry.problems
+        for algorithm in entry.algorithms
+        if (problem, algorithm) in published_pairs
+        and (problems is None or problem in problems)
         and (algorithms is None or algorithm in algorithms)
     ]
-
-
-def _published(entry: PaperEntry, paper: str) -> list[Pair]:
-    """The published pairs, in the config's order."""
-    there = {*published.pairs(paper)}
-    return [pair for pair in itertools.product(entry.problems, entry.algorithms) if pair in there]
 
 
 def among(config: Config, paper: str, scale: str, wanted: Collection[Pair]) -> list[Pair]:
@@ -57,8 +54,8 @@ def files(config: Config, paper: str, scale: str, pairs: Iterable[Pair]) -> list
 
 def file(entry: PaperEntry, paper: str, scale: str, problem: str, algorithm: str) -> str:
     """The file of one pair that outputs read: its single block, or all of its blocks together."""
-    own = blocks(entry, paper, scale, problem, algorithm)
-    return own[0] if len(own) == 1 else paths.collected(scale, paper, problem, algorithm)
+    names = blocks(entry, paper, scale, problem, algorithm)
+    return names[0] if len(names) == 1 else paths.collected(scale, paper, problem, algorithm)
 
 
 def blocks(entry: PaperEntry, paper: str, scale: str, problem: str, algorithm: str) -> list[str]:

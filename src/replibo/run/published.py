@@ -109,11 +109,7 @@ def _of_file(path: Path, changed: int) -> PublishedRuns:
 
 
 def of_pair(paper: str, problem: str, algorithm: str) -> PublishedRuns | None:
-    """The published runs of a pair, if there are any.
-
-    Raises:
-        RepliboError: their file is damaged.
-    """
+    """The published runs of a pair, if there are any."""
     path = paths.published_traces(paper, problem, algorithm)
     try:
         changed = path.stat().st_mtime_ns
@@ -126,11 +122,7 @@ def of_pair(paper: str, problem: str, algorithm: str) -> PublishedRuns | None:
 
 
 def of_paper(paper: str) -> dict[str, PublishedRuns]:
-    """All published runs of a paper by ``problem/algorithm``.
-
-    Raises:
-        RepliboError: a file is damaged, or they are of several scales.
-    """
+    """All published runs of a paper, which must be of one scale, by ``problem/algorithm``."""
     by_key = {runs.key: runs for pair in pairs(paper) if (runs := of_pair(paper, *pair))}
     scales = sorted({runs.scale for runs in by_key.values()})
     if len(scales) > 1:

@@ -164,21 +164,12 @@ def _footer(content: memoryview) -> int:
 
 
 def _seal(*parts: memoryview) -> bytes:
-    sha = hashlib.sha256()
-    for part in parts:
-        sha.update(part)
-    return sha.digest()
+    return hashlib.sha256(b"".join(parts)).digest()
 
 
 def read(path: Path, cure: str = "delete it, and its rule makes it again") -> pa.Table:
-    """Read a table of traces.
-
-    Args:
-        cure: what a damaged file asks for.
-
-    Raises:
-        RepliboError: the file is not there, is not as `write` left it, or holds no traces.
-    """
+    """Read a table of traces, or raise a `RepliboError` if the file is not there, is not as `write` left
+    it, or holds no traces; ``cure`` is what a damaged file asks for."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -238,20 +229,9 @@ def digests(content: pa.Table) -> list[tuple[int, int, str]]:
 
 
 def check_block(path: Path, content: pa.Table, seeds: Sequence[int], queries: int) -> None:
-    """Check that a run's own file holds the whole runs of ``seeds``, as they were made.
-
-    Args:
-        path: the file, for the message.
-        content: what `read` gave.
-        seeds: the seeds it must hold, in this order.
-        queries: the number of queries of each.
-
-    Raises:
-        RepliboError: a column is missing or of another type; a seed or a query is missing or too
-            many; a value is not the one that was observed.
-    """
-    fault = _fault(content, list(seeds), queries)
-    if fault:
+    """Raise a `RepliboError` unless a run's own file holds the whole runs of ``seeds``, in this order,
+    with this number of ``queries`` each, as they were made."""
+    if fault := _fault(content, list(seeds), queries):
         raise RepliboError(f"{path}: {fault}; delete it, and its rule makes it again")
 
 
