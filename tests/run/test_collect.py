@@ -23,6 +23,7 @@ go_ucb:
   algorithms: {random_search: {seeds_per_job: 1}}
   scales: {smoke: {only: [f1], problems: {f1: {algorithms: [random_search, exploration_first]}}}}
 """
+CONFIG = Path(__file__).parents[2] / "config"
 PAIR = ("go_ucb", "smoke", "f1", "random_search")
 FIRST = Path(paths.block("smoke", "go_ucb", "f1", "random_search", "0"))
 SECOND = Path(paths.block("smoke", "go_ucb", "f1", "random_search", "1"))
@@ -31,12 +32,11 @@ COLLECTED = Path(paths.collected("smoke", "go_ucb", "f1", "random_search"))
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the runs of two pairs."""
-    folder = tmp_path_factory.mktemp("made")
-    root = Path(__file__).parents[2]
+    folder = tmp_path_factory.mktemp("runs")
     (folder / "one.yaml").write_text(OVERLAY)
-    (folder / "config").symlink_to(root / "config")
+    (folder / "config").symlink_to(CONFIG)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         for path in (FIRST, SECOND, OTHER):
@@ -47,18 +47,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def config_of_all() -> Config:
-    return load.load(Path(__file__).parents[2] / "config")
-
-
 def config() -> Config:
     return load.load(overlays=[Path("one.yaml")])
 
 
 @pytest.fixture
-def here(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of it, as the working folder."""
-    shutil.copytree(made, tmp_path / "here", symlinks=True)
+    shutil.copytree(runs, tmp_path / "here", symlinks=True)
     monkeypatch.chdir(tmp_path / "here")
     return tmp_path / "here"
 
@@ -70,9 +66,9 @@ def rewritten(path: Path, change: Callable[[pa.Table], pa.Table]) -> None:
 
 def with_metadata(**changes: Any) -> Callable[[pa.Table], pa.Table]:
     def change(content: pa.Table) -> pa.Table:
-        found = {**traces.read_metadata(content), **changes}
-        found = {key: value for key, value in found.items() if value is not None}
-        return content.replace_schema_metadata({traces.METADATA_KEY: json.dumps(found)})
+        metadata = {**traces.read_metadata(content), **changes}
+        metadata = {key: value for key, value in metadata.items() if value is not None}
+        return content.replace_schema_metadata({traces.METADATA_KEY: json.dumps(metadata)})
 
     return change
 
@@ -97,26 +93,19 @@ FAULTS: dict[str, tuple[Callable[[], object], str]] = {
         lambda: rewritten(FIRST, with_metadata(digests=None)),
         r"damaged metadata \(digests: field required\)",
     ),
-    "a wrong type": (
-        lambda: rewritten(FIRST, with_metadata(peak_mb="many")),
-        r"damaged metadata \(peak_mb: input should be a valid number",
-    ),
-    "nothing": (lambda: FIRST.write_bytes(b""), "not a whole parquet file"),
-    "a folder": (lambda: (FIRST.unlink(), FIRST.mkdir()), "must be a file, got a folder"),
 }
 
 
 def test_settings_are_compared_by_what_they_say() -> None:
     """Whatever the order of keys, and as they come back from JSON; but for the code, all of them count."""
-    expected = identity.run_identity(config_of_all().paper("go_ucb"), "paper", "f1", "gp_ei")
+    expected = identity.run_identity(load.load(CONFIG).paper("go_ucb"), "paper", "f1", "gp_ei")
     expected["algorithm_parameters"] = {"a": 1, "b": (1.0, "x"), "c": {"d": 0, "e": None}}
-    found = json.loads(json.dumps(expected))
-    found["algorithm_parameters"] = {"c": {"e": None, "d": 0}, "b": [1, "x"], "a": 1.0}
-    assert collect.difference({**found, "code": "another"}, expected) == ""
+    written = json.loads(json.dumps(expected))
+    written["algorithm_parameters"] = {"c": {"e": None, "d": 0}, "b": [1, "x"], "a": 1.0}
+    assert collect.difference({**written, "code": "another"}, expected) == ""
     for key in expected.keys() - {"code"}:
-        assert collect.difference({**found, key: "another"}, expected).startswith(
-            f"holds runs with {key} = another, not "
-        )
+        difference = collect.difference({**written, key: "another"}, expected)
+        assert difference.startswith(f"holds runs with {key} = another, not ")
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -131,12 +120,10 @@ def test_a_block_that_is_not_whole_is_refused_in_one_line(fault: str, here: Path
 def test_every_bad_block_is_named(here: Path) -> None:
     for path in (FIRST, SECOND):
         path.unlink()
-    with pytest.raises(RepliboError) as caught:
+    with pytest.raises(
+        RepliboError, match=f"^{FIRST}: cannot be read.*\n{SECOND}: cannot be read.*$"
+    ):
         collect.collect(config(), *PAIR)
-    assert [line.partition(":")[0] for line in str(caught.value).splitlines()] == [
-        str(FIRST),
-        str(SECOND),
-    ]
 
 
 COLLECTED_FAULTS: dict[str, tuple[Callable[[], object], str]] = {

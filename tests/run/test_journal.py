@@ -22,8 +22,8 @@ RECORDS = [
 ]
 
 
-def written(path: Path, records: list[object]) -> bytes:
-    journal = Journal(path, "id", 3)
+def written(path: Path, records: list[object], identity: str = "id", seed: int = 3) -> bytes:
+    journal = Journal(path, identity, seed)
     for record in records:
         journal.append(record)
     journal.close()
@@ -44,12 +44,9 @@ def test_cut_anywhere_gives_a_prefix_and_can_be_continued(
     path = tmp_path_factory.mktemp("j") / "j"
     whole = written(path, RECORDS)
     path.write_bytes(whole[: cut % (len(whole) + 1)])
-    kept = reopened(path)
-    assert kept == RECORDS[: len(kept)]
-    # every whole line that was there is kept
-    lines = whole[: cut % (len(whole) + 1)].count(b"\n")
-    assert len(kept) == max(0, lines - 1)
-    assert written(path, RECORDS[len(kept) :]) == whole
+    n = max(0, path.read_bytes().count(b"\n") - 1)  # every whole line that was there is kept
+    assert reopened(path) == RECORDS[:n]
+    assert written(path, RECORDS[n:]) == whole
 
 
 DAMAGE = ("flip", "lose", "double", "swap", "foreign seed", "foreign run")
@@ -79,12 +76,8 @@ def test_damage_anywhere_leaves_the_unbroken_prefix_or_is_said(
         lines[number], lines[number + 1] = lines[number + 1], lines[number]
     else:
         seed, identity = (4, "id") if kind == "foreign seed" else (3, "another")
-        journal = Journal(folder / "other", identity, seed)
-        for record in RECORDS:
-            journal.append(record)
-        journal.close()
         number += 1
-        lines[number] = (folder / "other").read_bytes().splitlines(keepends=True)[number]
+        lines[number] = written(folder / "other", RECORDS, identity, seed).splitlines(True)[number]
     path.write_bytes(b"".join(lines))
     if number == 0:
         before = path.read_bytes()
@@ -143,7 +136,7 @@ def test_two_processes_cannot_write_one_journal(tmp_path: Path) -> None:
     with pytest.raises(RepliboError, match="another process is running this seed"):
         Journal(tmp_path / "j", "id", 3)
     journal.close()
-    Journal(tmp_path / "j", "id", 3).close()
+    reopened(tmp_path / "j")
 
 
 @pytest.mark.parametrize("begun_anew", [False, True])
@@ -161,9 +154,7 @@ def test_a_journal_that_is_removed_before_it_is_locked_is_begun_anew(
         lock(file, how)
 
     monkeypatch.setattr(fcntl, "flock", late)
-    journal = Journal(path, "id", 3)
-    journal.append(RECORDS[0])
-    journal.close()
+    written(path, RECORDS[:1])
     assert reopened(path) == RECORDS[:1]
 
 
@@ -171,31 +162,22 @@ def test_a_folder_that_another_block_removes_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between its making and the file's."""
-    path, make, made = tmp_path / "journals" / "j", Path.mkdir, []
+    path, make, folders = tmp_path / "journals" / "j", Path.mkdir, []
 
     def and_removed(self: Path, *arguments: Any, **settings: Any) -> None:
         make(self, *arguments, **settings)
-        made.append(self)
-        if len(made) < 3:
+        folders.append(self)
+        if len(folders) < 3:
             remove_folder_if_empty(self)
-        if len(made) == 2:  # what mkdir says where it goes while mkdir looks
+        if len(folders) == 2:  # what mkdir says where it goes while mkdir looks
             raise FileExistsError(self)
 
     monkeypatch.setattr(Path, "mkdir", and_removed)
-    Journal(path, "id", 3).close()
-    assert made == [path.parent] * 3 and path.exists()
-
-
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(RepliboError, match="file/j: cannot be written"):
-        Journal(tmp_path / "file" / "j", "id", 3)
+    reopened(path)
+    assert folders == [path.parent] * 3 and path.exists()
 
 
 def test_numpys_numbers_are_kept_and_other_things_refused(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "journal", "identity", 0)
-    journal.append([np.int64(3), np.float64(0.1)])
     with pytest.raises(RepliboError, match="a diagnostic must be a number, got <object"):
-        journal.append([object()])
-    journal.close()
-    assert Journal(tmp_path / "journal", "identity", 0).records == [[3.0, 0.1]]
+        written(tmp_path / "j", [[np.int64(3), np.float64(0.1)], [object()]])
+    assert reopened(tmp_path / "j") == [[3.0, 0.1]]

@@ -130,33 +130,23 @@ class Stubborn(Algorithm):
 
 
 @pytest.mark.parametrize(
-    ("x", "must"),
+    ("problem", "x", "row", "must"),
     [
-        ([1.5, 0.0], r"be a point of the 2-D unit cube, got \[1\.5 0\. \]"),
-        ([-0.1, 0.5], r"be a point of the 2-D unit cube, got \[-0\.1  0\.5\]"),
-        ([math.nan, 0.5], r"be numbers, got \[nan 0\.5\]"),
-        ([0.5], r"have the shape \(2,\), got \(1,\)"),
-        ([[0.5, 0.5]], r"have the shape \(2,\), got \(1, 2\)"),
+        (Square, [1.5, 0.0], -1, r"be a point of the 2-D unit cube, got \[1\.5 0\. \]"),
+        (Square, [-0.1, 0.5], -1, r"be a point of the 2-D unit cube, got \[-0\.1  0\.5\]"),
+        (Square, [math.nan, 0.5], -1, r"be numbers, got \[nan 0\.5\]"),
+        (Square, [0.5], -1, r"have the shape \(2,\), got \(1,\)"),
+        (Square, [[0.5, 0.5]], -1, r"have the shape \(2,\), got \(1, 2\)"),
+        (Pool, [0.5, 0.5], 3, r"be row 3 of the pool, got \[0\.5 0\.5\]"),
+        (Pool, [0.5, 0.5], -1, "be a row of the pool, 0 to 29, got -1"),
     ],
-    ids=str,
 )
-def test_a_proposal_outside_the_cube_is_said_in_one_line(x: list[Any], must: str) -> None:
-    made = type("Made", (Stubborn,), {"proposal": Proposal(np.array(x))})
+def test_a_proposal_outside_the_domain_is_said_in_one_line(
+    problem: type[Problem], x: list[Any], row: int, must: str
+) -> None:
+    algorithm = type("Made", (Stubborn,), {"proposal": Proposal(np.array(x), row)})
     with pytest.raises(RepliboError, match=rf"square random, seed 7, query 5: .* must {must}$"):
-        run_block(experiment(make_algorithm=made), [7])
-
-
-@pytest.mark.parametrize(
-    ("row", "must"),
-    [
-        (3, "must be row 3 of the pool"),
-        (-1, r"candidate must be a row of the pool, 0 to \d+, got -1"),
-    ],
-)
-def test_a_proposal_that_is_no_row_of_the_pool_is_said_in_one_line(row: int, must: str) -> None:
-    made = type("Made", (Stubborn,), {"proposal": Proposal(np.array([0.5, 0.5]), candidate=row)})
-    with pytest.raises(RepliboError, match=must):
-        run_block(experiment(Pool(), make_algorithm=made), [0])
+        run_block(experiment(problem(), make_algorithm=algorithm), [7])
 
 
 class Failing(Square):
@@ -167,8 +157,8 @@ class Failing(Square):
         self.value = value
 
     def observe(self, x: Array, streams: RunStreams, query: int) -> Observation:
-        found = super().observe(x, streams, query)
-        return Observation(self.value, found.f) if query == 7 else found
+        observation = super().observe(x, streams, query)
+        return Observation(self.value, observation.f) if query == 7 else observation
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
@@ -185,14 +175,19 @@ def test_an_observation_that_is_not_finite_keeps_what_was_observed(
     assert resumed.digest() == run_block(experiment(), [1])[0].digest()
 
 
-def test_a_pool_smaller_than_the_initial_points_is_said_in_one_line() -> None:
-    with pytest.raises(RepliboError, match=r"initial_points must be at most 30, .* got 31"):
-        run_block(experiment(Pool(), initial_points=31, horizon=40), [0])
-
-
-def test_a_horizon_that_leaves_no_query_is_said_in_one_line() -> None:
-    with pytest.raises(RepliboError, match=r"horizon must be at least 5, .* got 4"):
-        run_block(experiment(horizon=4), [0])
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        ({"initial_points": 31, "horizon": 40}, "initial_points must be at most 30, .* got 31"),
+        ({"horizon": 4}, "horizon must be at least 5, .* got 4"),
+        ({"horizon": 10**8}, "square: 1 runs of 100000000 2-D queries must be at most 100000000"),
+    ],
+)
+def test_settings_that_do_not_go_together_are_said_in_one_line(
+    settings: dict[str, Any], line: str
+) -> None:
+    with pytest.raises(RepliboError, match=line):
+        run_block(experiment(Pool(), **settings), [0])
 
 
 def test_given_initial_points_are_asked_first_and_the_search_goes_on_from_them() -> None:
@@ -212,10 +207,7 @@ def test_given_initial_points_are_asked_first_and_the_search_goes_on_from_them()
         ([[5.0, 1.0]], r"initial points: must lie between .*, got \[5\.0, 1\.0\]"),
         ([[math.nan, 1.0]], "must lie between"),
         ([[1.0, 1.0, 1.0]], r"must be an array of shape n x 2, got shape \(1, 3\)"),
-        (
-            [[1.0, 1.0]],
-            r"must be one of the pool's 30 points, got \[1\.0, 1\.0\]; the nearest",
-        ),
+        ([[1.0, 1.0]], r"must be one of the pool's 30 points, got \[1\.0, 1\.0\]; the nearest"),
     ],
 )
 def test_a_given_initial_point_outside_the_domain_is_said_in_one_line(
@@ -233,11 +225,6 @@ def test_the_seed_picks_the_member_of_a_family_whatever_the_block() -> None:
         np.testing.assert_allclose(np.array(member.f), np.array(same.f) - seed)
     (alone,) = run_block(experiment(Family()), [5])
     assert alone.f == family[1].f
-
-
-def test_a_problem_that_is_no_family_is_the_same_for_every_seed() -> None:
-    problem = Square()
-    assert problem.of_seed(3) is problem
 
 
 class Hungry(RandomSearch):
@@ -274,10 +261,9 @@ def test_the_peak_of_memory_is_kept_with_each_query(tmp_path: Path) -> None:
 
 
 def test_a_resumed_run_has_its_own_peaks_and_the_same_digest(tmp_path: Path) -> None:
-    whole = run_block(experiment(), [0], journal_folder=tmp_path, identity="i")[0]
+    (whole,) = run_block(experiment(), [0], journal_folder=tmp_path, identity="i")
     path = journal_path(tmp_path, 0)
-    kept = path.read_bytes().splitlines(keepends=True)[:4]
-    path.write_bytes(b"".join(kept))
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:4]))
     (resumed,) = run_block(experiment(), [0], journal_folder=tmp_path, identity="i")
     assert resumed.peak_mib[:3] == whole.peak_mib[:3] and len(resumed.peak_mib) == 9
     assert resumed.digest() == whole.digest()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +33,7 @@ def test_round_trip_bit_for_bit(tmp_path: Path) -> None:
     traces.write(path, traces.table([trace(3), trace(4)], {"paper": "p"}))
     content = traces.read(path)
     assert traces.read_metadata(content) == {"paper": "p"}
+    assert pq.read_table(path).equals(traces.table([trace(3), trace(4)], {"paper": "p"}))
     assert traces.digests(content) == [(n, 3, trace(n).digest()) for n in (3, 4)]
     seconds = zip(*(content[name].to_pylist()[:3] for name in traces.TIMINGS), strict=True)
     assert list(map(list, seconds)) == trace(3).seconds
@@ -41,24 +41,17 @@ def test_round_trip_bit_for_bit(tmp_path: Path) -> None:
     assert [p.name for p in path.parent.iterdir()] == ["a.parquet"]
 
 
-@pytest.mark.parametrize("name", ["seed", "t", "phase", "x", "y", "f", "diagnostics"])
-def test_the_digest_sees_every_column_but_what_is_measured(name: str) -> None:
-    changed = trace(3)
-    if name == "seed":
-        changed.seed = 4
-    elif name == "diagnostics":
-        changed.diagnostics[2]["jitter"] = 5e-324
-    elif name == "x":
-        changed.x[1][1] *= 1 + 2**-52
-    elif name == "f":
-        changed.f[2] = 0.0
-    elif name == "t":
-        changed.t[2] = 3
-    elif name == "phase":
-        changed.phase[0] = "search"
-    else:
-        changed.y[1] = 0.3
-    assert changed.digest() != trace(3).digest()
+def test_the_digest_sees_every_column_but_what_is_measured() -> None:
+    changed = {name: trace(3) for name in ("t", "phase", "x", "y", "f", "diagnostics")}
+    changed["t"].t[2] = 3
+    changed["phase"].phase[0] = "search"
+    changed["x"].x[1][1] *= 1 + 2**-52
+    changed["y"].y[1] = 0.3
+    changed["f"].f[2] = 0.0
+    changed["diagnostics"].diagnostics[2]["jitter"] = 5e-324
+    digests = {each.digest() for each in (trace(3), *changed.values())}
+    seed = Trace(**{**vars(trace(3)), "seed": 4})
+    assert len(digests | {seed.digest()}) == 8
     timed = trace(3)
     timed.seconds[0][0] = timed.peak_mib[0] = 99.0
     assert timed.digest() == trace(3).digest()
@@ -78,12 +71,6 @@ def test_damage_anywhere_is_said_in_one_line(tmp_path: Path) -> None:
         with pytest.raises(RepliboError, match=r"a\.parquet: not a whole parquet file") as caught:
             traces.read(path)
         assert "\n" not in str(caught.value)
-
-
-def test_a_sealed_file_is_read_by_others(tmp_path: Path) -> None:
-    content = traces.table([trace(0)], {"paper": "p"})
-    traces.write(tmp_path / "a.parquet", content)
-    assert pq.read_table(tmp_path / "a.parquet").equals(content)
 
 
 def test_a_missing_file_and_a_foreign_one_are_said_in_one_line(tmp_path: Path) -> None:
@@ -113,22 +100,14 @@ def block(**changes: object) -> pa.Table:
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        (block(f=[1.0, 0.3, 0.0, 1.0, 0.3, -0.0]), "seed 3 is not as it was observed"),
-        (block(seed=[3, 3, 3, 5, 5, 5]), r"must hold the seeds \[3, 4\], got \[3, 5\]"),
         (block(t=[0, 1, 2, 0, 2, 1]), "seed 4 is not as it was observed"),
-        (block().slice(0, 3), r"must hold the seeds \[3, 4\], got \[3\]"),
         (block().slice(0, 5), "seed 4 must have 3 queries, got 2"),
         (block().slice(0, 0), r"must hold the seeds \[3, 4\], got \[\]"),
         (pa.concat_tables([block(), block()]), "must hold the seeds"),
-        (block().drop_columns(["f"]), "column f is missing"),
         (block().drop_columns(["evaluate_seconds"]), "column evaluate_seconds is missing"),
         (block().drop_columns(["jitter"]), "seed 3 is not as it was observed"),
         (block(y=[None] * 6), "column y must hold double"),
         (block().replace_schema_metadata({traces.METADATA_KEY: "{}"}), "its digest is wrong"),
-        (
-            block().set_column(4, "y", pa.array(["a"] * 6)),
-            "column y must hold double, got string",
-        ),
         (
             block().append_column("text", pa.array(["a"] * 6)),
             "column text must hold double, got string",
@@ -141,17 +120,11 @@ def test_a_block_that_is_not_as_it_was_observed(content: pa.Table, fault: str) -
         traces.check_block(Path("a"), content, [3, 4], 3)
 
 
-@pytest.mark.parametrize(
-    ("diagnostics", "line"),
-    [
-        (
-            {"y": 1.0},
-            "seed 3, query 1: the diagnostic y must not be called as a column of the traces",
-        ),
-        ({"own": "much"}, "seed 3, query 1: the diagnostic own must be a number, got 'much'"),
-    ],
-)
-def test_what_is_no_diagnostic_is_refused(diagnostics: dict[str, Any], line: str) -> None:
-    with pytest.raises(RepliboError, match=line):
-        traces.check_diagnostics([traces.Trace(3, diagnostics=[diagnostics])])
-    traces.check_diagnostics([traces.Trace(3, diagnostics=[{"own": np.int64(1), "other": True}])])
+def test_what_is_no_diagnostic_is_refused() -> None:
+    for value, name, fault in (
+        (1.0, "y", "must not be called as a column of the traces"),
+        ("much", "w", "must be a number, got 'much'"),
+    ):
+        with pytest.raises(RepliboError, match=f"seed 3, query 1: the diagnostic {name} {fault}"):
+            traces.check_diagnostics([Trace(3, diagnostics=[{name: value}])])
+    traces.check_diagnostics([Trace(3, diagnostics=[{"w": np.int64(1), "other": True}])])
