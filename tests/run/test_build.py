@@ -18,23 +18,6 @@ from replibo.problems.synthetic import Synthetic
 from replibo.run import block, build, traces
 
 
-def test_a_missing_data_file_comes_from_the_mirror(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("REPLIBO_DATA_MIRROR", str(tmp_path / "mirror"))
-    asked: list[tuple[str, Path]] = []
-
-    def fetch(name: str, *, data_dir: Path, mirror: str | None) -> Path:
-        asked.append((name, data_dir))
-        raise RepliboError("nothing there")
-
-    monkeypatch.setattr(build, "fetch", fetch)
-    raw = load.merge(load.read(), {"data_dir": str(tmp_path)})
-    with pytest.raises(RepliboError, match="nothing there"):
-        build.problem(load.parse(raw), "lb_gp_ucb", "paper", "agnp")
-    assert asked == [("agnp", tmp_path)]
-
-
 def test_a_data_file_is_missing_that_is_neither_here_nor_in_the_mirrors_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -53,7 +36,7 @@ def test_a_data_file_is_missing_that_is_neither_here_nor_in_the_mirrors_folder(
 
 
 def test_a_diagnostic_is_not_called_as_a_column(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RandomSearch, "diagnostics", {"f": "what is predicted", "own": "else"})
+    monkeypatch.setattr(RandomSearch, "diagnostics", {"f": "what is predicted", "other": "else"})
     with pytest.raises(RepliboError) as caught:
         build.experiment(load.load(), "go_ucb", "smoke", "f1", "random_search")
     assert str(caught.value) == (

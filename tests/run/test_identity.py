@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -79,23 +80,13 @@ def runs(names: set[str]) -> set[str]:
     return {name for name in names if " " in name}
 
 
+WITHOUT_NUMBERS = (
+    *("errors.py", "run/journal.py", "run/memory.py", "run/traces.py", "results/plotting.py"),
+    *("results/statistics.py", "papers/go_ucb.py", "config/load.py", "data/fetch.py", "cli.py"),
+)
 NO_NUMBER_CHANGES: tuple[Edit, ...] = (
     # everything that these return
-    *(
-        (name, "return ", "return None or ")
-        for name in (
-            "errors.py",
-            "run/journal.py",
-            "run/memory.py",
-            "run/traces.py",
-            "results/plotting.py",
-            "results/statistics.py",
-            "papers/go_ucb.py",
-            "config/load.py",
-            "data/fetch.py",
-            "cli.py",
-        )
-    ),
+    *((name, "return ", "return None or ") for name in WITHOUT_NUMBERS),
     # messages, comments, docstrings, formatting of code that runs are made of
     ("run/loop.py", "must be finite, got {value}", "should be finite, got {value}"),
     ("streams.py", "The stream of the initial points.", "A docstring."),
@@ -111,12 +102,8 @@ def test_what_changes_no_number_reruns_nothing(
     assert not runs(changed(*NO_NUMBER_CHANGES))
 
 
-PARAMETRIC = {
-    "exploration_first.ExplorationFirst",
-    "go_greedy.GoGreedy",
-    "go_ucb.GoUcb",
-    "go_ucb_hessian.GoUcbHessian",
-}
+HESSIAN = "go_ucb_hessian.GoUcbHessian"
+PARAMETRIC = {"exploration_first.ExplorationFirst", "go_greedy.GoGreedy", "go_ucb.GoUcb", HESSIAN}
 DIGITS = {
     problem.type
     for entry in load.load(ROOT / "config").entries.values()
@@ -130,7 +117,7 @@ DIGITS = {
     [
         (("surrogates/length_scale_posterior.py", "SMALLEST_NOISE_VARIANCE = 1e-6", "SMALLEST_NOISE_VARIANCE = 1e-7"), {"gp_ucb_mcmc.GpUcbMcmc"}),
         (("algorithms/go_ucb.py", "gradient_steps: Natural = 500", "gradient_steps: Natural = 5"), PARAMETRIC),
-        (("algorithms/go_ucb_hessian.py", "B_U: NonNegative = 0.5", "B_U: NonNegative = 0.6"), {"go_ucb_hessian.GoUcbHessian"}),
+        (("algorithms/go_ucb_hessian.py", "B_U: NonNegative = 0.5", "B_U: NonNegative = 0.6"), {HESSIAN}),
         (("problems/berkenkamp.py", "MEAN, SD = 0.2", "MEAN, SD = 0.3"), {"berkenkamp.Berkenkamp"}),
         (("data/mnist.py", "np.frombuffer(content, np.uint8, offset=header)", "np.frombuffer(content, np.uint8)"), DIGITS),
         (("streams.py", 'dtype="<u4"', 'dtype=">u4"'), None),
@@ -181,84 +168,54 @@ def test_the_digest_of_a_file_covers_what_it_imports_from_its_folder(
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
     assert code.of_file(tmp_path / "mine.py")[1] == ["replibo.algorithms.gp_ts"]
-    digests = [[identity.code_digest(entry, *pair) for pair in (("f1", "gp_ei"), ("f2", "go_ucb"))]]
+
+    def digests() -> list[str]:
+        return [identity.code_digest(entry, *pair) for pair in (("f1", "gp_ei"), ("f2", "go_ucb"))]
+
     for name, text in NEIGHBOURS.items():
+        before = digests()
         (tmp_path / name).write_text(f"{text}# changed\n", encoding="utf-8")
-        digests.append(
-            [identity.code_digest(entry, *p) for p in (("f1", "gp_ei"), ("f2", "go_ucb"))]
-        )
-        assert all((a == b) == (name == "alone.py") for a, b in zip(*digests[-2:], strict=True)), (
-            name
-        )
+        same = [a == b for a, b in zip(before, digests(), strict=True)]
+        assert same == [name == "alone.py"] * 2, name
     (tmp_path / "step.py").write_text("def", encoding="utf-8")
     with pytest.raises(RepliboError, match=r"f2, go_ucb: type: .*step\.py: SyntaxError: "):
         identity.code_digest(entry, "f2", "go_ucb")
 
 
 def test_labels_and_seeds_are_no_part_of_a_runs_identity(root: Path) -> None:
-    config = load.load()
-    entry = config.paper("go_ucb")
-    base = identity.run_identity(entry, "quick", "f1", "go_ucb")
-    raw = load.read()
-    raw["go_ucb"]["algorithms"]["go_ucb"]["label"] = "another"
-    raw["go_ucb"]["algorithms"]["go_ucb"]["color"] = "black"
-    raw["go_ucb"]["algorithms"]["go_ucb"]["seeds_per_job"] = 3
-    raw["go_ucb"]["defaults"]["seeds"] = "0-999"
-    changed = load.parse(raw).paper("go_ucb")
-    assert identity.run_identity(changed, "quick", "f1", "go_ucb") == base
-    raw["go_ucb"]["algorithms"]["go_ucb"]["parameters"]["U"] = 11
-    changed = load.parse(raw).paper("go_ucb")
-    assert identity.run_identity(changed, "quick", "f1", "go_ucb") != base
+    def go_ucb(**changes: Any) -> dict[str, Any]:
+        changed = load.merge(
+            load.read(),
+            {"go_ucb": {"algorithms": {"go_ucb": changes}, "defaults": {"seeds": "0-999"}}},
+        )
+        return identity.run_identity(load.parse(changed).paper("go_ucb"), "quick", "f1", "go_ucb")
+
+    base = identity.run_identity(load.load().paper("go_ucb"), "quick", "f1", "go_ucb")
+    assert go_ucb(label="another", color="black", seeds_per_job=3) == base
+    assert go_ucb(parameters={"U": 11}) != base
 
 
 LAYERS = (
-    ("cli", "__main__", "forked", "library", "release"),
-    ("arguments",),
-    ("workflow",),
-    ("verdict_map", "verdict_tables"),
-    ("verdicts",),
-    ("papers",),
-    ("results",),
-    ("run",),
-    ("algorithms",),
-    ("surrogates", "outliers"),
-    ("problems",),
-    ("config",),
-    ("data",),
-    (
-        "paths",
-        "files",
-        "settings",
-        "stopping",
-        "streams",
-        "threads",
-        "clean_matplotlib",
-        "messages",
-    ),
-    ("errors",),
+    *("cli __main__ forked library release", "arguments", "workflow", "verdict_map verdict_tables"),
+    *("verdicts", "papers", "results", "run", "algorithms", "surrogates outliers", "problems"),
+    *("config", "data"),
+    "paths files settings stopping streams threads clean_matplotlib messages",
+    "errors",
 )
+"""Packages and modules, each layer above those that it may import."""
 
 
 def test_imports_point_downward_only() -> None:
-    rank = {name: -height for height, names in enumerate(LAYERS) for name in names}
+    rank = {name: -height for height, names in enumerate(LAYERS) for name in names.split()}
     package = ROOT / "src" / "replibo"
     upward = []
-    for path in package.rglob("*.py"):
-        parts = path.relative_to(package).with_suffix("").parts
-        if parts == ("__init__",):
-            continue
-        found = re.findall(
-            r"^\s*(?:from|import) replibo(?:\.(\w+)| import ([a-z]\w*))",
-            path.read_text(),
-            re.MULTILINE,
-        )
-        assert all(name in rank for pair in found for name in pair if name), found
-        upward += [
-            f"{'.'.join(parts)} imports {name}"
-            for pair in found
-            for name in pair
-            if name and rank[name] > rank[parts[0]]
-        ]
+    for path in {*package.rglob("*.py")} - {package / "__init__.py"}:
+        module = path.relative_to(package).with_suffix("")
+        line = r"^\s*(?:from|import) replibo(?:\.(\w+)| import ([a-z]\w*))"
+        for pair in re.findall(line, path.read_text(), re.MULTILINE):
+            name = "".join(pair)
+            if name and rank[name] > rank[module.parts[0]]:
+                upward.append(f"{module} imports {name}")
     assert not upward
 
 
@@ -275,9 +232,8 @@ def test_a_library_that_is_not_installed_has_no_version(monkeypatch: pytest.Monk
 
 
 def test_a_journal_of_other_kernels_or_versions_is_another_journal() -> None:
-    own = {"problem": "f1"}
     digests = {
-        identity.journal_digest(own, "go_ucb", {"numpy": version}, kernels)
+        identity.journal_digest({"problem": "f1"}, "go_ucb", {"numpy": version}, kernels)
         for version in ("1", "2")
         for kernels in ("Haswell kernels", "SkylakeX kernels")
     }
