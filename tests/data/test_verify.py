@@ -29,17 +29,14 @@ GZ = gzip.compress(DIGITS)
         (CSV, CSV, ""),
         (CSV, CSV[:-1], "wrong digest: got 1,207 bytes with sha256 "),
         (CSV, CSV + b"6", "wrong digest: must have 1,208 bytes, got more"),
-        (CSV, b"", "wrong digest: got 0 bytes with sha256 e3b0c44298"),
         (CSV, bytes(20_001), "must have at most 20,000 bytes, got 20,001"),
         (DIGITS, gzip.compress(DIGITS, 0), ""),
         (DIGITS, gzip.compress(DIGITS, 9, mtime=9), ""),
-        (DIGITS, GZ[:-20], "truncated gzip"),
         (DIGITS, GZ[:-1], "truncated gzip"),
         (DIGITS, b"<html>Please log in</html>", "corrupt gzip, or not gzip"),
         (DIGITS, GZ[:-8] + b"12345678", "corrupt gzip, or not gzip"),
         (DIGITS, GZ[:10] + b"\xff" * 100, "corrupt gzip, or not gzip"),
         (DIGITS, gzip.compress(DIGITS[:-1]), "wrong digest: got 10,239 bytes"),
-        (DIGITS, gzip.compress(DIGITS + b"6"), "wrong digest: must have 10,240 bytes, got more"),
         (DIGITS, gzip.compress(bytes(10**6)), "wrong digest: must have 10,240 bytes, got more"),
         (REVIEWS, REVIEWS, ""),
         (REVIEWS, b"", "wrong columns: none"),
@@ -51,15 +48,14 @@ GZ = gzip.compress(DIGITS)
         (REVIEWS, REVIEWS[: REVIEWS.index("ü".encode())], "must have 4 rows, got 3"),
         (REVIEWS, REVIEWS + b"more,a\n", "must have 4 rows, got 5"),
         (REVIEWS, REVIEWS.replace("ü".encode(), b"\xfc"), "not a whole CSV file in UTF-8: 'utf-8'"),
-        (REVIEWS, REVIEWS + bytes(20_000), "must have at most 20,000 bytes"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_file(
     known: Known, tmp_path: Path, right: bytes, content: bytes, fault: str
 ) -> None:
     path = put(tmp_path / "x", content)
-    found = fault_of(path, known("wanted", URL, content=right), record_of(path))
-    assert found.startswith(fault) and bool(found) == bool(fault) and "\n" not in found
+    said = fault_of(path, known("wanted", URL, content=right), record_of(path))
+    assert said.startswith(fault) and bool(said) == bool(fault) and "\n" not in said
 
 
 # A file whose digest nobody knows beforehand
@@ -165,5 +161,7 @@ def test_a_missing_data_file_says_how_to_get_it(
         f"{tmp_path / file.path}: not found; 'replibo fetch barrel' gets it, or put it there by hand "
         f"from {URL} (sha256 {file.sha256})"
     )
-    put(tmp_path / file.path, CSV)
+    put(tmp_path / "mirror" / file.path_in_mirror, CSV)
+    monkeypatch.setenv("REPLIBO_DATA_MIRROR", str(tmp_path / "mirror"))
     assert paths_of_barrel(tmp_path) == {"barrel": tmp_path / file.path}
+    assert (tmp_path / file.path).read_bytes() == CSV
