@@ -58,8 +58,10 @@ def test_the_blocks_of_a_paper_hold_every_seed_once(root: Path) -> None:
                 for algorithm in settings.algorithms or []:
                     blocks = entry.blocks(scale, problem, algorithm)
                     seeds = [seed for block in blocks for seed in models.seed_list(block)]
-                    own = entry.scales[scale].algorithms.get(algorithm)  # type: ignore[index]
-                    assert seeds == models.seed_list(str((own and own.seeds) or settings.seeds))
+                    special = entry.scales[scale].algorithms.get(algorithm)  # type: ignore[index]
+                    assert seeds == models.seed_list(
+                        str((special and special.seeds) or settings.seeds)
+                    )
 
 
 def test_smoke_runs_every_type_of_algorithm_of_a_paper_but_botorchs(root: Path) -> None:
@@ -81,9 +83,9 @@ def test_smoke_uses_every_function_of_figures_and_tables(root: Path) -> None:
     config = load.load()
     for paper, entry in config.entries.items():
         outputs = {**entry.figures, **entry.tables}
-        made = outputs.keys() - set(entry.scales["smoke"].left_out)
-        functions = {own.function for own in outputs.values()}
-        assert {outputs[name].function for name in made} == functions, paper
+        shown = outputs.keys() - set(entry.scales["smoke"].left_out)
+        functions = {output.function for output in outputs.values()}
+        assert {outputs[name].function for name in shown} == functions, paper
 
 
 def test_an_algorithm_has_one_look_in_all_papers_and_no_two_of_a_figure_share_it(
@@ -95,8 +97,8 @@ def test_an_algorithm_has_one_look_in_all_papers_and_no_two_of_a_figure_share_it
             problems = entry.problems if figure.problems is None else figure.problems
             ran = [a for p in problems for a in entry.settings("paper", p).algorithms or []]
             shown = [entry.algorithms[a] for a in dict.fromkeys(figure.algorithms or ran)]
-            own = [(a.color, a.line, a.marker) for a in shown]
-            assert len(own) == len(set(own)), name
+            of_figure = [(a.color, a.line, a.marker) for a in shown]
+            assert len(of_figure) == len(set(of_figure)), name
         if paper not in PAPERS:  # one figure holds all papers' algorithms
             continue
         for name, algorithm in entry.algorithms.items():
@@ -107,32 +109,23 @@ def test_an_algorithm_has_one_look_in_all_papers_and_no_two_of_a_figure_share_it
 FAULTS = {
     "go_ucb: {defaults: {horizon: -3}}": r"config: go_ucb\.defaults\.horizon: must be greater than or equal to 1, got -3",
     "go_ucb: {problems: {f1: {horizons: {go_ucb: 5}}}}": "f1 has horizon 5 and 5 initial points",
-    "go_ucb: {problems: {f1: {horizons: {go_ucb: 0}}}}": r"f1\.horizons\.go_ucb: must be greater",
     "go_ucb: {problems: {f1: {horizons: {nobody: 9}}}}": r"f1\.horizons: no algorithm is called 'nobody'",
     "go_ucb: {defaults: {horizon: 5}}": "horizon must be larger",
     "go_ucb: {defaults: {horizn: 3}}": r"defaults\.horizn: unknown key; allowed: add_algorithms, algorithms, horizon",
     "go_ucb: {defaults: {seeds: ten}}": r"seeds: must be a number or FIRST-LAST, e.g. 0-9, got 'ten'",
-    "go_ucb: {defaults: {seeds: 9-0}}": "must be seeds in rising order.*got '9-0'",
     "go_ucb: {defaults: {seeds: 0-2147483647}}": "must be at most 100000 seeds",
-    "go_ucb: {defaults: {seeds: -1}}": "must be a number or FIRST-LAST.*got '?-1'?",
     "go_ucb: {defaults: {seeds: true}}": "must be a number or FIRST-LAST.*got True",
     "go_ucb: {defaults: {algorithms: [nope]}}": "no algorithm is called 'nope'; allowed: bumps_explor",
     "go_ucb: {scales: {quick: {left_out: [figure_9]}}}": r"scales\.quick\.left_out: no figure or table is called 'figure_9'; allowed: estimates",
-    "go_ucb: {scales: {huge: {}}}": r"scales\.huge: must be .*smoke.*got \"huge\"",
     "go_ucb: {scales: {quick: {only: [f9]}}}": r"scales\.quick\.only: no problem is called 'f9'",
     "go_ucb: {scales: {quick: {only: [g*]}}}": r"scales\.quick\.only: must be f1, .*, got 'g\*', which stands for none",
-    "go_ucb: {first_round: zero}": r"first_round: must be 'initial' or 'search', got \"zero\"",
     "go_ucb: {problems: {f1: {colour: 9}}}": r"problems\.f1\.colour: unknown key; allowed: .*label",
-    "go_ucb: {problems: {F1: {type: go_ucb.F1, label: f}}}": r"problems\.F1: must match .*got \"F1\"",
-    "go_ucb: {algorithms: {go_ucb: {color: pink}}}": r"color: must be .*'blue'.*got \"pink\"",
     "go_ucb: {figures: {figure_1: {problems: [f9]}}}": r"figures\.figure_1\.problems: no problem is",
     "go_ucb: {algorithms: {new: {type: random_search.RandomSearch, label: n, color: black}}, figures: {figure_1: {add_algorithms: [new]}}}": r"figures\.figure_1\.add_algorithms: none of its problems runs 'new'; must be in the add_algorithms of",
     "go_ucb: {defaults: {algorithms: [go_ucb, go_ucb]}}": "must hold each name once, got 'go_ucb' twice",
-    "papers: []": r"config: papers: must have at least 1 item .*, got \[\]",
     "go_ucb: 0": r"config: go_ucb: must be a valid dictionary .*, got 0",
     "papres: [go_ucb]": r"config: papres: unknown key; allowed: bbo, .*data_dir, .*go_ucb, .*papers",
     "go_ucb: {defaults: {horizon: true}}": r"defaults\.horizon: must be a valid integer, got true",
-    "go_ucb: {defaults: {initial_points: 8.0}}": r"initial_points: must be a valid integer, got 8\.0",
 }
 
 
@@ -215,8 +208,6 @@ TRAPS = {
     "a: 1\nb: 2\na: 3": "line 3: not YAML (the key 'a' must stand there once)",
     "seeds: 010": "line 1: not YAML (must be a plain number, true or false, or a text in quotes, got 010)",
     "seeds: 1:30": "text in quotes, got 1:30)",
-    "horizon: 1_000": "text in quotes, got 1_000)",
-    "horizon: 0x10": "text in quotes, got 0x10)",
     f"horizon: {'9' * 5000}": "text in quotes, got 9999",
     "label: no": "text in quotes, got no)",
     "a: " + "[" * 5000: "must be nested at most 30 levels deep",
@@ -249,12 +240,22 @@ def test_what_is_plain_yaml_is_read_as_it_is(tmp_path: Path) -> None:
     path.write_text(
         "a: &a [1, -2, 0, 1.5, .5, -1.0e-3, .inf, true, null, ~, text, '010', 2020-01-01]\nb: *a\n"
     )
-    found = load.read_yaml(path)
-    assert (
-        found["a"]
-        == found["b"]
-        == [1, -2, 0, 1.5, 0.5, -1e-3, float("inf"), True, None, None, "text", "010", "2020-01-01"]
-    )
+    values = [
+        1,
+        -2,
+        0,
+        1.5,
+        0.5,
+        -1e-3,
+        float("inf"),
+        True,
+        None,
+        None,
+        "text",
+        "010",
+        "2020-01-01",
+    ]
+    assert load.read_yaml(path) == {"a": values, "b": values}
 
 
 def test_a_config_that_is_not_utf_8_or_no_file(tmp_path: Path) -> None:
@@ -274,19 +275,9 @@ def test_a_config_type_is_a_public_class_that_can_be_loaded() -> None:
 
 def test_every_key_of_the_config_is_explained(root: Path) -> None:
     text = (root / "config" / "README.md").read_text(encoding="utf-8")
-    for model in (
-        models.Config,
-        models.PaperEntry,
-        models.ProblemEntry,
-        models.AlgorithmEntry,
-        models.ScaleEntry,
-        models.AlgorithmSettings,
-        models.FigureEntry,
-        models.RunSettings,
-    ):
-        for key in model.model_fields:
-            if key != "entries":
-                assert f"`{key}`" in text, f"config/README.md does not explain {key}"
+    for model in (*models.Model.__subclasses__(), models.ProblemEntry):
+        for key in {*model.model_fields} - {"entries"}:
+            assert f"`{key}`" in text, f"config/README.md does not explain {key}"
 
 
 def test_jobs_get_a_changed_config_in_its_own_order(
@@ -299,20 +290,17 @@ def test_jobs_get_a_changed_config_in_its_own_order(
     monkeypatch.setenv("PATH", os.environ["PATH"])
     monkeypatch.setenv(load.OVERLAY_VARIABLE, "")
     targets.export(load.parse(raw), raw)
-    found = load.load(overlays=load.overlays_of_workflow())
-    assert list(found.paper("go_ucb").algorithms)[-2:] == ["second", "first"]
+    config = load.load(overlays=load.overlays_of_workflow())
+    assert list(config.paper("go_ucb").algorithms)[-2:] == ["second", "first"]
 
 
-def test_an_algorithms_own_seeds_change_what_captions_say(root: Path, tmp_path: Path) -> None:
-    (tmp_path / "own.yaml").write_text(
-        "go_ucb: {scales: {paper: {algorithms: {gp_ei: {seeds: 0-4}}}}}\n"
-    )
-    own = load.load(overlays=[tmp_path / "own.yaml"])
-    digests = [
+def test_an_algorithms_own_seeds_change_what_captions_say(root: Path) -> None:
+    seeds = parsed("go_ucb: {scales: {paper: {algorithms: {gp_ei: {seeds: 0-4}}}}}")
+    digests = {
         targets.output_digest(config, "figures", "go_ucb", "figure_1")
-        for config in (own, load.load())
-    ]
-    assert digests[0] != digests[1]
+        for config in (seeds, load.load())
+    }
+    assert len(digests) == 2
 
 
 def test_a_grid_stands_for_every_combination_and_a_later_entry_is_laid_over(root: Path) -> None:
@@ -327,10 +315,12 @@ def test_a_grid_stands_for_every_combination_and_a_later_entry_is_laid_over(root
             grid: {U: [1, 2], line: {plain: {}, dots: {label: dotted, line: dotted, parameters: {C: 3}}}}
           x_2_dots: {parameters: {C: 4}}
       """)
-    made = {
-        name: own for name, own in config.paper("go_ucb").algorithms.items() if name[:2] == "x_"
+    cells = {
+        name: (entry.label, entry.line, entry.parameters)
+        for name, entry in config.paper("go_ucb").algorithms.items()
+        if name.startswith("x_")
     }
-    assert {name: (own.label, own.line, own.parameters) for name, own in made.items()} == {
+    assert cells == {
         "x_1_plain": ("U = 1, plain", "solid", {"learning_rate": 0.5, "U": 1}),
         "x_1_dots": ("U = 1, dotted", "dotted", {"learning_rate": 0.5, "U": 1, "C": 3}),
         "x_2_plain": ("U = 2, plain", "solid", {"learning_rate": 0.5, "U": 2}),
@@ -357,29 +347,18 @@ def test_a_name_with_a_star_stands_for_those_that_it_fits() -> None:
     assert entry.seeds("paper", "f1_low_noise", "gp_ei") == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize(
-    ("entry", "line"),
-    [
-        (
-            '"x_{U}": {grid: [1]}',
-            r"go_ucb\.problems\.x_\{U\}\.grid: must be a mapping of axes, got",
-        ),
-        (
-            '"x_{U}": {label: "{U}", grid: {U: 1}}',
-            r"x_\{U\}\.grid\.U: must be a list of different values, or a mapping of values to",
-        ),
-        (
-            '"x_{U}": {label: "{U}", grid: {U: {a: 1}}}',
-            r"x_\{U\}\.grid\.U: must be a list of different values, or a mapping of",
-        ),
-        (
-            'x_1: {}, "x_{U}": {label: "{U}", grid: {U: [1]}}',
-            r"x_\{U\}\.grid: must make what stands nowhere above, got x_1",
-        ),
-        ('"x_{U}": {grid: {V: [1]}}', r"the entry's name and its label must have \{V\} in them"),
-    ],
-)
-def test_a_fault_in_a_grid_is_said(entry: str, line: str) -> None:
-    with pytest.raises(RepliboError, match=line) as caught:
+GRIDS = {
+    '"x_{U}": {grid: [1]}': "grid: must be a mapping of axes, got",
+    '"x_{U}": {label: "{U}", grid: {U: 1}}': "grid.U: must be a list of different values, or a mapping of values to",
+    '"x_{U}": {label: "{U}", grid: {U: {a: 1}}}': "grid.U: must be a list of different values, or a mapping of",
+    'x_1: {}, "x_{U}": {label: "{U}", grid: {U: [1]}}': "grid: must make what stands nowhere above, got x_1",
+    '"x_{U}": {grid: {V: [1]}}': "grid: the entry's name and its label must have {V} in them",
+}
+
+
+@pytest.mark.parametrize("entry", GRIDS)
+def test_a_fault_in_a_grid_is_said(entry: str) -> None:
+    with pytest.raises(RepliboError) as caught:
         parsed(f"go_ucb: {{problems: {{{entry}}}}}")
+    assert str(caught.value).startswith(f"config: go_ucb.problems.x_{{U}}.{GRIDS[entry]}")
     assert "\n" not in str(caught.value)
