@@ -85,17 +85,18 @@ class Installed:
         code = f"""
             import json, os, replibo
             from replibo.errors import RepliboError
-            found = []
+            answers = []
             for names, os.environ["REPLIBO_DATA_MIRROR"] in {asked!r}:
                 try:
-                    found.append(len(replibo.published(*names)))
+                    answers.append(len(replibo.published(*names)))
                 except RepliboError as error:
-                    found.append(str(error))
-            print(json.dumps(found))
+                    answers.append(str(error))
+            print(json.dumps(answers))
         """
-        own = {"XDG_CACHE_HOME": cache} if cache else {}
-        found: list[int | str] = json.loads(self.run("-c", textwrap.dedent(code), **own).stdout)
-        return found
+        variables = {"XDG_CACHE_HOME": cache} if cache else {}
+        done = self.run("-c", textwrap.dedent(code), **variables)
+        answers: list[int | str] = json.loads(done.stdout)
+        return answers
 
 
 @pytest.fixture(scope="module")
@@ -118,13 +119,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
 
     def build(kind: str, folder: Path) -> Path:
         code = f"from setuptools import build_meta as b; print(b.build_{kind}({str(made)!r}))"
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-        )
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[-4000:]
         return made / done.stdout.split()[-1]
 
@@ -220,15 +216,11 @@ def test_what_is_wrong_with_published_traces_is_one_line(
         (("bbo",), f"{url}/changed", "wrong digest of n_100/gp_ei.parquet: sha256 must be "),
         (("go_ucb",), url, "published-go_ucb.zip (HTTP 404)"),
         (("bbo",), "http://127.0.0.1:9", "(no connection: "),
-        (
-            ("bbo",),
-            "",
-            "no source gave the file: none is known; REPLIBO_DATA_MIRROR names a folder",
-        ),
+        (("bbo",), "", "gave the file: none is known; REPLIBO_DATA_MIRROR names a folder"),
         (("bbo", "n_100", "gp_eii"), url, "algorithm: must be "),
         (("nope",), url, "paper: nothing is published of nope; must be bbo, cross, go_ucb,"),
     )
-    found = installed.published(*((names, mirror) for names, mirror, _ in cases))
-    for error, (_, _, words) in zip(found, cases, strict=True):
+    errors = installed.published(*((names, mirror) for names, mirror, _ in cases))
+    for error, (_, _, words) in zip(errors, cases, strict=True):
         assert isinstance(error, str) and words in error and "\n" not in error
     assert not [path for path in (installed.folder / "cache").rglob("*") if path.is_file()]

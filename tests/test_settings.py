@@ -46,20 +46,15 @@ class Derived(Example):
 
 FAULTS = [
     ("positive", 0.0, "must be greater than 0, got 0.0"),
-    ("positive", -1, "must be greater than 0, got -1"),
-    ("positive", math.inf, "must be a finite number, got inf"),
     ("positive", math.nan, "must be a finite number, got nan"),
     ("positive", True, "must be a valid number, got True"),
     ("positive", "1", "must be a valid number, got '1'"),
-    ("positive", None, "must be a valid number, got None"),
     ("at_least_zero", -1e-9, "must be greater than or equal to 0, got -1e-09"),
     ("probability", 0.0, "must be greater than 0, got 0.0"),
     ("probability", 1.0, "must be less than 1, got 1.0"),
     ("share", 1.5, "must be less than or equal to 1, got 1.5"),
-    ("share", math.nan, "must be a finite number, got nan"),
     ("count", 0, "must be greater than or equal to 1, got 0"),
     ("count", 2.0, "must be a valid integer, got 2.0"),
-    ("count", False, "must be a valid integer, got False"),
     ("choice", "z", "must be 'x' or 'y', got 'z'"),
     ("numbers", "a", "must be a valid integer or be a valid dictionary, got 'a'"),
     ("numbers", {"a": -1}, "must be greater than or equal to 1, got -1"),
@@ -75,17 +70,14 @@ def test_a_fault_is_one_line_with_class_and_name(key: str, value: Any, message: 
 
 
 def test_what_is_in_range_passes() -> None:
-    made = Example(None, positive=3, at_least_zero=None, share=0, numbers={"a": 2})
-    assert made.kept == (3.0, None, 0.5, 0.0, 1, "x", {"a": 2})
+    example = Example(None, positive=3, at_least_zero=None, share=0, numbers={"a": 2})
+    assert example.kept == (3.0, None, 0.5, 0.0, 1, "x", {"a": 2})
     assert Derived(needed=2.0, count=7).kept[4] == 7
 
 
-def test_a_setting_without_a_default_must_be_given() -> None:
+def test_a_setting_that_is_missing_or_unknown_is_named() -> None:
     with pytest.raises(RepliboError, match=r"^Derived: needed must be given$"):
         Derived(count=1)  # type: ignore[call-arg]
-
-
-def test_an_unknown_setting_is_named_with_those_there_are() -> None:
     with pytest.raises(RepliboError, match=r"^Derived: size is unknown; must be .*needed"):
         Derived(needed=1.0, size=2)
 
@@ -111,15 +103,13 @@ CLASSES = [
     for kind in ("problems", "algorithms")
     for name in registry.names(kind)
 ]
-NEEDED = {
+NEEDED: dict[str, Any] = {
     "iterations": 100,
     "length_scale": 0.1,
     "noise_variance": 1e-3,
-    "function": "Ackley",
-    "dim": 2,
-    "acquisition": "EI",
     "offset": -8.0,
 }
+NEEDED |= {"function": "Ackley", "dim": 2, "acquisition": "EI"}
 """Values of the settings without a default."""
 
 NUMBERS = (int, float)

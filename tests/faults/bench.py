@@ -13,6 +13,7 @@ import os
 import resource
 import shutil
 import signal
+import statistics
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -38,10 +39,6 @@ QUERIES = 12
 SECONDS = 300.0  # after which a command is taken to hang
 FORK = multiprocessing.get_context("fork")
 Prepare = Callable[[], object]
-
-
-class FaultError(AssertionError):
-    """A fault that was not survived."""
 
 
 def small_config(folder: Path) -> None:
@@ -110,12 +107,11 @@ class Child:
     def outcome(self) -> Outcome:
         """What the process did, after its end."""
         self.process.join(SECONDS)
-        if hangs := self.process.is_alive():
-            self.process.kill()
-            self.process.join()
+        hangs = self.process.is_alive()
+        self.process.kill()
+        self.process.join()
         text = os.read(self.messages, 2**20).decode(errors="replace")
-        if hangs:
-            raise FaultError(f"hangs: {text[-500:]}")
+        assert not hangs, f"hangs: {text[-500:]}"
         return Outcome(self.process.exitcode, text)
 
 
@@ -169,25 +165,24 @@ class Case:
 
     def must_be_refused(self, outcome: Outcome, *names: str, lines: bool = False) -> None:
         """Check that a command ended with status 2, and said why in a line that has one of the names."""
-        errors = outcome.errors()
-        if outcome.status != 2:
-            raise FaultError(f"status {outcome.status}, not 2: {outcome.text[-700:]}")
-        if not all(x.startswith("replibo: ") for x in errors) or not errors:
-            raise FaultError(f"not said in a line: {outcome.text[-700:]}")
-        if len(errors) > 1 and not lines:
-            raise FaultError(f"{len(errors)} lines, not 1: {outcome.text[-700:]}")
-        if not any(name in x for name in names or [""] for x in errors):
-            raise FaultError(f"does not name {' or '.join(names)}: {errors}")
+        errors, text = outcome.errors(), outcome.text[-700:]
+        assert outcome.status == 2, f"status {outcome.status}, not 2: {text}"
+        assert errors and all(x.startswith("replibo: ") for x in errors), (
+            f"not said in a line: {text}"
+        )
+        assert lines or len(errors) == 1, f"{len(errors)} lines, not 1: {text}"
+        named = any(name in x for name in names or [""] for x in errors)
+        assert named, f"does not name {' or '.join(names)}: {errors}"
 
     def must_be_done(self, outcome: Outcome, output: str, *, strict: bool = True) -> None:
         """Check that a command ended well, and that its output is the undisturbed one."""
-        if outcome.status != 0 or (strict and outcome.errors()):
-            raise FaultError(f"status {outcome.status}, not 0: {outcome.text[-700:]}")
-        if result(self.folder / output) != self.undisturbed[output]:
-            raise FaultError(f"{output} is not the undisturbed one")
-        names = {path.name for path in (self.folder / output).parent.iterdir()}
-        if left := [x for x in names if x.startswith((".", "journal_"))]:
-            raise FaultError(f"left behind: {left}")
+        right = outcome.status == 0 and not (strict and outcome.errors())
+        assert right, f"status {outcome.status}, not 0: {outcome.text[-700:]}"
+        same = result(self.folder / output) == self.undisturbed[output]
+        assert same, f"{output} is not the undisturbed one"
+        names = [path.name for path in (self.folder / output).parent.iterdir()]
+        left = [name for name in names if name.startswith((".", "journal_"))]
+        assert not left, f"left behind: {left}"
 
     def must_be_run(self, output: str) -> None:
         """Check that the command of an output, without a fault, gives the undisturbed one."""
@@ -241,9 +236,7 @@ def prepared(folder: Path) -> tuple[dict[str, Any], float]:
         if (outcome := case.do(command(output))).status:
             raise RuntimeError(outcome.text)
         seconds.append(time.monotonic() - start)
-    return {x: result(folder / x) for x in outputs}, sorted(seconds[: len(blocks)])[
-        len(blocks) // 2
-    ]
+    return {x: result(folder / x) for x in outputs}, statistics.median(seconds[: len(blocks)])
 
 
 def limit_files(most: int) -> None:

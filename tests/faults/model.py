@@ -32,7 +32,6 @@ from bench import (
     SCALE,
     TABLE,
     Case,
-    FaultError,
     Outcome,
     command,
 )
@@ -142,10 +141,10 @@ def _(case: Case) -> None:
     outcome = stopped(case, output, number, 0.15)  # the handlers are set by then
     said = f"replibo: stopped by {number.name}; the same command goes on from here"
     stops = outcome.status == 128 + number and outcome.errors() == [said]
-    if not stops and outcome.status not in (0, -number):
-        raise FaultError(f"status {outcome.status}: {outcome.text[-500:]}")
-    if left := list((case.folder / output).parent.glob(".*")):
-        raise FaultError(f"left behind: {left}")
+    right = stops or outcome.status in (0, -number)
+    assert right, f"status {outcome.status}: {outcome.text[-500:]}"
+    left = list((case.folder / output).parent.glob(".*"))
+    assert not left, f"left behind: {left}"
     case.must_be_run(output)
 
 
@@ -236,11 +235,10 @@ def _(case: Case) -> None:
     outcome = case.do(command(output, scale))
     if path.read_bytes() != before:
         case.must_be_refused(outcome, str(path.relative_to(case.folder)))
-        if (case.folder / output).exists():
-            raise FaultError("an output was made")
+        assert not (case.folder / output).exists(), "an output was made"
     path.write_bytes(before)
-    if (outcome := case.do(command(output, scale))).status:
-        raise FaultError(f"status {outcome.status}: {outcome.text[-500:]}")
+    outcome = case.do(command(output, scale))
+    assert outcome.status == 0, f"status {outcome.status}: {outcome.text[-500:]}"
 
 
 # Places, disks and permissions
@@ -258,8 +256,7 @@ def _(case: Case) -> None:
     put_odd(case, case.folder / path)
     before = state(case.folder / path)
     case.must_be_refused(case.do(words), str(path))
-    if state(case.folder / path) != before:
-        raise FaultError(f"{path} was replaced, or written through")
+    assert state(case.folder / path) == before, f"{path} was replaced, or written through"
     shutil.rmtree((case.folder / path).parent)
     case.must_be_run(block)
 
@@ -274,8 +271,7 @@ def _(case: Case) -> None:
     most = case.integer(0, 380 * bench.QUERIES)
     outcome = case.do(command(output), lambda: bench.limit_files(most))
     case.must_be_refused(outcome, "written (File too")
-    if (path.read_bytes() if path.exists() else None) != before:
-        raise FaultError("what was there before is not whole")
+    assert (path.read_bytes() if path.exists() else None) == before, "what was there is not whole"
     case.must_be_run(output)
 
 
@@ -288,8 +284,8 @@ def _(case: Case) -> None:
     path, before = case.folder / output, bench.result(case.folder / output)
     outcome = case.do(command(output), lambda: bench.limit_files(most))
     case.must_be_refused(outcome, f"{output}: cannot be written (File too")
-    if bench.result(path) != before or any(x.name.startswith(".") for x in path.parent.iterdir()):
-        raise FaultError("what was there before is not whole, or something was left")
+    assert bench.result(path) == before, "what was there is not whole"
+    assert not list(path.parent.glob(".*")), "something was left behind"
     case.must_be_run(output)
 
 
@@ -303,17 +299,12 @@ def _(case: Case) -> None:
         case "journals":
             path, mode = with_journals(case, output)[0].parent, case.choice([0o000, 0o444])
         case "config":
-            path, mode = (
-                case.folder / "config" / case.choice([f"{PAPER}.yaml", "config.yaml", ""]),
-                0,
-            )
+            name = case.choice([f"{PAPER}.yaml", "config.yaml", ""])
+            path, mode = case.folder / "config" / name, 0
         case "runs":
             case.take("results")
-            path, mode, output = (
-                path / Path(output).name,
-                0,
-                paths.collected(SCALE, PAPER, PROBLEM, algorithm),
-            )
+            path, mode = case.folder / output, 0
+            output = paths.collected(SCALE, PAPER, PROBLEM, algorithm)
         case "out":
             case.take("results")
             path, output = case.folder / "out", TABLE
@@ -334,13 +325,9 @@ WORDS = [*("", "~", "true", "-1", "0", "1e400", ".nan", "010", "1:30", "9" * 400
          *("../../etc/passwd", "os.system", "!!python/name:os.system", "&a [*a]", "'", '"', "{a: }", "[" * 400),
          *("0-2147483647", "9-0", "x" * 5000, "random_search", "2020-01-01", "\x00", "é\u2028", "a: b: c"),
          *("--seeds", "--scale", "--config", ".", "/", "config", "--", "-h", "-", "?")]  # fmt: skip
+LEAVES = (st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=20))
 VALUES = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(max_size=20)
-    | st.sampled_from(WORDS),
+    st.one_of(*LEAVES, st.sampled_from(WORDS)),
     lambda x: st.lists(x, max_size=3) | st.dictionaries(st.text(max_size=9), x, max_size=3),
     max_leaves=5,
 )
@@ -398,8 +385,8 @@ def _(case: Case) -> None:
         given = [case.draw(text).replace("\0", "")] if case.integer(0, 2) else []
         words = [*words[:place], *given, *words[place + lost :]] or ["list"]
     outcome = case.do(words, bench.limit_memory)
-    if outcome.status not in (0, 2) or "Traceback" in outcome.text:
-        raise FaultError(f"{words}: status {outcome.status}: {outcome.text[-500:]}")
+    right = outcome.status in (0, 2) and "Traceback" not in outcome.text
+    assert right, f"{words}: status {outcome.status}: {outcome.text[-500:]}"
 
 
 NONSENSE = {
@@ -421,8 +408,7 @@ def _(case: Case) -> None:
         case.take("results")
     outcome = case.anew(command(output), variables)
     case.must_be_done(outcome, output, strict=False)
-    if "Traceback" in outcome.text:
-        raise FaultError(outcome.text[-500:])
+    assert "Traceback" not in outcome.text, outcome.text[-500:]
 
 
 @kind("surroundings: clocks that jump", 1)
