@@ -55,8 +55,8 @@ def test_the_default_finds_the_bottom_of_a_bowl(capsys: pytest.CaptureFixture[st
     assert minimum.y == minimum.Y.min() == bowl(minimum.x) < 0.1
     assert minimum.X.shape == (21, 2)
     assert (minimum.X >= [-5, 0]).all() and (minimum.X <= [10, 15]).all()
-    again = replibo.minimize(bowl, BOX, n_iter=15, progress=True)
-    assert (again.X == minimum.X).all()
+    again = replibo.minimize(bowl, BOX, n_iter=3, progress=True)
+    assert np.array_equal(again.X, minimum.X[:9])
     assert "minimizing" in capsys.readouterr().out
     other = replibo.minimize(bowl, BOX, n_iter=0, seed=1)
     assert (minimum.X[:6] != other.X).all()

@@ -17,8 +17,8 @@ from replibo.run import traces
 
 from .conftest import digests
 
-RUN = ("run", "go_ucb", "f1", "gp_ucb", "--seeds", "0", "--scale", "quick")
-FOLDER = "journal_go_ucb_f1_gp_ucb_quick"
+RUN = ("run", "go_ucb", "f1", "random_search", "--seeds", "0", "--scale", "quick")
+FOLDER = "journal_go_ucb_f1_random_search_quick"
 LINE = "replibo: stopped by {}; the same command goes on from here\n"
 
 
@@ -66,7 +66,7 @@ def test_a_query_in_flight_is_abandoned_even_where_exceptions_are_swallowed(
     code = (
         "import os, signal, sys, time\n"
         "from replibo import cli\n"
-        "from replibo.algorithms.scikit_optimize import ScikitOptimize as Algorithm\n"
+        "from replibo.algorithms.random_search import RandomSearch as Algorithm\n"
         "ask = Algorithm.ask\n"
         "def stopped(self, history, t):\n"
         "    if len(history) == 8:\n"

@@ -117,15 +117,6 @@ def test_a_block_that_is_not_whole_is_refused_in_one_line(fault: str, here: Path
     assert "\n" not in str(caught.value)
 
 
-def test_every_bad_block_is_named(here: Path) -> None:
-    for path in (FIRST, SECOND):
-        path.unlink()
-    with pytest.raises(
-        RepliboError, match=f"^{FIRST}: cannot be read.*\n{SECOND}: cannot be read.*$"
-    ):
-        collect.collect(config(), *PAIR)
-
-
 COLLECTED_FAULTS: dict[str, tuple[Callable[[], object], str]] = {
     "a missing seed": (
         lambda: rewritten(COLLECTED, lambda content: content.slice(0, 8)),
