@@ -227,11 +227,7 @@ def _numbers(values: Any) -> Array | None:
 
 
 def _number(must: str, value: object) -> float:
-    """``value``, or the one number in an array.
-
-    Raises:
-        RepliboError: it is none; the message begins with ``must``.
-    """
+    """``value``, or the one number in an array; or a `RepliboError` that begins with ``must``."""
     array = _numbers(value)
     if array is None or array.size != 1:
         raise RepliboError(f"{must}, got {_shown(value)}")
@@ -382,11 +378,7 @@ def published(paper: str, problem: str | None = None, algorithm: str | None = No
 def _chosen(
     published: Sequence[tuple[str, str]], problem: str | None, algorithm: str | None
 ) -> list[tuple[str, str]]:
-    """The pairs of a problem and an algorithm; None stands for all.
-
-    Raises:
-        RepliboError: there is none.
-    """
+    """The pairs of a problem and an algorithm; None stands for all."""
     chosen = list(published)
     for kind, name, place in (("problem", problem, 0), ("algorithm", algorithm, 1)):
         names = sorted({pair[place] for pair in chosen})

@@ -42,12 +42,8 @@ def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]
 
 
 def with_grids(paper: str, content: Any, whole: bool) -> Any:
-    """A paper's raw entry, each entry with a grid replaced by those that it stands for (`of_grids`). What
-    is no mapping is left as it is: the type check says so later.
-
-    Args:
-        whole: as of `of_grids`.
-    """
+    """A paper's raw entry, each entry with a grid replaced by those that it stands for (`of_grids`, with
+    ``whole``). What is no mapping is left as it is: the type check says so later."""
     if not isinstance(content, Mapping):
         return content
     full = dict(content)

@@ -35,11 +35,8 @@ def record(path: Path, file: DataFile) -> None:
 
 
 def fault_of(path: Path, file: DataFile, recorded: Path) -> str:
-    """What is wrong with the file at ``path``, briefly; empty if it is ``file``.
-
-    Args:
-        recorded: where its digest is recorded, if it is, and the manifest does not know it.
-    """
+    """What is wrong with the file at ``path``, briefly; empty if it is ``file``. If the manifest does not
+    know its digest, this may be ``recorded``."""
     try:
         if fault := files.not_readable(path, file.max_bytes):
             return fault

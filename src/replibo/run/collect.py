@@ -110,11 +110,7 @@ def of_block(
     content: pa.Table, of: dict[str, Any], path: Path, horizons: Collection[int] = ()
 ) -> pa.Table:
     """One block as outputs read it: the columns ``problem`` and ``algorithm`` in front, and x of the
-    best queries only.
-
-    Args:
-        horizons: also the best queries of the rounds up to each of these.
-    """
+    `best_queries` only."""
     problem, algorithm = of["problem"], of["algorithm"]
     facts = of["problem_facts"]
     common = {
@@ -169,11 +165,8 @@ def together(parts: Sequence[pa.Table]) -> pa.Table:
 
 
 def merged(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """The metadata of tables that are put `together`.
-
-    Raises:
-        RepliboError: runs of one problem recorded different things of it.
-    """
+    """The metadata of tables that are put `together`, or a `RepliboError` if their runs of one problem
+    recorded different things of it."""
     faults: list[str] = []
     common: dict[str, Any] = {}
     origin: dict[str, set[str]] = {key: set() for key in ORIGIN}
@@ -204,11 +197,7 @@ def merged(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 def best_queries(content: pa.Table, kept: int, horizons: Collection[int] = ()) -> pa.Table:
     """``content`` with x null in all rows but the ``kept`` of largest y of each run; ties go to the
-    earliest.
-
-    Args:
-        horizons: the best among the rounds up to each of these keep x too.
-    """
+    earliest. The best among the rounds up to each of the ``horizons`` keep x, too."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -230,10 +219,7 @@ def difference(
     identity: dict[str, Any], expected: dict[str, Any], ignored: Collection[str] = ("code",)
 ) -> str:
     """In which setting a run's identity is not the ``expected`` one of today's config; empty if in none.
-
-    Args:
-        ignored: what may differ. That the code is today's is for Snakemake to see.
-    """
+    What is ``ignored`` may differ: that the code is today's is for Snakemake to see."""
     # JSON has turned the tuples of ``identity`` into lists
     for key, value in json.loads(json.dumps(expected)).items():
         if key not in ignored and identity.get(key) != value:
