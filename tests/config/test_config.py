@@ -114,6 +114,7 @@ FAULTS = {
     "go_ucb: {defaults: {horizon: 5}}": "horizon must be larger",
     "go_ucb: {defaults: {horizn: 3}}": r"defaults\.horizn: unknown key; allowed: add_algorithms, algorithms, horizon",
     "go_ucb: {defaults: {seeds: ten}}": r"seeds: must be a number or FIRST-LAST, e.g. 0-9, got 'ten'",
+    "go_ucb: {defaults: {seeds: 9-0}}": "must be seeds in rising order.*got '9-0'",
     "go_ucb: {defaults: {seeds: 0-2147483647}}": "must be at most 100000 seeds",
     "go_ucb: {defaults: {seeds: true}}": "must be a number or FIRST-LAST.*got True",
     "go_ucb: {defaults: {algorithms: [nope]}}": "no algorithm is called 'nope'; allowed: bumps_explor",
