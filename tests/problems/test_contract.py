@@ -1,7 +1,8 @@
 """What every problem owes its users, whatever paper it belongs to, and BoTorch's view of it.
 
 The cases are the problem entries of every paper listed in ``config/config.yaml``, and every type in
-``replibo/problems`` besides: a new problem is held to the contract as soon as its file is there.
+``replibo/problems`` besides: a new problem is held to the contract as soon as its file is there. Of
+entries that differ in numbers alone the first stands for all.
 """
 
 from __future__ import annotations
@@ -50,14 +51,11 @@ def _cases() -> dict[str, tuple[str, dict[str, Any], str]]:
     seen = []
     for paper in CONFIG.papers:
         for name, entry in CONFIG.paper(paper).problems.items():
-            # one of each kind, whatever a training's number of steps and seed
-            kind = {"type": entry.type, **entry.parameters}
-            for number in ("iterations", "classifier_seed"):
-                kind.pop(number, None)
-            if kind in seen:
-                continue
+            given = entry.parameters.items()
+            kind = entry.type, {k: v for k, v in given if type(v) not in (int, float)}
+            if kind not in seen:
+                cases[f"{paper}.{name}"] = (entry.type, entry.parameters, f"{paper} {name}")
             seen.append(kind)
-            cases[f"{paper}.{name}"] = (entry.type, entry.parameters, f"{paper} {name}")
     used = {cls for cls, _, _ in cases.values()}
     unused = {cls: (cls, EXAMPLES.get(cls, {}), "") for cls in registry.names("problems")}
     return cases | {cls: case for cls, case in unused.items() if cls not in used}

@@ -85,6 +85,7 @@ def test_small_batches_are_trained_on_and_large_ones_evaluated(problem: MnistCnn
 
 def test_momentum_zero_is_plain_descent(problem: MnistCnn) -> None:
     tuned = MnistCnn(iterations=30, momentum="tuned")
+    np.testing.assert_array_equal(tuned.bounds, [[-4.0, 0.0], [0.0, 0.99]])
     assert at(tuned, -1.0, 0.0) == at(problem, -1.0)
     assert at(tuned, -2.0, 0.9).y > at(problem, -2.0).y + 0.1
 
@@ -111,6 +112,7 @@ def test_a_loss_that_is_not_finite_has_diverged(
         patch.setattr(mnist_cnn, "train", partial(overflowing, mnist_cnn.train))
         seen = at(problem, -1.0)
     assert seen.y == seen.f == -penalty
+    assert math.log(10) + 1 < PENALTY  # worse than having learned nothing
     assert seen.diagnostics == DIVERGED
     assert at(problem, -1.0) == before and before.diagnostics["diverged"] == 0.0
 

@@ -192,6 +192,7 @@ def test_what_is_recorded(small: dict[str, Path], stand_in: Retrieval) -> None:
     assert facts["categories"] == [2, 3, 4]
     assert tuple(facts["target_category"]) == SMALL[facts["target"]][1]
     assert sum(count for _, count in facts["scores"]) == 5
+    assert "2000 generated documents of 64 categories" in stand_in.stand_in
     facts = stand_in.recorded()
     assert facts["categories"] == [4, 16, 64]
     assert [score for score, _ in facts["scores"]] == [0.0, 2 / 6, 4 / 6, 1.0]

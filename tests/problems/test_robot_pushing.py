@@ -9,13 +9,7 @@ import pytest
 
 from replibo.errors import RepliboError
 from replibo.problems import robot_pushing
-from replibo.problems.robot_pushing import (
-    BOUND,
-    BOX_START,
-    CIRCLE_START,
-    RobotPushing,
-    trajectory,
-)
+from replibo.problems.robot_pushing import BOUND, BOX_START, CIRCLE_START, RobotPushing, trajectory
 from replibo.streams import RunStreams, generator
 
 PROBLEM = RobotPushing()

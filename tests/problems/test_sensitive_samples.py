@@ -151,6 +151,7 @@ def test_accuracy(problem: SensitiveSamples) -> None:
     assert problem.accuracy > 0.95
     right = problem.classifier.labels(normalised(digits.test_images)) == digits.test_labels
     assert problem.accuracy == right.mean()
+    assert "1797 digits" in problem.stand_in and "of them is 97.3 %" in problem.stand_in
 
 
 def test_a_damaged_text_of_the_parameters_is_one_line(problem: SensitiveSamples) -> None:

@@ -16,10 +16,7 @@ NOISE = 1e-4
 
 
 def botorch_model(
-    X: np.ndarray,
-    y: np.ndarray,
-    length_scale: float | None = None,
-    kernel: KernelName = "matern52",
+    X: np.ndarray, y: np.ndarray, length_scale: float | None = None, kernel: KernelName = "matern52"
 ) -> SingleTaskGP:
     """The same model: zero mean, outputscale 1, isotropic kernel, fixed noise; ``y`` standardised."""
     with warnings.catch_warnings():

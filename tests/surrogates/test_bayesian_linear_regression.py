@@ -11,10 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
-from replibo.surrogates.bayesian_linear_regression import (
-    LOG_PRECISIONS,
-    BayesianLinearRegression,
-)
+from replibo.surrogates.bayesian_linear_regression import LOG_PRECISIONS, BayesianLinearRegression
 
 LOWEST, HIGHEST = math.exp(LOG_PRECISIONS[0]), math.exp(LOG_PRECISIONS[1])
 # fewer data than features, as many, more; one datum, one feature

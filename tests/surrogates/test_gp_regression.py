@@ -25,13 +25,7 @@ from replibo.algorithms.parts.acquisition_functions import (
 )
 from replibo.errors import RepliboError
 from replibo.surrogates import gp_regression
-from replibo.surrogates.gp_regression import (
-    START,
-    Fit,
-    GpRegression,
-    Hyperparameters,
-    fit,
-)
+from replibo.surrogates.gp_regression import START, Fit, GpRegression, Hyperparameters, fit
 from replibo.surrogates.standardise import standardise
 
 CPU = torch.device("cpu")
@@ -182,18 +176,6 @@ def test_in_100_dimensions_botorchs_start_is_stuck_and_the_second_is_not() -> No
 # The posterior
 
 
-def bounded(n: int, fitted_at: int, d: int = 4) -> tuple[GpRegression, np.ndarray]:
-    """A GP of ``n`` observations, and points that lie among the data and far from them."""
-    X, y = data("local", d, n)
-    gp = GpRegression(X[:fitted_at], y[:fitted_at], device=CPU, capacity=n)
-    for i in range(fitted_at, n):
-        gp.append(X[i], y[i])
-    rng = np.random.default_rng(5)
-    points = rng.random((200, d))
-    points[:100] = np.clip(X[np.argmax(y)] + 0.05 * rng.standard_normal((100, d)), 0, 1)
-    return gp, points
-
-
 @pytest.mark.parametrize("appended", [0, 1, 40])
 @pytest.mark.parametrize(
     "score",
@@ -206,7 +188,13 @@ def test_where_the_best_may_be_the_deviation_is_exact_and_elsewhere_no_less(
     appended: int, score: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gp_regression, "BOUNDED_FROM", 60)
-    gp, points = bounded(60 + appended, 60)
+    X, y = data("local", 4, 60 + appended)
+    gp = GpRegression(X[:60], y[:60], device=CPU, capacity=60 + appended)
+    for x, value in zip(X[60:], y[60:], strict=True):
+        gp.append(x, value)
+    rng = np.random.default_rng(5)
+    points = rng.random((200, 4))  # far from the data, and among them
+    points[:100] = np.clip(X[np.argmax(y)] + 0.05 * rng.standard_normal((100, 4)), 0, 1)
     expected, exact = gp.posterior(points)
     mean, sd = gp.posterior_where_best(points, score)
     assert_allclose(mean, expected, rtol=1e-9, atol=1e-12)

@@ -16,9 +16,7 @@ VALUES = st.lists(st.floats(-1e9, 1e9).map(lambda v: round(v, 9)), min_size=2, m
 
 
 @pytest.mark.parametrize(
-    "y",
-    [[3.0, -1.0, 7.5, 2.0], [2.0], [4.0, 4.0, 4.0], [1e-7, -1e-7], [0.0, 1e12]],
-    ids=str,
+    "y", [[3.0, -1.0, 7.5, 2.0], [2.0], [4.0, 4.0, 4.0], [1e-7, -1e-7], [0.0, 1e12]], ids=str
 )
 def test_is_botorchs_rule(y):
     values, mean, sd = standardise(np.array(y))

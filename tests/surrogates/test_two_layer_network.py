@@ -11,11 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from replibo.surrogates import compiled
-from replibo.surrogates.two_layer_network import (
-    TwoLayerNetwork,
-    draw_weights,
-    train_sgd,
-)
+from replibo.surrogates.two_layer_network import TwoLayerNetwork, draw_weights, train_sgd
 
 SGD = {"learning_rate": 0.001, "epochs": 5, "batch_size": 50, "regularizer": 0.01}
 
@@ -141,11 +137,7 @@ def test_a_diverged_training_is_flagged_and_raises_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         training = train_sgd(
-            network(500, 100),
-            X,
-            y,
-            rng=np.random.default_rng(0),
-            **{**SGD, "epochs": 50},
+            network(500, 100), X, y, rng=np.random.default_rng(0), **{**SGD, "epochs": 50}
         )
     assert training.diverged and training.loss == math.inf
     assert not np.isfinite(training.network.hidden).all()
