@@ -47,9 +47,6 @@ class ChowdhuryUcbFixed(FixedKernel):
         norm_bound: B, in units of the standardised y.
         delta: δ, the probability that the bounds fail.
         length_scale, noise_variance, settings: of `FixedKernel`.
-
-    Raises:
-        SettingError: a setting is out of its range.
     """
 
     diagnostics: ClassVar[dict[str, str]] = {

@@ -39,9 +39,6 @@ class BboUcb(GpSampled):
             standardised y (unknown too). The default makes β_t tend to the constant 1.96 as N grows.
         factor: c ≥ 0, in units of the standardised y, squared.
         settings: of `replibo.algorithms.parts.gp_sampled`.
-
-    Raises:
-        SettingError: there are no iterations for the run's problem.
     """
 
     diagnostics: ClassVar[dict[str, str]] = {

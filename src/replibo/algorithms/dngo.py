@@ -52,9 +52,6 @@ class Dngo(Algorithm):
         refit_growth: by what share the history grows between two trainings, twice that from 200
             observations on, where nearly all the time goes into trainings
             (`replibo.algorithms.parts.refit`).
-
-    Raises:
-        SettingError: the candidates would not fit in memory.
     """
 
     diagnostics: ClassVar[dict[str, str]] = {

@@ -42,14 +42,10 @@ class GpBotorch(Algorithm):
     fit that failed) comes from seeds of the run's streams.
 
     Args:
-        space, streams: the run's.
         kernel: ``isotropic`` or ``ard``.
         refit_growth: growth of the history from fit to fit.
         restarts, raw_samples: of ``optimize_acqf``: L-BFGS-B from so many starts, chosen among so many
             Sobol points by their acquisition.
-
-    Raises:
-        RepliboError: the problem is a finite pool.
     """
 
     diagnostics: ClassVar[dict[str, str]] = {
@@ -121,11 +117,7 @@ class GpBotorch(Algorithm):
         return Proposal(np.clip(x[0].numpy(), 0.0, 1.0), diagnostics=diagnostics)
 
     def model(self, history: History) -> tuple[SingleTaskGP, int]:
-        """The GP given all of ``history``, and how many of its observations it was fitted to.
-
-        Raises:
-            RepliboError: there are no observations.
-        """
+        """The GP given all of ``history``, and how many of its observations it was fitted to."""
         import torch
 
         n = len(history)

@@ -31,9 +31,8 @@ def srinivas_beta(t: int, dim: int, length_scale: float, delta: float) -> float:
 
     Args:
         t: the round, 1, 2, …; the theorem's t of the present round, not the horizon T.
-        dim: d.
         length_scale: ℓ, in units of the cube.
-        delta: δ, between 0 and 1: the probability that the bounds fail.
+        delta: δ, the probability that the bounds fail.
     """
     b, r, a = 1.0 / (math.sqrt(2.0) * length_scale), 1.0, 1.0
     points = t**2 * dim * b * r * math.sqrt(math.log(4 * dim * a / delta))

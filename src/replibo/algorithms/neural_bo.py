@@ -45,7 +45,6 @@ class NeuralBO(NeuralSurrogate):
     ``y_scaling: standardise`` take this away.
 
     Args:
-        space, streams: the run's.
         nu: ν ≥ 0; section 7 searches {0.1, 1, 10}.
         variance: how σ is computed; ``dual``, by a factor that grows with the observations
             (`DualVariance`); ``printed``, by the p × p matrix of line 7 (`PrimalVariance`), which is

@@ -44,7 +44,6 @@ class NeuralBOCompiled(NeuralBOReleased):
     the problem's own coordinates.
 
     Args:
-        space, streams: the run's.
         layers, width, learning_rate, epochs, update_cycle: as in `NeuralBOReleased`.
         regulariser: λ.
         nu: ν; 0 stands for `growing_coefficient`.

@@ -24,13 +24,9 @@ class NeuralBOOffset(NeuralBO):
     largest there, and if all are positive it rises from there outwards.
 
     Args:
-        space, streams: the run's.
         offset: c, one number or one for each problem by its name in the config; in units of y (of the
             scaled y, with a ``y_scaling``).
         settings: those of `NeuralBO`.
-
-    Raises:
-        SettingError: there is no c for the run's problem.
     """
 
     def __init__(

@@ -39,13 +39,8 @@ class State:
 
 class _Variance:
     """σ² at the network's inputs: with φ = g/√W and K the products of those of the queries,
-    φ·φ − kᵀ(λI + K)⁻¹k, which is λ φᵀU⁻¹φ.
-
-    Args:
-        seen: the gradients in U, if there are any.
-        share: of φ·φ' in the products of g/c.
-        regulariser: λ.
-    """
+    φ·φ − kᵀ(λI + K)⁻¹k, which is λ φᵀU⁻¹φ. ``share`` is that of φ·φ' in the products of g/c; the
+    regulariser is λ."""
 
     def __init__(self, seen: Gradients | None, share: float, regulariser: float) -> None:
         import torch
@@ -57,14 +52,7 @@ class _Variance:
             self._L = torch.linalg.cholesky(K)
 
     def prior(self, own: Gradients) -> Array:
-        """σ² before any query, which no query increases.
-
-        Args:
-            own: the gradients at ``m`` points.
-
-        Returns:
-            ``m`` variances.
-        """
+        """σ² at ``m`` points before any query, which no query increases; ``own`` are their gradients."""
         return np.asarray(self._share * own.squares())
 
     def posterior(self, own: Gradients) -> Array:
@@ -102,7 +90,6 @@ class NeuralBOReleased(Algorithm):
     trainings again, in order.
 
     Args:
-        space, streams: the run's.
         layers: L, linear layers; 2 is one hidden layer.
         width: W, units of a hidden layer.
         learning_rate, weight_decay: Adam's; the weight decay is λ, too.

@@ -23,7 +23,6 @@ class NeuralGreedy(NeuralSurrogate):
     σ. For a linear model a fit to observations perturbed by their noise gives a posterior sample.
 
     Args:
-        space, streams: the run's.
         perturbation_sd: ≥ 0, in the network's units (`y_scaling`).
         settings: those of `NeuralSurrogate`.
     """

@@ -33,7 +33,6 @@ class NeuralGreedyReleased(NeuralBOReleased):
     inputs in [−1, 1]; the compiled code takes a first choice of them at the problem's own coordinates.
 
     Args:
-        space, streams: the run's.
         layers, width, learning_rate, epochs, update_cycle: as in `NeuralBOReleased`.
         scale: multiplies h; its square is Adam's weight decay.
         rounds: T of the authors' files, from which the number of uniform rounds follows.

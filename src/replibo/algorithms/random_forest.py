@@ -41,9 +41,6 @@ class RandomForest(Algorithm):
             (`replibo.algorithms.parts.candidates`).
         refit_growth: by what share the history grows between two fits, twice that from 200
             observations on, where nearly all the time goes into fits (`replibo.algorithms.parts.refit`).
-
-    Raises:
-        SettingError: the candidates would not fit in memory.
     """
 
     diagnostics: ClassVar[dict[str, str]] = {

@@ -40,8 +40,7 @@ class Maximum:
     Attributes:
         x: ``d``, in the unit cube.
         candidate: its row in the pool of a finite problem; -1 elsewhere.
-        mean: μ(x), in units of the standardised y.
-        sd: σ(x), likewise: of f, or predictive (`Sigma`).
+        mean, sd: μ(x) and σ(x) (`Sigma`), in units of the standardised y.
         value: μ(x) + βσ(x).
         jitter: what had to be added to the noise variance (see `replibo.surrogates.exact_gp`).
     """
@@ -65,8 +64,6 @@ class UcbMaximiser:
         space: with candidates, the maximum over all of them is taken (ties go to the first), and a row
             may be asked again; without, the maximum over the cube is searched for.
         noise_variance: σ² ≥ 0, in units of the standardised y.
-        sigma: which standard deviation β multiplies.
-        kernel: that of the GP.
         restarts: number of ascents on a cube.
         raw_samples: number of points of the whole cube among which the starts are chosen.
         best_observed: number of the best points observed beside which starts are looked for too.
@@ -113,7 +110,6 @@ class UcbMaximiser:
         """The maximum of μ + βσ at the length scale ℓ, given all data so far (Algorithm 1, line 4).
 
         Args:
-            length_scale: ℓ, in units of the cube.
             beta: β ≥ 0, the factor of σ itself.
             rng: where the raw samples of a continuous domain are drawn from; a pool draws nothing.
             fixed: True where this ℓ will be used again: its model is then kept, and grows with the
@@ -275,8 +271,6 @@ def maximise_on_cube(
         acquisition_and_gradient: the same, with the gradients, ``m x d``.
         centres: ``c x d``, points beside which high values are expected; may be empty.
         length_scale: ℓ, how wide the peaks are, in units of the cube.
-        restarts: number of ascents.
-        raw_samples: number of samples from the whole cube.
     """
     d = centres.shape[1]
     reach = min(length_scale, 0.3) / math.sqrt(d)

@@ -120,10 +120,7 @@ def lemma_b5_xi(noise_std: float, delta: float, log_count: float, t: int) -> flo
     Theorems 4.1 and F.1 print the "- log 3δ" outside of the factor 2σ_N². With δ = 0.01 this makes
     ξ_t > 3, however small the noise is. Lines 10 and 12 of Algorithm 1 print a minus before √(ξ_t/|S|)
     on both sides, so that the printed ξ_t eliminates what was seldom played
-    (`replibo.algorithms.length_scale_readings.LbGpUcbPrintedXi`).
-
-    Args:
-        noise_std: σ_N, in units of the standardised y.
-        log_count: ln |A|, A being all hyperparameters up to now.
+    (`replibo.algorithms.length_scale_readings.LbGpUcbPrintedXi`). ``log_count`` is ln |A|, A being all
+    hyperparameters up to now.
     """
     return 2 * noise_std**2 * (log_count + 2 * math.log(math.pi * t) - math.log(3 * delta))

@@ -39,13 +39,9 @@ class Candidates:
     points, the rows and the steps are the same for every algorithm at the same seed and query.
 
     Args:
-        space, streams: the run's.
         count: number of candidates, 1 or more.
         local_fraction: between 0 and 1.
         bytes_per_candidate: what the algorithm needs for each, to refuse what cannot fit.
-
-    Raises:
-        SettingError: the candidates would not fit in memory.
     """
 
     def __init__(
@@ -68,11 +64,7 @@ class Candidates:
             )
 
     def draw(self, history: History) -> tuple[Array, NDArray[np.int64]]:
-        """The candidates for the next query.
-
-        Returns:
-            ``m x d``, points of the unit cube; and ``m``, their rows in the pool (-1 on a cube).
-        """
+        """The candidates for the next query, ``m x d``, and their rows in the pool (-1 on a cube)."""
         rng = self.streams.candidates(len(history))
         pool = self.space.candidates
         if pool is not None:
@@ -97,11 +89,7 @@ class Candidates:
         acquisition: Array,
         diagnostics: dict[str, float] | None = None,
     ) -> Proposal:
-        """The candidate of largest ``acquisition`` (``m``); ties go to the first.
-
-        Raises:
-            RepliboError: an acquisition is NaN.
-        """
+        """The candidate of largest ``acquisition`` (``m``); ties go to the first."""
         if np.any(np.isnan(acquisition)):
             raise RepliboError("acquisition: NaN at a candidate; the surrogate has diverged")
         i = int(np.argmax(acquisition))

@@ -13,11 +13,7 @@ Device = Literal["cpu", "cuda"]
 
 
 def torch_device(name: Device) -> torch.device:
-    """The torch device called ``name``.
-
-    Raises:
-        SettingError: ``cuda`` where torch finds no GPU.
-    """
+    """The torch device; a `SettingError` where it is ``cuda`` and torch finds no GPU."""
     import torch
 
     if name == "cuda" and not torch.cuda.is_available():

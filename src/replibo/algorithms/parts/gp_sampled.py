@@ -33,13 +33,8 @@ NEAR_FROM = 200
 
 @dataclass(frozen=True)
 class Scores:
-    """An acquisition function at the candidates.
-
-    Attributes:
-        acquisition: ``m``; its maximiser is the next query.
-        mean, sd: posterior mean and standard deviation of f, ``m`` each, standardised units.
-        shown: what else goes into the trace, one number or one for each candidate (``m``).
-    """
+    """An acquisition function at ``m`` candidates; mean and deviation of f there, standardised; and
+    what else goes into the trace, one number or one for each candidate."""
 
     acquisition: Array
     mean: Array
@@ -67,7 +62,6 @@ class GpSampled(Algorithm):
     pool; one that was asked may be asked again.
 
     Args:
-        space, streams: the run's.
         length_scale_start: ``multi``, two starts of the fit, in high dimensions too one from where
             the likelihood has a gradient; ``single``, BoTorch's own start alone
             (`replibo.surrogates.gp_regression.fit`).
@@ -76,9 +70,6 @@ class GpSampled(Algorithm):
         device: ``cpu`` or ``cuda``.
         candidates, local_fraction: number of candidates and share of local ones (`Candidates`).
         refit_growth: growth of the history from fit to fit (`GpSchedule`).
-
-    Raises:
-        SettingError: there is no GPU, or the candidates would not fit in memory.
     """
 
     diagnostics: ClassVar[dict[str, str]] = {
@@ -145,11 +136,7 @@ class GpSampled(Algorithm):
         return self.candidates.best(X, rows, scores.acquisition, diagnostics)
 
     def surrogate(self, history: History) -> GpRegression:
-        """The GP given all of ``history``; a function of it, kept and grown from query to query.
-
-        Raises:
-            RepliboError: there are no observations.
-        """
+        """The GP given all of ``history``; a function of it, kept and grown from query to query."""
         n = len(history)
         if n == 0:
             raise RepliboError("initial_points: must be at least 1, got 0")

@@ -33,8 +33,6 @@ def log_information_gain_bound(rate: Rate, length_scale: float, dim: int, n: int
             Appendix A arrives at, θ^-d n^(d/(2ν+d)) (ln n)^(2ν/(2ν+d)); "rbf", the RBF line, which
             the released code takes for its Matérn kernel too, θ^-d (ln n)^(d+1).
         length_scale: θ > 0, in units of the cube.
-        dim: d.
-        n: number of observations, at least 1.
     """
     if n == 1:
         return -math.inf
@@ -56,13 +54,7 @@ def scaled_norm(norm: float, theta0: float, length_scale: float, dim: int) -> fl
 
 
 def theoretical_beta(norm_bound: float, noise_std: float, delta: float, gain: float) -> float:
-    """β = B + σ_N √(2(γ + 1 + ln(2/δ))) of Theorem 4.1.
-
-    Args:
-        norm_bound: B.
-        noise_std: σ_N, in units of the standardised y.
-        gain: γ, in nats.
-    """
+    """β = B + σ_N √(2(γ + 1 + ln(2/δ))) of Theorem 4.1; γ in nats, σ_N in units of the standardised y."""
     noise = noise_std * math.sqrt(2.0 * (gain + 1.0 + math.log(2.0 / delta)))
     return norm_bound + noise
 
@@ -70,11 +62,7 @@ def theoretical_beta(norm_bound: float, noise_std: float, delta: float, gain: fl
 def log_suspected_regret(log_gamma: float, norm_bound: float, n: int) -> float:
     """ln R^θ(n), R^θ(n) = √n (B √γ_n + γ_n), up to a constant (Theorem 2.3).
 
-    Args:
-        log_gamma: ln γ_n(k^θ).
-        norm_bound: B > 0.
-        n: number of plays, at least 1; R^θ(1) = 0, so that a candidate is tried once at no price.
-    """
+    R^θ(1) = 0, so that a candidate is tried once at no price."""
     if log_gamma == -math.inf:
         return -math.inf
     exploration = math.log(norm_bound) + 0.5 * log_gamma  # ln B√γ
@@ -86,12 +74,8 @@ def log_bounded_increments(log_values: Sequence[float], log_step: float) -> floa
     """ln of the last value of the largest sequence that is nowhere above the given one, starts with it,
     and never rises by more than a step: min over m of R(m) + (n - m) step.
 
-    "As otherwise the bound can be trivially improved" (section 2): R(t + 1) - R(t) ≤ 2B.
-
-    Args:
-        log_values: ln R(1), …, ln R(n); not falling.
-        log_step: ln of the step, ln 2B.
-    """
+    "As otherwise the bound can be trivially improved" (section 2): R(t + 1) - R(t) ≤ 2B. The given values
+    ln R(1), …, ln R(n) must not fall."""
     values = np.array(log_values)
     behind = np.arange(len(values) - 1, -1, -1.0)  # n - m
     with np.errstate(divide="ignore"):
@@ -107,9 +91,7 @@ class MaximumInformationGain:
 
     Args:
         domain: ``m x d``, the points to choose from, in the unit cube; one may be chosen again.
-        length_scale: θ, in units of the cube.
-        noise_variance: σ² > 0.
-        kernel: that of the GP.
+        length_scale, noise_variance: of the GP; in units of the cube, σ² > 0.
     """
 
     def __init__(

@@ -35,12 +35,7 @@ def log_candidate_ratio(ratio: CandidateRatio, dim: int) -> float:
 
 @dataclass(frozen=True)
 class Growth:
-    """The growth function g(t) = max(t0, t^a) of section 5.
-
-    Attributes:
-        t0: its least value, which `for_candidates` derives from the ratio of the candidates.
-        exponent: a (paper: 0.5; ablation: 0.25, 0.5, 0.75).
-    """
+    """The growth function g(t) = max(t0, t^a) of section 5; a is 0.5, in an ablation 0.25 to 0.75."""
 
     t0: float
     exponent: float

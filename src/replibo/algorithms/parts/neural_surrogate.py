@@ -49,12 +49,7 @@ class Seen:
 
 
 class ObservedVariance:
-    """A `Variance` that takes in the queries of a history.
-
-    Args:
-        make: makes the variance before any observation.
-        inputs: the network's inputs at points of the unit cube, ``n x d``.
-    """
+    """A `Variance` that takes in the queries of a history; ``make`` gives it before any observation."""
 
     def __init__(self, make: Callable[[], Variance], inputs: Callable[[Array], Array]) -> None:
         self._make, self._inputs = make, inputs
@@ -109,7 +104,6 @@ class NeuralSurrogate(Algorithm):
     then a candidate at random, the diagnostic ``diverged`` is 1, and the run goes on.
 
     Args:
-        space, streams: the run's.
         width: m, hidden units.
         learning_rate: η of SGD.
         epochs: passes through the data in a training.
@@ -127,9 +121,6 @@ class NeuralSurrogate(Algorithm):
         candidates, local_fraction: number of candidates and share of local ones (`Candidates`).
         refit_growth: growth of the history from training to training (`RefitSchedule`); 0, as printed,
             trains at every round.
-
-    Raises:
-        SettingError: the candidates would not fit in memory.
     """
 
     def __init__(
@@ -178,11 +169,7 @@ class NeuralSurrogate(Algorithm):
         return network_inputs(U, self.input_scaling, self.constant_input)
 
     def fit(self, history: History) -> Fit:
-        """The training in force (line 6): a function of the history, kept while it stays in force.
-
-        Raises:
-            RepliboError: there are no observations.
-        """
+        """The training in force (line 6): a function of the history, kept while it stays in force."""
         if len(history) == 0:
             raise RepliboError("initial_points: must be at least 1, got 0")
         n = self.schedule.in_force(len(history), history.n_initial)
