@@ -6,11 +6,10 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replibo.algorithms.parts.balancing import Hyperparameter, HyperparameterBalancing, lemma_b5_xi
+from replibo.algorithms.parts.balancing import Hyperparameter, HyperparameterBalancing
 
 
 def log_regret(u: Hyperparameter, n: int) -> float:
@@ -79,18 +78,3 @@ def test_is_algorithm_2_read_line_by_line(run: tuple) -> None:  # type: ignore[t
             return
         assert [balancing.created[u] for u in balancing.considered] == U
         assert [(s, balancing.created[u]) for s, u in balancing.eliminated] == eliminated
-
-
-def test_observations_are_taken_with_the_scale_of_now() -> None:
-    """The same plays: whether one is eliminated depends on the y's of now, not of then."""
-    balancing = HyperparameterBalancing(proposer(2, []), log_regret, lambda t: 0.0, width=1.0)
-    balancing.observe(0.5, np.array([3.0]))
-    balancing.observe(0.5, np.array([0.2, 0.0]))  # 3.0 is forgotten
-    assert balancing.considered == [0, 1]
-
-
-def test_xi_of_lemma_b5() -> None:
-    """ξ_t = 2σ_N² ln(|A| π² t² / (6 δ_B)) with δ_B = δ/2; of the released code √ξ ≈ 5e-4."""
-    value = lemma_b5_xi(0.01, 0.05, math.log(7.0), 12)
-    assert value == pytest.approx(2e-4 * math.log(7 * math.pi**2 * 144 / (6 * 0.025)))
-    assert math.sqrt(lemma_b5_xi(1e-4, 0.01, math.log(2.0), 60)) == pytest.approx(5e-4, rel=0.15)
