@@ -1,4 +1,4 @@
-"""Histories that several tests ask about."""
+"""Histories that several tests ask about, and independent computations that several compare with."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import pytest
+from scipy.stats import norm
 
 from replibo.algorithms.base import Algorithm, History, Proposal
-from replibo.streams import RunStreams
 
 
 def observed(X: np.ndarray, y: Iterable[float], rows: Any = None, n_initial: int = 4) -> History:
@@ -25,10 +24,18 @@ def first(history: History, n: int) -> History:
     return observed(history.X[:n], history.y[:n], history.candidate[:n], history.n_initial)
 
 
-def history(n: int) -> History:
-    """``n`` observations of waves about 3 at uniform points of the cube; the first four are initial."""
-    X = np.random.default_rng(0).uniform(size=(n, 3))
-    return observed(X, 3.0 + 2.0 * np.sin(5 * X).sum(axis=1))
+def waves(x: np.ndarray) -> Any:
+    """Waves about 3, highest at (π/10, …); of one point or of the rows of a matrix."""
+    return 3.0 + 2.0 * np.sin(5 * x).sum(axis=-1)
+
+
+def history(
+    n: int, dim: int = 3, n_initial: int = 4, seed: int = 0, noise_std: float = 0.0
+) -> History:
+    """``n`` observations of the waves at uniform points of the cube; the first ones for any ``n``."""
+    X = np.random.default_rng(seed).uniform(size=(n, dim))
+    noise = noise_std * np.random.default_rng([seed, 1]).standard_normal(n)
+    return observed(X, waves(X) + noise, n_initial=n_initial)
 
 
 def on_pool(pool: np.ndarray, f: np.ndarray, rows: Iterable[int], n_initial: int = 8) -> History:
@@ -85,19 +92,7 @@ def run_on_pool(
     return made, proposals
 
 
-class Hill:
-    """A hill with its top at (0.37, …)."""
-
-    @staticmethod
-    def objective(x: np.ndarray) -> float:
-        return -float(np.sum((x - 0.37) ** 2))
-
-    def initial(self, dim: int, n: int, streams: RunStreams) -> History:
-        """``n`` initial points."""
-        X = streams.initial().random((n, dim))
-        return observed(X, map(self.objective, X), n_initial=n)
-
-
-@pytest.fixture
-def hill() -> Hill:
-    return Hill()
+def expected_improvement(mean: np.ndarray, sd: np.ndarray, best: float) -> np.ndarray:
+    """E[max(f - best - 0.01, 0)] for a normal f, by SciPy."""
+    z = (mean - best - 0.01) / sd
+    return np.asarray(sd * (z * norm.cdf(z) + norm.pdf(z)))

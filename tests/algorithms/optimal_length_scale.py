@@ -36,10 +36,6 @@ def estimate_optimal_length_scale(
     the points: over the seeds 0 to 19 it lies between 0.0043 and 0.0044 on Berkenkamp, and between
     0.012 and 0.114 on Michalewicz. There the best 100 points are spread thinly over five
     dimensions.
-
-    Args:
-        seed: of the points, torch's.
-        noise_variance: σ² of the GP, in units of the standardised values.
     """
     if problem.candidates is None:
         import torch

@@ -16,7 +16,6 @@ from replibo.algorithms.a_gp_ucb import AGpUcb
 from replibo.algorithms.base import History, Space
 from replibo.algorithms.oracle import Oracle
 from replibo.config import claims, load
-from replibo.errors import RepliboError
 from replibo.problems.berkenkamp import Berkenkamp
 from replibo.problems.materials import AgNP, CrossedBarrel
 from replibo.problems.michalewicz import Michalewicz5
@@ -25,17 +24,12 @@ from replibo.surrogates.exact_gp import standardise
 from replibo.surrogates.kernels import KERNELS, KernelName, pairwise_distances
 from replibo.surrogates.length_scale_fit import fit_length_scale
 
-from .conftest import dense_posterior, on_pool, run_on_pool
+from .conftest import dense_posterior, on_pool, run_on_pool, small_pool
 from .optimal_length_scale import RELEASED_OPTIMAL_LENGTH_SCALES, estimate_optimal_length_scale
 
 STREAMS = RunStreams("lb_gp_ucb", "agnp", "a_gp_ucb", 0)
 history_of = functools.partial(on_pool, n_initial=6)
 run = functools.partial(run_on_pool, n_initial=6)
-
-
-def pool_of(d: int, m: int = 50) -> tuple[np.ndarray, np.ndarray]:
-    pool = np.random.default_rng(d).random((m, d))
-    return pool, np.sin(6 * pool[:, 0]) + pool.sum(axis=1) ** 2
 
 
 def argmax_of_ucb(
@@ -60,7 +54,7 @@ def argmax_of_ucb(
 def test_schedule_in_closed_form(
     d: int, t0: str, a: float, beta: float, sigma: str, noise_seen: float
 ) -> None:
-    pool, f = pool_of(d)
+    pool, f = small_pool(50, d)
     settings: Any = {"growth_exponent": a, "t0": t0, "beta": beta, "sigma": sigma}
     algorithm = AGpUcb(Space(d, candidates=pool), STREAMS, **settings)
     history, proposals = run(algorithm, pool, f, 30)
@@ -85,7 +79,7 @@ def test_schedule_in_closed_form(
 @pytest.mark.parametrize(("growth", "kernel"), [(0.0, "matern52"), (0.5, "matern52"), (0.0, "rbf")])
 def test_beta_of_the_theory(growth: float, kernel: KernelName) -> None:
     """b(t) g(t)^(d/2) N + σ_N √(2(γ + 1 + ln(2/δ))), by NumPy's log-determinant."""
-    pool, f = pool_of(2)
+    pool, f = small_pool(50, 2)
     algorithm = AGpUcb(
         Space(2, candidates=pool),
         STREAMS,
@@ -112,7 +106,7 @@ def test_beta_of_the_theory(growth: float, kernel: KernelName) -> None:
 
 
 def test_oracle_keeps_its_length_scale() -> None:
-    pool, f = pool_of(5)
+    pool, f = small_pool(50, 5)
     by_problem = {"agnp": 0.1056, "crossed_barrel": 0.1309}
     algorithm = Oracle(Space(5, candidates=pool), STREAMS, length_scale=by_problem)
     history, proposals = run(algorithm, pool, f, 10)
@@ -122,11 +116,6 @@ def test_oracle_keeps_its_length_scale() -> None:
         assert proposal.candidate == argmax_of_ucb(past, pool, 0.1056, 1.0)
     same = Oracle(Space(5, candidates=pool), STREAMS, length_scale=0.1056)
     assert_array_equal(run(same, pool, f, 10)[0].candidate, history.candidate)
-
-
-def test_the_oracle_needs_the_problems_length_scale() -> None:
-    with pytest.raises(RepliboError, match="length_scale must hold agnp, got berkenkamp"):
-        Oracle(Space(2), STREAMS, length_scale={"berkenkamp": 0.1})
 
 
 # θ̂*

@@ -15,23 +15,25 @@ from replibo.surrogates.bounds import BOUNDING
 from replibo.surrogates.tangent_kernel import DualVariance, PrimalVariance, TangentKernel
 from replibo.surrogates.two_layer_network import draw_weights
 
+from .conftest import history, waves
+
 OTHER = "cuda"
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch finds no GPU")
 
 
 @pytest.mark.parametrize("method", [GpUcb, GpEi, GpTs])
-def test_the_first_queries_of_a_gaussian_process_are_the_same(hill, method) -> None:
+def test_the_first_queries_of_a_gaussian_process_are_the_same(method) -> None:
     streams = RunStreams("paper", "problem", "gp", 0)
-    history = hill.initial(5, 6, streams)
+    past = history(6, 5, 6)
     algorithms = [method(Space(5), streams, device=device) for device in ("cpu", OTHER)]
     for t in range(1, 21):
-        own, other = (algorithm.ask(history, t) for algorithm in algorithms)
+        own, other = (algorithm.ask(past, t) for algorithm in algorithms)
         np.testing.assert_array_equal(own.x, other.x)
         for name in ("mean", "sd"):
             assert own.diagnostics[name] == pytest.approx(
                 other.diagnostics[name], rel=1e-6, abs=1e-8
             )
-        history.append(own.x, hill.objective(own.x))
+        past.append(own.x, waves(own.x))
 
 
 @pytest.mark.parametrize("form", [DualVariance, PrimalVariance])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -11,7 +12,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
@@ -26,7 +26,7 @@ from replibo.surrogates import gp_regression
 from replibo.surrogates.gp_regression import fit
 from replibo.surrogates.standardise import standardise
 
-from .conftest import first, observed
+from .conftest import expected_improvement, first, history
 
 ALGORITHMS: list[tuple[type[GpSampled], dict[str, Any]]] = [
     (GpUcb, {}),
@@ -36,34 +36,8 @@ ALGORITHMS: list[tuple[type[GpSampled], dict[str, Any]]] = [
     (GpEi, {"incumbent": "posterior_mean"}),
     (GpEi, {"length_scale_prior": "dimension_scaled"}),
 ]
-IDS = ["ucb", "ucb_constant", "ts", "ei", "ei_posterior_mean", "ei_prior"]
-every_algorithm = pytest.mark.parametrize(("algorithm", "settings"), ALGORITHMS, ids=IDS)
-
-
-def streams(algorithm: type, seed: int = 0) -> RunStreams:
-    return RunStreams("neuralbo", "toy", algorithm.__name__, seed)
-
-
-def f(x: np.ndarray) -> float:
-    return float(np.sin(5 * x).sum() - 3 * x[0])
-
-
-def started(d: int, n_initial: int, seed: int = 0) -> History:
-    rng = np.random.default_rng(seed)
-    X = rng.random((n_initial, d))
-    y = np.sin(5 * X).sum(axis=1) - 3 * X[:, 0] + 0.1 * rng.standard_normal(n_initial)
-    return observed(X, y, n_initial=n_initial)
-
-
-def go_on(algorithm: GpSampled, history: History, queries: int) -> list[Proposal]:
-    """Run it for so many queries; the history grows."""
-    proposals = []
-    for t in range(1, queries + 1):
-        proposal = algorithm.ask(history, t)
-        noise = algorithm.streams.noise(len(history)).standard_normal()
-        history.append(proposal.x, f(proposal.x) + 0.1 * noise, proposal.candidate)
-        proposals.append(proposal)
-    return proposals
+STREAMS = RunStreams("neuralbo", "toy", "gp", 0)
+noisy = functools.partial(history, noise_std=0.1)
 
 
 # The confidence parameter
@@ -91,37 +65,35 @@ def test_beta_is_never_negative_and_never_falls(t: int, d: int, log_l: float, de
 
 
 def posterior(
-    history: History, n: int, proposal: Proposal, X: np.ndarray, mean: float
+    past: History, n: int, proposal: Proposal, X: np.ndarray, mean: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean and covariance by scikit-learn, in units of y standardised by the first n."""
     d = proposal.diagnostics
-    y = (history.y - np.mean(history.y[:n])) / np.std(history.y[:n], ddof=1)
+    y = (past.y - np.mean(past.y[:n])) / np.std(past.y[:n], ddof=1)
     kernel = ConstantKernel(d["outputscale"]) * RBF(d["length_scale"])
     gp = GaussianProcessRegressor(kernel, alpha=d["noise_variance"], optimizer=None)
-    at, covariance = gp.fit(history.X, y - mean).predict(X, return_cov=True)
+    at, covariance = gp.fit(past.X, y - mean).predict(X, return_cov=True)
     return at + mean, covariance
 
 
-@every_algorithm
+@pytest.mark.parametrize(("algorithm", "settings"), ALGORITHMS)
 @pytest.mark.parametrize("d", [1, 3])
 def test_the_query_maximises_the_acquisition_function_over_the_shared_candidates(
     algorithm: type[GpSampled], settings: dict[str, Any], d: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # the deviation only where it matters, as in long runs
     monkeypatch.setattr(gp_regression, "BOUNDED_FROM", 8)
-    run = streams(algorithm)
     space = Space(d)
     # growth 10: the fit stays that of the 8 initial points
     # few candidates for the joint sample: those of a nearly singular covariance have many factors
     count = 6 if algorithm is GpTs else 500
-    asked = algorithm(space, run, candidates=count, refit_growth=10.0, **settings)
-    history = started(d, 8)
-    go_on(asked, history, 6)
-    proposal = asked.ask(history, 7)
-    X, _ = Candidates(space, run, count=count, local_fraction=0.5).draw(history)
-    centre, scale = np.mean(history.y[:8]), np.std(history.y[:8], ddof=1)
-    c = asked.surrogate(history).fitted.hyperparameters.mean
-    mean, covariance = posterior(history, 8, proposal, X, c)
+    asked = algorithm(space, STREAMS, candidates=count, refit_growth=10.0, **settings)
+    past = noisy(14, d, 8)
+    proposal = asked.ask(past, 7)
+    X, _ = Candidates(space, STREAMS, count=count, local_fraction=0.5).draw(past)
+    centre, scale = np.mean(past.y[:8]), np.std(past.y[:8], ddof=1)
+    c = asked.surrogate(past).fitted.hyperparameters.mean
+    mean, covariance = posterior(past, 8, proposal, X, c)
     sd = np.sqrt(covariance.diagonal())
     if algorithm is GpUcb:
         beta = settings.get("beta") or srinivas_beta(7, d, proposal.diagnostics["length_scale"], 0.05)  # fmt: skip
@@ -129,15 +101,14 @@ def test_the_query_maximises_the_acquisition_function_over_the_shared_candidates
         expected = mean + math.sqrt(beta) * sd
     elif algorithm is GpEi:
         if "incumbent" in settings:
-            best = posterior(history, 8, proposal, history.X, c)[0].max()
+            best = posterior(past, 8, proposal, past.X, c)[0].max()
         else:
-            best = (history.y.max() - centre) / scale
-        z = (mean - best - 0.01) / sd
-        expected = sd * (z * norm.cdf(z) + norm.pdf(z))
+            best = (past.y.max() - centre) / scale
+        expected = expected_improvement(mean, sd, best)
         assert proposal.diagnostics["incumbent"] == pytest.approx(centre + scale * best, rel=1e-5)
         assert proposal.diagnostics["expected_improvement"] == pytest.approx(scale * expected.max(), rel=1e-4)  # fmt: skip
     else:
-        normals = run.algorithm_at(len(history)).standard_normal(count)
+        normals = STREAMS.algorithm_at(len(past)).standard_normal(count)
         expected = mean + np.linalg.cholesky(covariance) @ normals
     chosen = int(np.argmax(expected))
     assert_array_equal(proposal.x, X[chosen])
@@ -152,17 +123,14 @@ def test_the_query_maximises_the_acquisition_function_over_the_shared_candidates
 
 def test_a_fit_that_starts_from_the_last_one_is_as_good_and_much_cheaper() -> None:
     """By the log posterior that is reached; at D = 10, on growing data."""
-    asked = GpEi(Space(10), streams(GpEi))
-    rng = np.random.default_rng(0)
-    X = rng.random((300, 10))
-    y = np.sin(5 * X).sum(axis=1) + 0.1 * rng.standard_normal(300)
-    history = observed(X, y, n_initial=190)
+    asked = GpEi(Space(10), STREAMS)
+    past = noisy(250, 10, 190)
     fits = {}
-    for n in range(190, 301):
-        gp = asked.surrogate(first(history, n))
+    for n in range(190, 251):
+        gp = asked.surrogate(first(past, n))
         fits[gp.fitted_at] = gp.fitted
     for n, near in fits.items():
-        afresh = fit(torch.tensor(history.X[:n]), torch.tensor(standardise(history.y[:n])[0]))
+        afresh = fit(torch.tensor(past.X[:n]), torch.tensor(standardise(past.y[:n])[0]))
         if n < NEAR_FROM:
             assert near == afresh
         else:
@@ -171,9 +139,6 @@ def test_a_fit_that_starts_from_the_last_one_is_as_good_and_much_cheaper() -> No
 
 
 def test_the_fits_are_those_of_the_schedule() -> None:
-    asked = GpEi(Space(2), streams(GpEi), candidates=20, refit_growth=0.5)
-    fitted_on = [p.diagnostics["fitted_on"] for p in go_on(asked, started(2, 4), 12)]
+    asked = GpEi(Space(2), STREAMS, candidates=20, refit_growth=0.5)
+    fitted_on = [asked.ask(noisy(n, 2), n - 3).diagnostics["fitted_on"] for n in range(4, 16)]
     assert fitted_on == [4, 4, 6, 6, 6, 9, 9, 9, 9, 9, 14, 14]
-
-
-# Corners

@@ -10,7 +10,7 @@ import pytest
 import torch
 from numpy.testing import assert_allclose
 
-from replibo.algorithms.base import History, Space
+from replibo.algorithms.base import Space
 from replibo.algorithms.gp_botorch import GpBotorch, GpEiBotorch, GpUcbBotorch
 from replibo.algorithms.gp_ei import GpEi
 from replibo.algorithms.gp_ucb import GpUcb, srinivas_beta
@@ -20,10 +20,9 @@ from replibo.algorithms.parts.acquisition_functions import (
 )
 from replibo.algorithms.parts.candidates import Candidates
 from replibo.algorithms.parts.gp_sampled import GpSampled
-from replibo.errors import RepliboError
 from replibo.streams import RunStreams
 
-from .conftest import observed
+from .conftest import history
 
 STREAMS = RunStreams("neuralbo", "toy", "gp_botorch", 0)
 PAIRS: list[Any] = [
@@ -31,14 +30,6 @@ PAIRS: list[Any] = [
     pytest.param(GpUcbBotorch, GpUcb, {"beta": 4.0}, id="ucb_constant"),
     pytest.param(GpEiBotorch, GpEi, {}, id="ei"),
 ]
-
-
-def history(d: int, n: int, n_initial: int, seed: int = 0) -> History:
-    """Noisy observations of a smooth function in units that are not standardised."""
-    rng = np.random.default_rng(seed)
-    X = rng.random((n, d))
-    f = 7 * np.sin(4 * X).sum(axis=1) - 20 * (X[:, 0] - 0.3) ** 2
-    return observed(X, f + 0.2 * rng.standard_normal(n), n_initial=n_initial)
 
 
 def ours(algorithm: type[GpSampled], d: int, **settings: Any) -> GpSampled:
@@ -51,7 +42,7 @@ def ours(algorithm: type[GpSampled], d: int, **settings: Any) -> GpSampled:
 def test_the_acquisition_is_ours_and_better_maximised(
     theirs: type[GpBotorch], own: type[GpSampled], settings: dict[str, Any], d: int
 ) -> None:
-    past = history(d, 29, 24)  # fitted to 28, and one more
+    past = history(29, d, 24, noise_std=0.2)  # fitted to 28, and one more
     botorch = theirs(Space(d), STREAMS, **settings)
     model, fitted_on = botorch.model(past)
     gp = ours(own, d, **settings).surrogate(past)
@@ -79,8 +70,3 @@ def test_the_acquisition_is_ours_and_better_maximised(
     assert proposal.diagnostics["acquisition"] >= at_candidates.max() - 1e-9
     mean, sd = gp.posterior(proposal.x[None])
     assert proposal.diagnostics["acquisition"] == pytest.approx(float(score(mean, sd)[0]), abs=0.02)
-
-
-def test_finite_problems_are_refused() -> None:
-    with pytest.raises(RepliboError, match="must be continuous, got a finite pool"):
-        GpEiBotorch(Space(1, 0.1, np.linspace(0, 1, 7)[:, None]), STREAMS)

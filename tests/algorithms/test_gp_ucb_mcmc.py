@@ -18,16 +18,16 @@ from replibo.algorithms.gp_ucb_mcmc import GpUcbMcmc
 from replibo.streams import RunStreams
 from replibo.surrogates.length_scale_posterior import sample_nuts
 
-from .conftest import dense_posterior, observed, on_pool
+from .conftest import dense_posterior, history, on_pool, small_pool
 
 STREAMS = RunStreams("lb_gp_ucb", "a problem", "mcmc", 0)
 NUMBERS: dict[str, Any] = {"warmup": 30, "samples": 40}
 
 
-def log_density(history: History, z: float, noise: float) -> tuple[float, float]:
+def log_density(past: History, z: float, noise: float) -> tuple[float, float]:
     """Of log θ, up to a constant, and its derivative."""
-    y = (history.y - history.y.mean()) / history.y.std(ddof=1)
-    s = math.sqrt(5) * np.linalg.norm(history.X[:, None] - history.X[None], axis=-1) / math.exp(z)
+    y = (past.y - past.y.mean()) / past.y.std(ddof=1)
+    s = math.sqrt(5) * np.linalg.norm(past.X[:, None] - past.X[None], axis=-1) / math.exp(z)
     K = (1 + s + s**2 / 3) * np.exp(-s) + noise * np.eye(len(y))
     slope = s**2 * (1 + s) * np.exp(-s) / 3
     alpha = np.linalg.solve(K, y)
@@ -36,20 +36,20 @@ def log_density(history: History, z: float, noise: float) -> tuple[float, float]
     return float(fit + 3 * z - 6 * math.exp(z)), float(d_fit + 3 - 6 * math.exp(z))
 
 
-def slow_samples(history: History, noise: float, warmup: int, samples: int) -> np.ndarray:
+def slow_samples(past: History, noise: float, warmup: int, samples: int) -> np.ndarray:
     """θ_1, …, θ_S of the same random stream, from the density itself."""
 
     def value_and_slope(z: float) -> tuple[float, float]:
         if not -40 < z < 5:
             return (3 * z, 3.0) if z < 0 else (-6 * math.exp(min(z, 600)), -math.inf)
-        return log_density(history, z, noise)
+        return log_density(past, z, noise)
 
-    rng = STREAMS.algorithm_at(len(history))
+    rng = STREAMS.algorithm_at(len(past))
     return np.exp(sample_nuts(value_and_slope, warmup=warmup, samples=samples, rng=rng).z)
 
 
 def direct_acquisition(
-    history: History,
+    past: History,
     points: np.ndarray,
     thetas: np.ndarray,
     *,
@@ -59,21 +59,14 @@ def direct_acquisition(
 ) -> np.ndarray:
     # as released, a variance is where a deviation should be
     power = {"ucb": 1, "variance": 2}[average]
-    moments = [dense_posterior(history, theta, points, noise) for theta in thetas]
+    moments = [dense_posterior(past, theta, points, noise) for theta in thetas]
     return np.mean([mean + beta * sd**power for mean, sd in moments], axis=0)
 
 
-def pool_history(n: int = 12, m: int = 80, d: int = 3, seed: int = 0) -> tuple[Space, History]:
-    rng = np.random.default_rng(seed)
-    pool = rng.random((m, d))
-    f = 50 + 10 * np.sin(5 * pool[:, 0]) * np.cos(3 * pool[:, 1]) + pool[:, 2]
-    rows = rng.integers(m, size=n)  # rows may come twice
-    return Space(d, candidates=pool), on_pool(pool, f, rows, n_initial=5)
-
-
-def cube_history(n: int, d: int, seed: int = 0) -> tuple[Space, History]:
-    X = np.random.default_rng([n, d, seed]).random((n, d))
-    return Space(d), observed(X, np.sin(7 * X[:, 0]) + np.cos(5 * X).sum(axis=1), n_initial=3)
+def pool_history(n: int = 12, seed: int = 0) -> tuple[Space, History]:
+    pool, f = small_pool(80, seed=seed)
+    rows = np.random.default_rng(seed).integers(80, size=n)  # rows may come twice
+    return Space(3, candidates=pool), on_pool(pool, f, rows, n_initial=5)
 
 
 @pytest.mark.parametrize("average", ["ucb", "variance"])
@@ -81,15 +74,15 @@ def cube_history(n: int, d: int, seed: int = 0) -> tuple[Space, History]:
 def test_ask_on_a_pool_is_the_direct_computation(
     seed: int, noise: float, beta: float, average: Any
 ) -> None:
-    space, history = pool_history(seed=seed)
+    space, past = pool_history(seed=seed)
     algorithm = GpUcbMcmc(
         space, STREAMS, beta=beta, noise_variance=noise, average=average, **NUMBERS
     )
-    proposal = algorithm.ask(history, 1)
-    thetas = slow_samples(history, noise, **NUMBERS)
+    proposal = algorithm.ask(past, 1)
+    thetas = slow_samples(past, noise, **NUMBERS)
     assert space.candidates is not None
     direct = direct_acquisition(
-        history, space.candidates, thetas, noise=noise, beta=beta, average=average
+        past, space.candidates, thetas, noise=noise, beta=beta, average=average
     )
     best, second = np.sort(direct)[::-1][:2]
     assert best - second > 1e-3  # so that the maximiser is beyond doubt
@@ -102,12 +95,12 @@ def test_ask_on_a_pool_is_the_direct_computation(
 
 @pytest.mark.parametrize("average", ["ucb", "variance"])
 def test_ask_in_one_dimension_finds_the_maximum_of_a_dense_grid(average: Any) -> None:
-    space, history = cube_history(6, 1)
-    proposal = GpUcbMcmc(space, STREAMS, average=average, **NUMBERS).ask(history, 1)
-    thetas = slow_samples(history, 0.05, **NUMBERS)
+    past = history(6, 1, 3)
+    proposal = GpUcbMcmc(Space(1), STREAMS, average=average, **NUMBERS).ask(past, 1)
+    thetas = slow_samples(past, 0.05, **NUMBERS)
     grid = np.linspace(0, 1, 2001)[:, None]
     points = np.vstack([proposal.x, grid])
-    values = direct_acquisition(history, points, thetas, noise=0.05, beta=1.0, average=average)
+    values = direct_acquisition(past, points, thetas, noise=0.05, beta=1.0, average=average)
     assert values[0] >= values[1:].max() - 1e-5
     assert proposal.candidate == -1
 
@@ -115,11 +108,11 @@ def test_ask_in_one_dimension_finds_the_maximum_of_a_dense_grid(average: Any) ->
 @pytest.mark.parametrize("average", ["ucb", "variance"])
 @pytest.mark.parametrize(("n", "seed"), [(10, 0), (25, 1)])
 def test_ask_on_a_cube_finds_what_botorch_finds(n: int, seed: int, average: Any) -> None:
-    space, history = cube_history(n, 5, seed)
-    proposal = GpUcbMcmc(space, STREAMS, average=average, **NUMBERS).ask(history, 1)
-    thetas = torch.tensor(slow_samples(history, 0.05, **NUMBERS))[:, None, None]
-    X = torch.tensor(history.X.copy())
-    y = torch.tensor((history.y - history.y.mean()) / history.y.std(ddof=1))
+    past = history(n, 5, 3, seed)
+    proposal = GpUcbMcmc(Space(5), STREAMS, average=average, **NUMBERS).ask(past, 1)
+    thetas = torch.tensor(slow_samples(past, 0.05, **NUMBERS))[:, None, None]
+    X = torch.tensor(past.X.copy())
+    y = torch.tensor((past.y - past.y.mean()) / past.y.std(ddof=1))
 
     def batch_kernel(A: torch.Tensor) -> torch.Tensor:
         """S x a x n, against the data."""
@@ -149,8 +142,8 @@ def test_ask_on_a_cube_finds_what_botorch_finds(n: int, seed: int, average: Any)
 
 
 def test_diagnostics_agree_with_quadrature_and_are_the_declared_ones() -> None:
-    space, history = pool_history(20)
-    numbers = GpUcbMcmc(space, STREAMS).ask(history, 1).diagnostics  # as the paper runs it
+    space, past = pool_history(20)
+    numbers = GpUcbMcmc(space, STREAMS).ask(past, 1).diagnostics  # as the paper runs it
     assert list(numbers) == list(GpUcbMcmc.diagnostics)
     assert all(math.isfinite(value) for value in numbers.values())
     error = abs(numbers["length_scale"] - numbers["length_scale_quadrature"])
@@ -158,6 +151,6 @@ def test_diagnostics_agree_with_quadrature_and_are_the_declared_ones() -> None:
     assert error < 4 * sd / math.sqrt(numbers["effective_sample_size"]) < 2 * sd
     assert 1 <= numbers["nodes"] < 100
     z = np.linspace(-6, 2, 4001)
-    density = np.exp([log_density(history, value, 0.05)[0] for value in z])
+    density = np.exp([log_density(past, value, 0.05)[0] for value in z])
     mean = float(density @ np.exp(z) / density.sum())
     assert_allclose(numbers["length_scale_quadrature"], mean, rtol=1e-4)

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from replibo.algorithms.a_gp_ucb import AGpUcb
-from replibo.algorithms.base import History, Space
+from replibo.algorithms.base import Space
 from replibo.algorithms.gp_ucb_mle import GpUcbMle
 from replibo.algorithms.lb_gp_ucb import LbGpUcb
 from replibo.algorithms.length_scale_readings import (
@@ -24,7 +24,7 @@ from replibo.algorithms.length_scale_readings import (
 from replibo.algorithms.oracle import Oracle
 from replibo.streams import RunStreams
 
-from .conftest import observed, on_pool
+from .conftest import history
 
 STREAMS = RunStreams("lb_gp_ucb", "agnp", "lb_gp_ucb", 0)
 PAIRS = [
@@ -34,23 +34,18 @@ PAIRS = [
 ]
 
 
-def history_on_cube(dim: int, n: int) -> History:
-    X = np.random.default_rng(3).random((n, dim))
-    return observed(X, np.sin(5.0 * X[:, 0]) + X[:, -1] ** 2, n_initial=n)
-
-
 @pytest.mark.parametrize(("searched", "usual"), PAIRS)
 @pytest.mark.parametrize("sigma", ["latent", "predictive"])
 def test_both_searches_find_the_same_maximum_where_it_is_easy(
     searched: type, usual: type, sigma: str
 ) -> None:
-    history = history_on_cube(1, 6)
+    past = history(6, 1, 6)
     settings = {"sigma": sigma} | ({} if usual is GpUcbMle else {"theta0": 0.5})
     settings |= (
         {"t0": "released"} if usual is AGpUcb else {}
     )  # the printed θ is too short to be easy
-    x = searched(Space(1), STREAMS, **settings).ask(history, 1)
-    y = usual(Space(1), STREAMS, **settings).ask(history, 1)
+    x = searched(Space(1), STREAMS, **settings).ask(past, 1)
+    y = usual(Space(1), STREAMS, **settings).ask(past, 1)
     assert_allclose(x.x, y.x, atol=1e-4)
     assert x.diagnostics.keys() == y.diagnostics.keys()
     assert x.diagnostics["length_scale"] == y.diagnostics["length_scale"]
@@ -58,34 +53,21 @@ def test_both_searches_find_the_same_maximum_where_it_is_easy(
 
 @pytest.mark.parametrize(("searched", "usual"), PAIRS)
 def test_botorchs_search_is_another_one(searched: type, usual: type) -> None:
-    x, y = (cls(Space(5), STREAMS).ask(history_on_cube(5, 10), 1).x for cls in (searched, usual))
+    x, y = (cls(Space(5), STREAMS).ask(history(10, 5, 10), 1).x for cls in (searched, usual))
     assert not np.array_equal(x, y)
-
-
-@pytest.mark.parametrize(("searched", "usual"), PAIRS)
-def test_a_pool_needs_no_search(searched: type, usual: type) -> None:
-    pool = np.random.default_rng(1).random((40, 3))
-    history = on_pool(pool, pool.sum(axis=1), range(5), n_initial=5)
-    space = Space(3, candidates=pool)
-    assert (
-        searched(space, STREAMS).ask(history, 1).candidate
-        == usual(space, STREAMS).ask(history, 1).candidate
-    )
 
 
 @pytest.mark.parametrize("dim", [1, 4, 5])
 def test_the_smallest_t0_gives_five_candidates_and_no_sixth_before_its_time(dim: int) -> None:
-    history = history_on_cube(dim, 8)
+    past = history(8, dim, 8)
     lb = LbGpUcbSmallestT0(Space(dim), STREAMS, theta0=0.5)
     rival = AGpUcbSmallestT0(Space(dim), STREAMS, theta0=0.5)
     assert_allclose(lb.growth.t0, math.exp(4 / dim))
     assert rival.growth == lb.growth
-    lb.tell(history)
+    lb.tell(past)
     assert_allclose([u.length_scale for u in lb.candidates], 0.5 * np.exp(-np.arange(5) / dim))
     # A-GP-UCB starts at the shortest of the candidates
-    assert_allclose(
-        rival.ask(history, 1).diagnostics["length_scale"], lb.candidates[-1].length_scale
-    )
+    assert_allclose(rival.ask(past, 1).diagnostics["length_scale"], lb.candidates[-1].length_scale)
     # the sixth, q(5), is due once √t reaches e^(5/d)
     due = math.ceil(math.exp(10 / dim))
     assert not lb._is_due(5, due - 1)
@@ -94,19 +76,19 @@ def test_the_smallest_t0_gives_five_candidates_and_no_sixth_before_its_time(dim:
 
 
 def test_the_oracles_beta_is_that_of_lb_gp_ucb_at_its_length_scale() -> None:
-    history = history_on_cube(2, 8)
+    past = history(8, 2, 8)
     lb = LbGpUcb(Space(2), STREAMS)
-    first = lb.ask(history, 1)
+    first = lb.ask(past, 1)
     oracle = OracleTheory(Space(2), STREAMS, length_scale=first.diagnostics["length_scale"])
-    proposal = oracle.ask(history, 1)
+    proposal = oracle.ask(past, 1)
     assert_allclose(proposal.diagnostics["beta"], first.diagnostics["beta"], rtol=1e-12)
     assert proposal.diagnostics["theta0"] == first.diagnostics["theta0"]
     assert_array_equal(proposal.x, first.x)
     shorter = OracleTheory(
         Space(2), STREAMS, length_scale=0.5 * first.diagnostics["length_scale"]
-    ).ask(history, 1)
+    ).ask(past, 1)
     assert shorter.diagnostics["beta"] > 2.0 * first.diagnostics["beta"] - 1.0
-    assert Oracle(Space(2), STREAMS, length_scale=0.3).ask(history, 1).diagnostics["beta"] == 1.0
+    assert Oracle(Space(2), STREAMS, length_scale=0.3).ask(past, 1).diagnostics["beta"] == 1.0
 
 
 def test_the_printed_xi_does_not_shrink_with_the_noise() -> None:

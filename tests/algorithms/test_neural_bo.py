@@ -1,22 +1,26 @@
-"""NeuralBO's choice, computed again by automatic differentiation and dense matrices."""
+"""NeuralBO's choice, computed again by automatic differentiation and dense matrices; what its variant
+with a constant and NeuralGreedy do otherwise."""
 
 import math
 
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 
 from replibo.algorithms.base import Space
 from replibo.algorithms.neural_bo import NeuralBO
+from replibo.algorithms.neural_bo_offset import NeuralBOOffset
+from replibo.algorithms.neural_greedy import NeuralGreedy
 from replibo.errors import RepliboError
 from replibo.streams import RunStreams
 from replibo.surrogates.tangent_kernel import DualVariance
 from replibo.surrogates.two_layer_network import TwoLayerNetwork, train_sgd
 
-from .conftest import history, observed
+from .conftest import history, observed, waves
 
 SMALL = {"width": 40, "epochs": 10, "candidates": 60}
-STREAMS = RunStreams("neuralbo", "ackley_3", "neural_bo", 0)
+STREAMS = RunStreams("neuralbo", "ackley_3", "a", 0)
 STANDARDISED = {"constant_input": True, "y_scaling": "standardise", "batch_loss": "sum"}
 
 
@@ -138,8 +142,9 @@ def test_raw_negative_observations_make_a_cone_that_peaks_at_the_centre():
     assert above["constant"] < 1.0
 
 
-@pytest.mark.parametrize("setting", [{}, {"learning_rate": 1e3}], ids=["trained", "diverged"])
-@pytest.mark.parametrize("nu", [0.0, 1.0, 10.0])
+@pytest.mark.parametrize(
+    ("nu", "setting"), [(0.0, {}), (1.0, {}), (10.0, {}), (10.0, {"learning_rate": 1e3})]
+)
 def test_deviations_only_where_they_matter_give_the_same_queries(nu, setting, monkeypatch):
     """A run that begins where σ is bounded by the last observations, against σ of every candidate."""
     runs = []
@@ -148,7 +153,7 @@ def test_deviations_only_where_they_matter_give_the_same_queries(nu, setting, mo
         algorithm = NeuralBO(Space(3), STREAMS, nu=nu, **{**SMALL, "candidates": 200, **setting})
         for _ in range(15):
             proposal = algorithm.ask(past, len(past) + 1)
-            past.append(proposal.x, 3.0 + 2.0 * float(np.sin(5 * proposal.x).sum()))
+            past.append(proposal.x, waves(proposal.x))
             runs.append(proposal)
         assert proposal.diagnostics["diverged"] == bool(setting)
         monkeypatch.setattr(DualVariance, "upper_bound", lambda self, X: None)
@@ -166,3 +171,51 @@ def test_a_matrix_that_cannot_fit_is_refused_in_one_line(monkeypatch):
         "the cpu has 16"
     )
     NeuralBO(Space(14), STREAMS, variance="printed")
+
+
+# NeuralBO on y plus a constant
+
+
+def test_it_asks_as_if_the_constant_were_in_the_data():
+    X = history(9).X
+    y = np.round(history(9).y * 64) / 64  # sums with a whole number are exact
+    offset = NeuralBOOffset(Space(3), STREAMS, offset={"ackley_3": -8.0}, **SMALL)
+    asked = offset.ask(observed(X, y), 1)
+    other = NeuralBO(Space(3), STREAMS, **SMALL).ask(observed(X, y - 8.0), 1)
+    np.testing.assert_array_equal(asked.x, other.x)
+    mean = pytest.approx(other.diagnostics["mean"] + 8.0)
+    assert asked.diagnostics == other.diagnostics | {"mean": mean}
+
+
+# NeuralGreedy
+
+
+def test_perturbations_are_normal_of_the_deviation_set():
+    y = np.linspace(-1, 1, 5000)
+    added = NeuralGreedy(Space(3), STREAMS, perturbation_sd=0.3).targets(
+        y, np.random.default_rng(0)
+    )
+    assert stats.kstest((added - y) / 0.3, "norm").pvalue > 1e-3
+    assert NeuralGreedy(Space(3), STREAMS).perturbation_sd == pytest.approx(math.sqrt(0.01))
+
+
+def test_without_perturbation_it_is_neural_bo_without_exploration():
+    past = history(12)
+    unperturbed = NeuralGreedy(Space(3), STREAMS, **SMALL)
+    unperturbed.targets = lambda y, rng: y
+    greedy = unperturbed.ask(past, 13)
+    sampled = NeuralBO(Space(3), STREAMS, nu=0.0, **SMALL).ask(past, 13)
+    np.testing.assert_array_equal(greedy.x, sampled.x)
+    assert greedy.diagnostics == {
+        **{name: value for name, value in sampled.diagnostics.items() if name != "sigma"},
+        "surrogate_bytes": 4 * 40 * (3 + 1),  # W₁ and W₂ in single precision, and no σ
+    }
+
+
+def test_perturbations_are_drawn_anew_for_each_training_and_kept_between():
+    algorithm = NeuralGreedy(Space(3), STREAMS, refit_growth=0.5, **SMALL)
+    drawn = []
+    algorithm.targets = lambda y, rng: drawn.append(rng.standard_normal(3)) or y
+    for n in (4, 5, 6, 7, 8, 9):  # trainings at 4, 6 and 9
+        algorithm.ask(history(n), n + 1)
+    assert len(drawn) == 3 and len(np.unique(drawn)) == 9

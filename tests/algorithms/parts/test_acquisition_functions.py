@@ -15,7 +15,6 @@ from numpy.testing import assert_array_equal
 from replibo.algorithms.parts.acquisition_functions import (
     expected_improvement,
     log_expected_improvement,
-    upper_confidence_bound,
 )
 
 Z = (-1e5, -1e3, -100.5, -99.5, -38.0, -10.0, -1.01, -0.99, -1e-3, 0.0, 0.5, 5.0, 50.0, 1e6)
@@ -62,9 +61,3 @@ def test_never_negative_never_not_a_number(mean: float, sd: float, best: float, 
     assert not math.isnan(log_ei)
     if ei > 1e-290:
         assert log_ei == pytest.approx(math.log(ei), rel=1e-9, abs=1e-6)
-
-
-def test_ucb() -> None:
-    assert_array_equal(
-        upper_confidence_bound(np.array([1.0, 2.0]), np.array([3.0, 0.0]), 4.0), [7.0, 2.0]
-    )

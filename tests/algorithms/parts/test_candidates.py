@@ -11,41 +11,36 @@ from replibo.algorithms.parts.candidates import HIGHEST_LOCAL_SD, LOWEST_LOCAL_S
 from replibo.errors import RepliboError
 from replibo.streams import RunStreams
 
-from ..conftest import observed
+from ..conftest import history, observed
 
 
-def streams(algorithm="a", seed=0):
-    return RunStreams("neuralbo", "ackley_10", algorithm, seed)
-
-
-def history(n=5, dim=3, seed=0):
-    rng = np.random.default_rng(seed)
-    return observed(rng.uniform(size=(n, dim)), rng.standard_normal(n), n_initial=n)
+def draws(space, count=64, local_fraction=0.5, algorithm="a", seed=0):
+    streams = RunStreams("neuralbo", "ackley_10", algorithm, seed)
+    return Candidates(space, streams, count=count, local_fraction=local_fraction)
 
 
 def test_two_algorithms_get_the_same_candidates_for_the_same_history():
     for fraction in (0.0, 0.5, 1.0):
         a, b = (
-            Candidates(Space(3), streams(name), count=64, local_fraction=fraction)
+            draws(Space(3), local_fraction=fraction, algorithm=name).draw(history(5))[0]
             for name in ("gp_ts", "neural_bo")
         )
-        np.testing.assert_array_equal(a.draw(history())[0], b.draw(history())[0])
+        np.testing.assert_array_equal(a, b)
 
 
 def test_uniform_part_does_not_depend_on_the_history_but_on_seed_and_query():
-    rule = Candidates(Space(3), streams(), count=64, local_fraction=0.5)
-    first, second = (rule.draw(history(seed=seed))[0] for seed in (1, 2))
+    rule = draws(Space(3))
+    first, second = (rule.draw(history(5, seed=seed))[0] for seed in (1, 2))
     np.testing.assert_array_equal(first[32:], second[32:])
     assert not np.any(first[:32] == second[:32])  # another incumbent
-    assert not np.any(rule.draw(history(n=6))[0][32:] == first[32:])
-    other = Candidates(Space(3), streams(seed=1), count=64, local_fraction=0.5)
-    assert not np.any(other.draw(history(seed=1))[0] == first)
+    assert not np.any(rule.draw(history(6, seed=1))[0][32:] == first[32:])
+    assert not np.any(draws(Space(3), seed=1).draw(history(5, seed=1))[0] == first)
 
 
 def test_uniform_candidates_are_uniform_and_local_ones_are_near_the_incumbent():
     dim, count = 2, 20_000
     past = observed(np.array([[0.1, 0.9], [0.5, 0.5]]), [0.0, 1.0])
-    X, rows = Candidates(Space(dim), streams(), count=count, local_fraction=0.5).draw(past)
+    X, rows = draws(Space(dim), count).draw(past)
     assert X.shape == (count, dim) and np.all((X >= 0) & (X <= 1)) and np.all(rows == -1)
     local, uniform = X[: count // 2], X[count // 2 :]
     for column in uniform.T:
@@ -60,22 +55,21 @@ def test_uniform_candidates_are_uniform_and_local_ones_are_near_the_incumbent():
 
 def test_incumbent_is_the_first_of_the_largest_observations():
     past = observed(np.array([[0.2], [0.8], [0.5]]), [1.0, 1.0, 0.0])
-    X, _ = Candidates(Space(1), streams(), count=500, local_fraction=1.0).draw(past)
+    X, _ = draws(Space(1), 500, local_fraction=1.0).draw(past)
     assert np.median(X) == pytest.approx(0.2, abs=0.02)
 
 
 def test_pool_gives_different_rows_of_its_own_and_all_of_a_small_one():
     pool = np.random.default_rng(0).uniform(size=(50, 2))
     for count, drawn in ((20, 20), (60, 50)):
-        rule = Candidates(Space(2, candidates=pool), streams(), count=count, local_fraction=0.5)
-        X, rows = rule.draw(history(dim=2))
+        X, rows = draws(Space(2, candidates=pool), count).draw(history(5, 2))
         assert len(rows) == len(set(rows.tolist())) == drawn
         np.testing.assert_array_equal(X, pool[rows])
     np.testing.assert_array_equal(rows, np.arange(50))
 
 
 def test_best_takes_the_first_of_the_largest_and_refuses_what_is_not_a_number():
-    rule = Candidates(Space(1), streams(), count=3, local_fraction=0.0)
+    rule = draws(Space(1), 3, local_fraction=0.0)
     X, rows = np.array([[0.1], [0.2], [0.3]]), np.array([4, 5, 6])
     proposal = rule.best(X, rows, np.array([0.0, 2.0, 2.0]), {"mean": 1.0})
     assert (proposal.x.tolist(), proposal.candidate, proposal.diagnostics) == (
@@ -90,10 +84,10 @@ def test_best_takes_the_first_of_the_largest_and_refuses_what_is_not_a_number():
 
 def test_the_number_of_candidates_that_is_said_to_fit_fits():
     with pytest.raises(RepliboError) as error:
-        Candidates(Space(3), streams(), count=10**12, local_fraction=0.5)
+        draws(Space(3), 10**12)
     message = str(error.value)
     assert "got 1000000000000: they need 2.4e+04 GB" in message and "\n" not in message
     most = int(re.findall(r"must be at most (\d+)", message)[0])
-    Candidates(Space(3), streams(), count=most, local_fraction=0.5)
+    draws(Space(3), most)
     with pytest.raises(RepliboError):
-        Candidates(Space(3), streams(), count=round(1.01 * most), local_fraction=0.5)
+        draws(Space(3), round(1.01 * most))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import combinations_with_replacement
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from replibo.algorithms.parts.information_gain import (
     MaximumInformationGain,
+    Rate,
     log_bounded_increments,
     log_information_gain_bound,
     log_suspected_regret,
@@ -19,7 +21,7 @@ from replibo.algorithms.parts.information_gain import (
 )
 from replibo.surrogates.kernels import matern52, pairwise_distances
 
-RATES = ("matern", "matern_appendix", "rbf")
+RATES = get_args(Rate)
 length_scales = st.floats(1e-3, 10.0)
 dims = st.integers(1, 12)
 plays = st.integers(2, 10_000)
@@ -34,25 +36,17 @@ def gamma(rate: str, theta: float, d: int, n: int) -> float:
     return n**exponent * log_n ** (5 / (5 + d)) / theta**d
 
 
-@given(st.sampled_from(RATES), length_scales, dims, plays)
-def test_gamma_is_proposition_2_2(rate: str, theta: float, d: int, n: int) -> None:
-    value = math.exp(log_information_gain_bound(rate, theta, d, n))
-    assert value == pytest.approx(gamma(rate, theta, d, n), rel=1e-9)
-
-
 @given(st.sampled_from(RATES), length_scales, dims, plays, st.floats(0.1, 100.0))
-def test_regret_is_theorem_2_3(rate: str, theta: float, d: int, n: int, norm: float) -> None:
-    log_gamma = log_information_gain_bound(rate, theta, d, n)
-    plain = gamma(rate, theta, d, n)
-    expected = math.sqrt(n) * (norm * math.sqrt(plain) + plain)
-    assert math.exp(log_suspected_regret(log_gamma, norm, n)) == pytest.approx(expected, rel=1e-9)
-
-
-@pytest.mark.parametrize("rate", RATES)
-def test_the_first_play_costs_nothing(rate: str) -> None:
-    log_gamma = log_information_gain_bound(rate, 0.1, 4, 1)
-    assert log_gamma == -math.inf
-    assert log_suspected_regret(log_gamma, 1.0, 1) == -math.inf
+def test_proposition_2_2_and_theorem_2_3(
+    rate: Rate, theta: float, d: int, n: int, norm: float
+) -> None:
+    log_gamma, expected = log_information_gain_bound(rate, theta, d, n), gamma(rate, theta, d, n)
+    assert math.exp(log_gamma) == pytest.approx(expected, rel=1e-9)
+    regret = math.sqrt(n) * (norm * math.sqrt(expected) + expected)
+    assert math.exp(log_suspected_regret(log_gamma, norm, n)) == pytest.approx(regret, rel=1e-9)
+    # the first play costs nothing
+    assert log_information_gain_bound(rate, theta, d, 1) == -math.inf
+    assert log_suspected_regret(-math.inf, norm, 1) == -math.inf
 
 
 def test_range_of_floating_point_numbers_is_no_limit() -> None:

@@ -13,11 +13,13 @@ from replibo.algorithms.neural_bo_released import NeuralBOReleased
 from replibo.algorithms.neural_greedy import NeuralGreedy
 from replibo.algorithms.neural_greedy_released import NeuralGreedyReleased
 from replibo.algorithms.parts.devices import torch_device
+from replibo.algorithms.parts.network_inputs import network_inputs
 from replibo.errors import RepliboError
 from replibo.streams import RunStreams
 
-from ..conftest import observed
+from ..conftest import history, observed
 
+STREAMS = RunStreams("neuralbo", "ackley_3", "a", 0)
 SMALL = {"width": 30, "epochs": 5, "candidates": 40}
 ALL = pytest.mark.parametrize(
     "cls", [NeuralBO, NeuralBOReleased, NeuralBOCompiled, NeuralGreedy, NeuralGreedyReleased]
@@ -25,34 +27,15 @@ ALL = pytest.mark.parametrize(
 FROM_START = pytest.mark.parametrize("cls", [NeuralBO, NeuralGreedy])
 
 
-def streams(seed=0):
-    return RunStreams("neuralbo", "ackley_3", "a", seed)
-
-
-def history(n, dim=3, n_initial=4, y=None, seed=0):
-    rng = np.random.default_rng(seed)
-    X, drawn = rng.uniform(size=(100, dim)), rng.standard_normal(100)
-    return observed(X[:n], drawn[:n] if y is None else y, n_initial=n_initial)
-
-
 @ALL
 @pytest.mark.parametrize(
     ("n", "dim", "y"), [(9, 3, [5.0] * 9), (3, 2, [1e6, -1e6, 0.0])], ids=["constant", "huge"]
 )
 def test_the_paper_s_width_diverges_on_no_data(cls, n, dim, y):
-    past = history(n, dim, n_initial=1, y=y)
+    past = observed(np.random.default_rng(0).uniform(size=(n, dim)), y, n_initial=1)
     units = {} if issubclass(cls, NeuralBOReleased) else {"y_scaling": "divide"}
-    algorithm = cls(Space(dim), streams(), **{**SMALL, "width": 500, "epochs": 50, **units})
+    algorithm = cls(Space(dim), STREAMS, **{**SMALL, "width": 500, "epochs": 50, **units})
     assert algorithm.ask(past, n + 1).diagnostics["diverged"] == 0.0
-
-
-@FROM_START
-def test_the_training_in_force_follows_the_schedule(cls):
-    algorithm = cls(Space(3), streams(), refit_growth=0.5, **SMALL)
-    on = [
-        algorithm.ask(history(n), n + 1).diagnostics["trained_on"] for n in (4, 5, 6, 8, 9, 13, 14)
-    ]
-    assert on == [4, 4, 6, 6, 9, 9, 14]
 
 
 @FROM_START
@@ -60,7 +43,7 @@ def test_the_training_in_force_follows_the_schedule(cls):
 def test_every_training_starts_from_the_same_weights(cls, initialization):
     """A training of no effect leaves h(·; θ₀), whatever the history."""
     still = {**SMALL, "learning_rate": 1e-60, "initialization": initialization}
-    algorithm = cls(Space(3), streams(), **still)
+    algorithm = cls(Space(3), STREAMS, **still)
     X = np.random.default_rng(0).uniform(size=(5, 3))
     first, second = (algorithm.prediction(X, algorithm.fit(history(n, seed=n))) for n in (4, 20))
     np.testing.assert_array_equal(first, second)
@@ -73,7 +56,7 @@ def test_the_literal_recipe_diverges_and_the_run_goes_on(cls, scaling):
     """Inputs [−1, 1]^d at the paper's learning rate and width."""
     algorithm = cls(
         Space(20),
-        streams(),
+        STREAMS,
         input_scaling=scaling,
         y_scaling="standardise",
         batch_loss="sum",
@@ -99,7 +82,7 @@ def test_the_literal_recipe_diverges_and_the_run_goes_on(cls, scaling):
 @ALL
 def test_more_candidates_than_memory_allows_are_refused(cls):
     with pytest.raises(RepliboError, match=r": candidates must be at most \d+, got 10000000000: "):
-        cls(Space(2), streams(), candidates=10**10)
+        cls(Space(2), STREAMS, candidates=10**10)
 
 
 def test_a_gpu_where_there_is_none_is_refused(monkeypatch):
@@ -107,4 +90,19 @@ def test_a_gpu_where_there_is_none_is_refused(monkeypatch):
     assert torch_device("cuda") == torch.device("cuda")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(RepliboError, match=r": device must be cpu, got cuda: torch finds no GPU"):
-        NeuralBO(Space(2), streams(), device="cuda")
+        NeuralBO(Space(2), STREAMS, device="cuda")
+
+
+@pytest.mark.parametrize(
+    ("scaling", "constant", "expected"),
+    [
+        ("none", False, [-1.0, 0.0, 1.0, -0.5]),
+        ("none", True, [-1.0, 0.0, 1.0, -0.5, 1.0]),
+        ("root_dim", False, [-0.5, 0.0, 0.5, -0.25]),
+        ("root_dim", True, [-0.5, 0.0, 0.5, -0.25, 0.5]),
+        ("corner", False, [0.0, 0.25, 0.5, 0.125]),
+    ],
+)
+def test_the_networks_inputs(scaling, constant, expected):
+    U = np.array([[0.0, 0.5, 1.0, 0.25]])
+    np.testing.assert_allclose(network_inputs(U, scaling, constant), [expected])
