@@ -81,9 +81,7 @@ def test_a_query_in_flight_is_abandoned_even_where_exceptions_are_swallowed(
     )
     output = tmp_path / "a.parquet"
     done = subprocess.run(
-        [sys.executable, "-c", code, *RUN, "--output", str(output)],
-        capture_output=True,
-        text=True,
+        [sys.executable, "-c", code, *RUN, "--output", str(output)], capture_output=True, text=True
     )
     assert (done.returncode, without_progress(done.stderr)) == (143, [LINE.format("SIGTERM")])
     assert queries(tmp_path / FOLDER) == 8 and not output.exists()

@@ -478,26 +478,14 @@ CLAIM_FAULTS = [
     ("where: w", "wher: w", r"go_ucb\.yaml: a\.where: missing"),
     ("[f1]", "[f9]", r"go_ucb\.yaml: a\.problems: must be f1, .*, got 'f9'"),
     ("[go_ucb]", "[sgd]", r"go_ucb\.yaml: a\.algorithms: must be .*, got 'sgd'"),
-    (
-        "{go_ucb: go",
-        "{gp_ei: go",
-        r"a\.readings\.other\.algorithms: must be go_ucb, got 'gp_ei'",
-    ),
+    ("{go_ucb: go", "{gp_ei: go", r"a\.readings\.other\.algorithms: must be go_ucb, got 'gp_ei'"),
     ("go_greedy", "greedy", r"a\.readings\.other\.algorithms: must be .*, got 'greedy'"),
     ("algorithms: {go_ucb", "problems: {f2", r"other\.problems: must be f1, got 'f2'"),
-    (
-        "algorithms: {go_ucb: go_greedy}",
-        "options: {}",
-        r"readings\.other: must replace something",
-    ),
+    ("algorithms: {go_ucb: go_greedy}", "options: {}", r"readings\.other: must replace something"),
     ("seeds: 1", "seeds: 0-19", r"a\.seeds: must be a whole number above 0, .*, got '0-19'"),
     ("seeds: 1", "seeds: {f2: 1}", r"a\.seeds: must be of f1, all of them, got f2"),
     ("other: {", "printed: {", r"readings\.printed: must be .* and replace nothing"),
-    (
-        "controls: {}",
-        "controls: {other: {options: {a: 1}}}",
-        r"controls: must have other names",
-    ),
+    ("controls: {}", "controls: {other: {options: {a: 1}}}", r"controls: must have other names"),
     (
         "controls: {}",
         "options: {own: [go_ucb]}, controls: {x: {options: {own: [gp_ei]}}}",
@@ -521,22 +509,14 @@ SHARED_FAULTS = [
         r"ithms: must be .*'\*', which",
     ),
     ("gp_ei: gp_ei_ten", "gp_eo: gp_ei_ten", r"readings\.cold\.algorithms: must be .*'gp_eo'"),
-    (
-        "gp_ei: gp_ei_ten",
-        "gp_ei: gp_ei",
-        r"readings\.cold: must replace gp_ei by another, got it",
-    ),
+    ("gp_ei: gp_ei_ten", "gp_ei: gp_ei", r"readings\.cold: must replace gp_ei by another, got it"),
     (
         "readings: {cold}",
         "readings: {cold, x: {source: open, algorithms: {go_ucb: go_ucb_cold_start}}}",
         r"a\.readings\.x: must replace something else than cold, got the same",
     ),
     ("[go_ucb]", "[gp_pi]", r"a: readings\.cold: must replace something"),
-    (
-        "\na: ",
-        "\ncontrols: {x: {options: {a: 1}}}\na: ",
-        r"controls\.x: must be named by a claim",
-    ),
+    ("\na: ", "\ncontrols: {x: {options: {a: 1}}}\na: ", r"controls\.x: must be named by a claim"),
 ]
 
 

@@ -129,9 +129,5 @@ def _numbers(reading: Judgement, cost: str) -> list[str]:
 def wrapped(indent: str, text: str) -> list[str]:
     """The lines of a text, at most `WIDTH` characters each, indented further after the first."""
     return textwrap.wrap(
-        text,
-        WIDTH,
-        initial_indent=indent,
-        subsequent_indent=f"{indent}  ",
-        break_on_hyphens=False,
+        text, WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False
     )

@@ -164,8 +164,7 @@ def test_the_pages_show_the_verdicts_of_the_published_traces(
 
 
 @pytest.mark.parametrize(
-    ("paper", "title"),
-    [("go_ucb", "GO-UCB"), ("neuralbo", "NeuralBO"), ("lb_gp_ucb", "LB-GP-UCB")],
+    ("paper", "title"), [("go_ucb", "GO-UCB"), ("neuralbo", "NeuralBO"), ("lb_gp_ucb", "LB-GP-UCB")]
 )
 def test_readings_that_are_said_to_change_no_verdict_change_none(
     paper: str, title: str, root: Path

@@ -138,11 +138,7 @@ def test_other_settings_and_long_runs_are_not_tried(config: Config) -> None:
     ],
 )
 def test_what_is_not_published_is_said(
-    wanted: list[str],
-    seed: int | None,
-    said: str,
-    config: Config,
-    monkeypatch: pytest.MonkeyPatch,
+    wanted: list[str], seed: int | None, said: str, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("joblib.Parallel", None)  # no worker is started
     with pytest.raises(RepliboError, match=said):
