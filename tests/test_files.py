@@ -12,10 +12,6 @@ from replibo import files
 from replibo.errors import RepliboError
 
 
-def contents(folder: Path) -> dict[str, str]:
-    return {p.name: p.read_text() for p in folder.iterdir() if p.is_file()}
-
-
 def test_an_interrupted_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("old")

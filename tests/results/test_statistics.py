@@ -10,12 +10,9 @@ import pytest
 import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from replibo.errors import RepliboError
 from replibo.results import intervals, regret, statistics
-
-Array = NDArray[np.float64]
 
 values = st.integers(-(10**6), 10**6).map(lambda i: i / 1000)
 
