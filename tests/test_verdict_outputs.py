@@ -63,8 +63,8 @@ def found(root: Path) -> list[Verdict]:
 
 
 def test_verdicts_are_read_as_they_were_written(found: list[Verdict], tmp_path: Path) -> None:
-    verdicts.write(tmp_path / "own.json", found)
-    assert verdicts.read_written(tmp_path / "own.json") == found
+    verdicts.write(tmp_path / "verdicts.json", found)
+    assert verdicts.read_written(tmp_path / "verdicts.json") == found
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_verdicts_are_read_as_they_were_written(found: list[Verdict], tmp_path: 
 def test_what_is_no_file_of_verdicts_is_said_in_one_line(
     text: str, fault: str, tmp_path: Path
 ) -> None:
-    path = tmp_path / "own.json"
+    path = tmp_path / "verdicts.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(RepliboError) as caught:
         verdicts.read_written(path)
@@ -93,7 +93,7 @@ def test_verdicts_of_each_paper_make_those_of_all(found: list[Verdict], tmp_path
     config = load.load()
     parts = [tmp_path / f"{paper}.json" for paper in config.papers]
     for paper, part in zip(config.papers, parts, strict=True):
-        verdicts.write(part, [own for own in found if own.paper == paper])
+        verdicts.write(part, [verdict for verdict in found if verdict.paper == paper])
     said = outputs.claims(config, [], "published", [tmp_path / "all.csv"], judged=parts)
     assert said.splitlines() == list(verdict_tables.lines(found))
     expected = verdict_tables.table(found, outputs.missing_costs(config, found)).csv()
@@ -116,9 +116,9 @@ def test_the_page_is_made_again_when_what_it_says_changes(root: Path) -> None:
 
 
 def test_long_names_leave_a_line_its_words(found: list[Verdict]) -> None:
-    own = dataclasses.replace(found[0], name="n" * 200)
-    (_, line) = verdict_tables.lines([own])
-    assert line.startswith("  " + own.name)
+    verdict = dataclasses.replace(found[0], name="n" * 200)
+    (_, line) = verdict_tables.lines([verdict])
+    assert line.startswith("  " + verdict.name)
 
 
 def test_a_caption_in_latex() -> None:
@@ -134,16 +134,16 @@ def test_the_table_has_a_row_for_each_claim_and_reading(found: list[Verdict]) ->
     table = verdict_tables.table(found, costs)
     rows = list(csv.DictReader(io.StringIO(table.csv())))
     expected = [
-        (verdict.name, own.name)
+        (verdict.name, reading.name)
         for verdict in found
-        for own in (*verdict.readings, *verdict.controls)
+        for reading in (*verdict.readings, *verdict.controls)
     ]
     assert [(row["claim"], row["reading"]) for row in rows] == expected
     assert rows[0]["missing runs cost"] == "about 3 core hours"
     by_name = {verdict.name: verdict for verdict in found}
     for row in rows:
         verdict = by_name[row["claim"]]
-        deciding = {own.name for own in verdict.deciding}
+        deciding = {reading.name for reading in verdict.deciding}
         assert (row["decides"] == "yes") == (row["reading"] in deciding)
         assert (row["source"] == "control") == (row["reading"] in verdict.claim.controls)
         assert row["all readings"] == verdict.summary and row["ours"]
@@ -204,9 +204,9 @@ def test_the_colour_blind_tell_the_verdicts_apart(matrix: Any) -> None:
     """Any two are 12 apart, the outcomes of a claim 20."""
     outcomes = ("holds", "mixed", "fails", "undecided")
     for a, b in itertools.combinations(verdict_map.LOOKS, 2):
-        one, other = (lab(matrix @ linear(verdict_map.LOOKS[word][1])) for word in (a, b))
+        seen = [lab(matrix @ linear(verdict_map.LOOKS[word][1])) for word in (a, b)]
         least = 20 if {a, b} <= set(outcomes) else 12
-        assert np.linalg.norm(one - other) >= least, (a, b)
+        assert np.linalg.norm(seen[0] - seen[1]) >= least, (a, b)
 
 
 def cells(ax: Any) -> dict[tuple[float, float], tuple[str, str]]:
@@ -229,21 +229,21 @@ def test_the_map_of_a_paper_shows_each_verdict_by_letter_and_colour(
     paper: str, found: list[Verdict]
 ) -> None:
     """Each cell lies where its column's name and its row's name are, controls in columns apart."""
-    own = [verdict for verdict in found if verdict.paper == paper]
-    figure = verdict_map.verdict_map(own, "published", LABELS)
+    of_paper = [verdict for verdict in found if verdict.paper == paper]
+    figure = verdict_map.verdict_map(of_paper, "published", LABELS)
     assert "Scale: published" in plotting.caption_of(figure)
     (ax,) = figure.axes
     columns = dict(zip([t.get_text() for t in ax.get_xticklabels()], ax.get_xticks(), strict=True))
     rows = dict(zip([t.get_text() for t in ax.get_yticklabels()], ax.get_yticks(), strict=True))
     expected = {}
-    for verdict in own:
+    for verdict in of_paper:
         y = rows[verdict.claim.short] - 0.5
         expected[0.0, y] = look(verdict.overall)
-        for one in (*verdict.readings, *verdict.controls):
-            x = round(columns[one.name.replace("_", " ")] - 0.5, 6)
-            expected[x, y] = look(verdict.label(one), one.reduced)
+        for reading in (*verdict.readings, *verdict.controls):
+            x = round(columns[reading.name.replace("_", " ")] - 0.5, 6)
+            expected[x, y] = look(verdict.label(reading), reading.reduced)
     assert cells(ax) == expected
-    controls = {name for v in own for name in v.claim.controls}
+    controls = {name for v in of_paper for name in v.claim.controls}
     last = max(at for name, at in columns.items() if name.replace(" ", "_") not in controls)
     assert all(columns[name.replace("_", " ")] > last + 1 for name in controls)
     assert inside(figure)
@@ -274,10 +274,10 @@ def test_the_map_of_all_papers_has_a_row_for_each_group_and_is_read_at_800_pixel
         groups.setdefault((verdict.paper, verdict.claim.group), []).append(verdict)
     assert [t.get_text() for t in ax.get_yticklabels()] == [group for _, group in groups]
     shown = cells(ax)
-    for own, y in zip(groups.values(), ax.get_yticks(), strict=True):
+    for group, y in zip(groups.values(), ax.get_yticks(), strict=True):
         row = [shown[place] for place in sorted(shown) if place[1] == y - 0.5]
-        printed = [look(v.label(v.printed), v.printed.reduced) for v in own]
-        assert row == printed + [look(v.overall) for v in own]
+        printed = [look(v.label(v.printed), v.printed.reduced) for v in group]
+        assert row == printed + [look(v.overall) for v in group]
     assert inside(figure)
     for text in figure.findobj(Text):
         if text.get_text():
@@ -304,9 +304,10 @@ def test_the_pages_count_each_claim_once(found: list[Verdict]) -> None:
     assert len(lines) == 2 * len(papers)  # as printed, over all readings
     for i, line in enumerate(lines):
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        own = [verdict for verdict in found if verdict.paper == papers[i // 2]]
-        assert int(cells[1]) == len(own) == sum(int(cell or 0) for cell in cells[4:-1])
-        assert int(cells[2]) == len(own)  # these say of none that it shares runs
-        assert int(cells[-1] or 0) == (0 if i % 2 else sum(verdict.replicated for verdict in own))
+        of_paper = [verdict for verdict in found if verdict.paper == papers[i // 2]]
+        assert int(cells[1]) == len(of_paper) == sum(int(cell or 0) for cell in cells[4:-1])
+        assert int(cells[2]) == len(of_paper)  # these say of none that it shares runs
+        replicated = sum(verdict.replicated for verdict in of_paper)
+        assert int(cells[-1] or 0) == (0 if i % 2 else replicated)
     shown = gallery.verdict_table([verdict for verdict in found if verdict.paper == "bbo"])
     assert all(f"`{name}`" in shown for name in claims.load(load.load(), "bbo"))
