@@ -86,9 +86,6 @@ def prepare(
         reading: a reading or control, or `paths.ALL`.
         seeds: ``FIRST-LAST``, one seed, or ``all``; the first `SEEDS` if it is None.
         narrow: leave out the problems that the claim reads if there are runs (`Claim.also`).
-
-    Raises:
-        RepliboError: no such claim, reading or seeds, or the claim is never judged in this reading.
     """
     paper, whole = claims.find(config, name)
     claim = whole.only(reading)
@@ -142,7 +139,7 @@ def cost(check: Check) -> str:
     lines = [
         f"{check.name} ({check.reading}): {check.claim.short}",
         f"{check.claim.where}: {check.claim.statement}",
-        f"Cost: {counted(needs.jobs, 'job')}, {needs.cpu * slow / 3600:.2g} core hours, about "
+        f"Cost: {counted(needs.total('jobs'), 'job')}, {needs.cpu * slow / 3600:.2g} core hours, about "
         f"{duration(needs.wall_seconds * slow)} on {counted(check.cores, 'free core')}; "
         f"seeds {check.seeds}; less if the same seeds were run before.",
     ]
@@ -178,11 +175,7 @@ def _missing_data(check: Check) -> list[str]:
 
 
 def run(check: Check, *, verbose: bool = False) -> None:
-    """Make the runs and the verdict.
-
-    Raises:
-        RepliboError: data files are missing, or a job failed.
-    """
+    """Make the runs and the verdict."""
     if missing := _missing_data(check):
         raise RepliboError(missing[0])
     check.variant.make([check.target], check.cores, verbose=verbose)
@@ -235,12 +228,12 @@ def _side_by_side(mine: Judgement, published: Mapping[str, Judgement | None]) ->
     ]
     compared = [side.comparisons if side else () for side in sides.values()]
     for number, row in enumerate(itertools.zip_longest(*compared), 1):
-        told = (f"{one.outcome}: {one.said()}" if one else "–" for one in row)
-        rows.append((str(number), *told))
+        cells = (f"{cell.outcome}: {cell.said()}" if cell else "–" for cell in row)
+        rows.append((str(number), *cells))
     reasons = [side.reason if side else "" for side in sides.values()]
     if any(reasons):
         rows.append(("", *reasons))
-    said = terminal.wrapped((mine.name, *sides), rows)
+    table = terminal.wrapped((mine.name, *sides), rows)
     lines = []
     for title, theirs in zip(published, compared, strict=False):
         if theirs and mine.comparisons:
@@ -248,7 +241,7 @@ def _side_by_side(mine: Judgement, published: Mapping[str, Judgement | None]) ->
                 a.outcome == b.outcome for a, b in zip(theirs, mine.comparisons, strict=False)
             )
             lines.append(f"The same outcome in {same} of {len(theirs)} comparisons ({title}).")
-    return said + "\n\n" * bool(lines) + "\n".join(lines)
+    return table + "\n\n" * bool(lines) + "\n".join(lines)
 
 
 def _equal(published: Runs | None, mine: Runs) -> str:

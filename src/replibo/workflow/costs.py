@@ -3,8 +3,8 @@
 ``estimate``, ``status``, ``check``, the verdicts' missing runs and the progress line take their hours
 from here.
 `replibo.run.collect` keeps, for each problem and algorithm, a profile of the CPU seconds by the number of
-the query. A run as long as the measured ones, or shorter, costs what the profile says. A longer one is
-extrapolated (`Timing.tail`).
+the query. A run as long as the measured ones, or shorter, costs what the profile says. `cost_of_job` says
+what longer and missing runs cost.
 
 `resources` is asked for every job while Snakemake builds its DAG: this module imports nothing heavy.
 """
@@ -155,32 +155,26 @@ def _published(paper: str, folder: Path) -> Timings:
 
 
 def published(paper: str) -> Timings:
-    """The published timings of a paper by ``problem/algorithm``; none where nothing is published.
-
-    Raises:
-        RepliboError: the metadata are damaged.
-    """
+    """The published timings of a paper by ``problem/algorithm``; none where nothing is published."""
     return _published(paper, Path.cwd())
 
 
 def of_this_machine(config: Config, paper: str) -> Timings:
     """The timings of one file of each pair that was run here, at the largest scale that has one."""
     entry = config.paper(paper)
-    found = {}
+    timings = {}
     for scale in map(config.scale, SCALES):
-        for problem, algorithm in entry.pairs(scale):
-            folder = Path(
-                paths.PAIR.format(scale=scale, paper=paper, problem=problem, algorithm=algorithm)
-            )
-            for path in sorted(folder.glob("seeds_*.parquet")):
+        for pair in entry.pairs(scale):
+            # The folder's glob sees files of other blocks than the config's, too.
+            for path in sorted(
+                Path(paths.block(scale, paper, *pair, "")).parent.glob("seeds_*.parquet")
+            ):
                 with contextlib.suppress(OSError):  # Snakemake has just removed it
                     if timing := _of_file(path, path.stat().st_mtime_ns, f"{scale} runs here"):
-                        current = timing.code == code_digest(entry, problem, algorithm)
-                        found[f"{problem}/{algorithm}"] = dataclasses.replace(
-                            timing, current=current
-                        )
+                        current = timing.code == code_digest(entry, *pair)
+                        timings["/".join(pair)] = dataclasses.replace(timing, current=current)
                         break
-    return found
+    return timings
 
 
 @functools.cache
@@ -206,19 +200,18 @@ def measured(config: Config, papers: Iterable[str]) -> tuple[dict[str, Timings],
     Returns:
         The timings by paper, and the `slowness` of this machine.
     """
-    there = {paper: at_one_speed(config.paper(paper), published(paper)) for paper in papers}
-    here = {paper: of_this_machine(config, paper) for paper in there}
-    slower = slowness([(here[paper], there[paper]) for paper in there])
-    for paper, known in there.items():
+    timings = {paper: at_one_speed(config.paper(paper), published(paper)) for paper in papers}
+    here = {paper: of_this_machine(config, paper) for paper in timings}
+    slower = slowness([(here[paper], timings[paper]) for paper in timings])
+    for paper, of_paper in timings.items():
         for key, timing in here[paper].items():
-            other = known.get(key)
-            worth = timing.queries, timing.current
-            if other is None or worth > (other.queries, other.current):
-                known[key] = timing.faster(slower or 1.0)
-    return there, slower
+            other = of_paper.get(key)
+            if not other or (timing.queries, timing.current) > (other.queries, other.current):
+                of_paper[key] = timing.faster(slower or 1.0)
+    return timings, slower
 
 
-def at_one_speed(entry: PaperEntry, known: Timings) -> Timings:
+def at_one_speed(entry: PaperEntry, timings: Timings) -> Timings:
     """The published timings as of the fastest machine that published: they are of several, which differ
     by a factor of four. They say whether today's code made them.
 
@@ -230,36 +223,34 @@ def at_one_speed(entry: PaperEntry, known: Timings) -> Timings:
     kinds, today = {}, {}
     fastest: dict[tuple[str, str], float] = {}
     for problem, algorithm in itertools.product(entry.problems, entry.algorithms):
-        if timing := known.get(key := f"{problem}/{algorithm}"):
-            kind = entry.problems[problem].type, entry.algorithms[algorithm].type
+        if timing := timings.get(key := f"{problem}/{algorithm}"):
+            kinds[key] = kind = entry.problems[problem].type, entry.algorithms[algorithm].type
             if kind not in today:
                 today[kind] = code_digest(entry, problem, algorithm)
             start = timing.start_seconds or math.inf
             fastest[kind] = min(start, fastest.get(kind, math.inf))
-            kinds[key] = kind
     return {
         key: dataclasses.replace(
-            known[key].faster(known[key].start_seconds / fastest[kind] or 1.0),
-            current=known[key].code == today[kind],
+            timings[key].faster(timings[key].start_seconds / fastest[kind] or 1.0),
+            current=timings[key].code == today[kind],
         )
         for key, kind in kinds.items()
     }
 
 
-def slowness(known: Iterable[tuple[Timings, Timings]]) -> float | None:
+def slowness(timings: Iterable[tuple[Timings, Timings]]) -> float | None:
     """How many times as long this machine takes as the one of the published timings: the median over
     the problems and algorithms that were run on both, each up to where both were; None where there are
     none.
 
     Args:
-        known: the timings of this machine and the published ones, of several papers.
+        timings: those of this machine and the published ones, of several papers.
     """
     ratios = []
-    for ours, published in known:
-        for key in ours.keys() & published.keys():
-            here, there = ours[key], published[key]
-            both = min(here.queries, there.queries)
-            seconds = here.run(both), there.run(both)
+    for ours, theirs in timings:
+        for key in ours.keys() & theirs.keys():
+            both = min(ours[key].queries, theirs[key].queries)
+            seconds = ours[key].run(both), theirs[key].run(both)
             if min(seconds) > 0:
                 ratios.append(seconds[0] / seconds[1])
     return statistics.median(ratios) if ratios else None
@@ -267,7 +258,7 @@ def slowness(known: Iterable[tuple[Timings, Timings]]) -> float | None:
 
 class Cost(NamedTuple):
     """What a job needs: CPU seconds, MB of memory, the source of these numbers, whether the source is
-    runs of this very problem and as long, and whether today's code made all of them."""
+    runs of this very problem and as long, and whether today's code made them."""
 
     seconds: float
     memory_mb: float
@@ -276,12 +267,25 @@ class Cost(NamedTuple):
     current: bool = True
 
 
+ABOUT_AS_LONG = 0.9
+"""The share of the longest run's length from which a run counts as equally long. Initial points
+alone make runs of one horizon differ."""
+
+
+NEAR = 4.0
+"""Algorithms whose costs differ by less than this factor are taken to grow in proportion."""
+
+
 def cost_of_job(
-    known: Timings, problem: str, algorithm: str, queries: int, runs: float
+    timings: Timings, problem: str, algorithm: str, queries: int, runs: float
 ) -> Cost | None:
     """The cost of a job of ``runs`` seeds with ``queries`` queries each; None if the algorithm was never
-    run. A mean job may have a fraction of a run. `_carried_on` and `_from_elsewhere` say where the
-    seconds of longer and of missing runs come from.
+    run. A mean job may have a fraction of a run.
+
+    A run that is longer than the measured ones goes on as the algorithm's longer runs on the problem
+    nearest in cost, times what this problem costs more or less. If there are none, `Timing.tail`
+    extrapolates. On a problem without runs the algorithm costs what it does on the others, corrected by
+    what the algorithm nearest in cost took on both: the geometric mean over the problems.
 
     Published runs of NeuralBO's and LB-GP-UCB's problems with 240 queries or more were predicted as if
     less of them were known. Predicted over measured time: quantiles .1, .5 and .9, and all of them
@@ -290,133 +294,108 @@ def cost_of_job(
     ====================================================== ======================
     known                                                  predicted / measured
     ====================================================== ======================
-    nothing                                                0.38, 1.00, 1.54; 0.95
-    the first quarter                                      0.91, 1.00, 1.09; 1.03
-    the first quarter, and the same on all other problems  0.87, 1.00, 1.09; 0.91
+    nothing                                                0.49, 0.96, 1.41; 0.80
+    the first quarter                                      0.85, 1.00, 1.18; 1.03
+    the first quarter, and the same on all other problems  0.82, 1.04, 2.09; 1.19
     ====================================================== ======================
-
-    A shorter run of older code is left aside where today's code ran further on another problem: six
-    methods on Ackley at D = 50 were so predicted at 0.64 to 1.4 times what they took, and at 0.33 to 4.1
-    times from a quarter of their runs by older code.
     """
-    here = known.get(f"{problem}/{algorithm}")
-    elsewhere = {
-        key.partition("/")[0]: timing
-        for key, timing in known.items()
-        if key.endswith(f"/{algorithm}") and key != f"{problem}/{algorithm}"
+    here = timings.get(f"{problem}/{algorithm}")
+    others = {
+        name: timing
+        for name, timing in _longest(timings, problem, algorithm, queries).items()
+        if here is None or here.queries < min(timing.queries, queries)
     }
-    reach = max((timing.queries for timing in elsewhere.values() if timing.current), default=0)
     measured = here is not None and here.queries >= ABOUT_AS_LONG * queries
-    if here and (measured or here.current or here.queries >= reach):
-        seconds, how, sources = _carried_on(here, elsewhere, queries)
-    elif elsewhere:
-        seconds, how, sources = _from_elsewhere(known, problem, elsewhere, queries)
+    if here and not (measured or here.current) and any(t.current for t in others.values()):
+        here = None  # older code's runs, which are too short, against longer ones of today's
+    if here and (measured or not others):
+        seconds, how, sources = here.run(queries), here.said(queries), [here]
+    elif others:
+        seconds, names = _by_others(timings, problem, here, others, queries)
+        sources = [others[name] for name in names]
+        how = names[0] if len(names) == 1 else f"{len(names)} other problems"
+        how = f"as on {how}: {sources[0].said(queries)}"
+        if here:
+            how, sources = f"after {here.queries} queries {how}", [here, *sources]
     else:
         return None
-    alike = [here] if here else sources
     return Cost(
-        runs * seconds + alike[0].start_seconds + PROCESS_SECONDS,
-        max(timing.memory(queries) for timing in alike),
+        runs * seconds + sources[0].start_seconds + PROCESS_SECONDS,
+        max(timing.memory(queries) for timing in ([here] if here else sources)),
         how,
         measured,
         all(timing.current for timing in sources),
     )
 
 
+def _longest(timings: Timings, problem: str, algorithm: str, queries: int) -> Timings:
+    """The algorithm's timings on other problems, by problem: those that cover most of the queries, and
+    of these those of today's code if there are any."""
+    others = {
+        key.partition("/")[0]: timing
+        for key, timing in timings.items()
+        if key.endswith(f"/{algorithm}") and key != f"{problem}/{algorithm}"
+    }
+    reach = max((min(timing.queries, queries) for timing in others.values()), default=0)
+    longest = {
+        name: timing
+        for name, timing in others.items()
+        if min(timing.queries, queries) >= ABOUT_AS_LONG * reach
+    }
+    return {name: timing for name, timing in longest.items() if timing.current} or longest
+
+
+def _by_others(
+    timings: Timings, problem: str, here: Timing | None, others: Timings, queries: int
+) -> tuple[float, list[str]]:
+    """Seconds of a run by the algorithm's timings on other problems, and the problems that say so.
+
+    Args:
+        here: the algorithm's own runs, which are too short.
+    """
+    both: dict[str, tuple[float, float]] = {}  # what the nearest algorithm took here and there
+    for other, timing in others.items():
+        shared = []
+        for key, ours in timings.items():
+            theirs = timings.get(key.replace(f"{problem}/", f"{other}/", 1))
+            if key.startswith(f"{problem}/") and theirs:
+                until = min(queries, ours.queries, theirs.queries)
+                times = ours.run(until), theirs.run(until), timing.run(until)
+                if min(times) > 0:
+                    shared.append((abs(math.log(times[1] / times[2])), times[0], times[1]))
+        if shared:
+            both[other] = min(shared)[1:]
+    if here and both:
+        factors = {name: cost_here / there for name, (cost_here, there) in both.items()}
+        nearest = min(factors, key=lambda name: abs(math.log(factors[name])))
+        return factors[nearest] * others[nearest].run(queries), [nearest]
+    seconds = []
+    for name in both or others:
+        whole = others[name].run(queries)
+        cost_here, there = both.get(name, (1.0, 1.0))
+        if NEAR * there < whole:  # most of what the other algorithm took are evaluations
+            seconds.append(max(whole + cost_here - there, cost_here))
+        else:
+            seconds.append(whole * cost_here / there)
+    mean = math.exp(statistics.fmean(math.log(max(value, 1e-9)) for value in seconds))
+    return mean, [*(both or others)]
+
+
 def cost_in_paper(
-    entry: PaperEntry, known: Timings, problem: str, algorithm: str, queries: int, runs: float
+    entry: PaperEntry, timings: Timings, problem: str, algorithm: str, queries: int, runs: float
 ) -> Cost | None:
     """`cost_of_job`, and for an algorithm that was never run what others of its type cost (same class,
     other parameters): on this problem if they were run on it; of several the most expensive."""
-    if cost := cost_of_job(known, problem, algorithm, queries, runs):
+    if cost := cost_of_job(timings, problem, algorithm, queries, runs):
         return cost
     kind = entry.algorithms[algorithm].type
     costs = [
         cost._replace(how=f"as {name}: {cost.how}")
         for name, other in entry.algorithms.items()
-        if other.type == kind and (cost := cost_of_job(known, problem, name, queries, runs))
+        if other.type == kind and (cost := cost_of_job(timings, problem, name, queries, runs))
     ]
     best = max(costs, key=lambda cost: (cost.measured, cost.seconds), default=None)
     return best and best._replace(measured=False)
-
-
-ABOUT_AS_LONG = 0.9
-"""The share of the longest run's length from which a run counts as equally long. Initial points
-alone make runs of one horizon differ."""
-
-NEAR = 4.0
-"""Algorithms whose costs differ by less than this factor are taken to grow in proportion."""
-
-Source = tuple[float, str, list[Timing]]
-"""CPU seconds of a run, how they were got, and the timings behind them."""
-
-
-def _longest(candidates: Mapping[str, Timing], queries: int) -> dict[str, Timing]:
-    """The timings that cover most of the queries; of these, those of today's code if there are any."""
-    reach = max((min(timing.queries, queries) for timing in candidates.values()), default=0)
-    longest = {
-        name: timing
-        for name, timing in candidates.items()
-        if min(timing.queries, queries) >= ABOUT_AS_LONG * reach
-    }
-    current = {name: timing for name, timing in longest.items() if timing.current}
-    return current or longest
-
-
-def _carried_on(here: Timing, elsewhere: Mapping[str, Timing], queries: int) -> Source:
-    """A run that may be longer than the measured ones.
-
-    It goes on as the same algorithm's longest runs on another problem, times what it took more or less
-    up to its last measured query: on the problem nearest in cost. If none is longer, `Timing.tail`
-    extrapolates.
-    """
-    spent = here.run(here.queries)
-    factors = {
-        name: spent / timing.run(here.queries)
-        for name, timing in _longest(elsewhere, queries).items()
-        if here.queries < min(timing.queries, queries)
-        if min(spent, timing.run(here.queries)) > 0
-    }
-    if not factors:
-        return here.run(queries), here.said(queries), [here]
-    nearest = min(factors, key=lambda name: abs(math.log(factors[name])))
-    timing = elsewhere[nearest]
-    how = f"after {here.queries} queries as on {nearest}: {timing.said(queries)}"
-    return factors[nearest] * timing.run(queries), how, [here, timing]
-
-
-def _from_elsewhere(
-    known: Timings, problem: str, elsewhere: Mapping[str, Timing], queries: int
-) -> Source:
-    """A run on a problem on which the algorithm was never run.
-
-    It costs what the algorithm does on each other problem, corrected by what the algorithm nearest in
-    cost took on both: in proportion, or by the difference if that one is far cheaper (`NEAR`). The
-    geometric mean over the problems is expected.
-    """
-    longest = _longest(elsewhere, queries)
-    corrected, plain = {}, {}
-    for other_problem, timing in longest.items():
-        plain[other_problem] = seconds = timing.run(queries)
-        shared = []
-        for key, here in known.items():
-            there = known.get(key.replace(f"{problem}/", f"{other_problem}/", 1))
-            if key.startswith(f"{problem}/") and there:
-                until = min(queries, here.queries, there.queries)
-                times = [t.run(until) for t in (here, there, timing)]
-                if min(times) > 0:
-                    shared.append((abs(math.log(times[1] / times[2])), *times[:2]))
-        if shared:
-            _, ours, theirs = min(shared)
-            cheap = NEAR * theirs < seconds  # most of it are evaluations
-            corrected[other_problem] = (
-                max(seconds + ours - theirs, ours) if cheap else seconds * ours / theirs
-            )
-    ways = corrected or plain
-    expected = math.exp(statistics.fmean(math.log(max(way, 1e-9)) for way in ways.values()))
-    sources = [longest[name] for name in ways]
-    names = next(iter(ways)) if len(ways) == 1 else f"{len(ways)} other problems"
-    return expected, f"as on {names}: {sources[0].said(queries)}", sources
 
 
 @functools.cache
@@ -427,20 +406,13 @@ def _published_cost(
     return cost_of_job(_published(paper, folder), problem, algorithm, queries, runs)
 
 
-UNKNOWN_QUERY_SECONDS = 2e-4
-"""CPU seconds of a query of an algorithm that was never run: the loop's own part of random search."""
-
-
-def expected_seconds(
+def published_cost(
     config: Config, paper: str, scale: str, problem: str, algorithm: str, block: str
-) -> float:
-    """CPU seconds that a block of runs is expected to take, by the published timings."""
-    entry, runs = config.paper(paper), len(seed_list(block))
-    queries = entry.queries(entry.settings(scale, problem, algorithm))
-    cost = _published_cost(paper, Path.cwd(), problem, algorithm, queries, runs)
-    if cost is None:
-        return PROCESS_SECONDS + UNKNOWN_QUERY_SECONDS * queries * runs
-    return cost.seconds
+) -> Cost | None:
+    """The cost of a block of runs by the published timings alone."""
+    settings = run_settings(config, paper, scale, problem, algorithm)
+    queries, runs = config.paper(paper).queries(settings), len(seed_list(block))
+    return _published_cost(paper, Path.cwd(), problem, algorithm, queries, runs)
 
 
 class Resources(NamedTuple):
@@ -460,21 +432,16 @@ def resources(
     And 10,000 jobs cannot each look into ``results/``. What was never run anywhere asks for the
     config's ``memory_mb`` and ``runtime_minutes``, and what was run on other problems of its paper
     only, or not as long, for no less than these.
-
-    Raises:
-        RepliboError: no such paper, scale, problem or algorithm; damaged published metadata.
     """
-    settings = run_settings(config, paper, scale, problem, algorithm)
-    queries = config.paper(paper).queries(settings)
-    cost = _published_cost(paper, Path.cwd(), problem, algorithm, queries, len(seed_list(block)))
+    cost = published_cost(config, paper, scale, problem, algorithm, block)
+    least = Resources(config.memory_mb, config.runtime_minutes)
     if cost is None:
-        return Resources(config.memory_mb, config.runtime_minutes)
+        return least
+    if cost.measured:
+        least = Resources(MEMORY_FLOOR_MB, RUNTIME_FLOOR_MINUTES)
     memory = math.ceil(MEMORY_SAFETY * cost.memory_mb + MEMORY_EXTRA_MB)
     minutes = math.ceil(RUNTIME_SAFETY * cost.seconds / 60 + RUNTIME_EXTRA_MINUTES)
-    least_memory, least_minutes = MEMORY_FLOOR_MB, RUNTIME_FLOOR_MINUTES
-    if not cost.measured:
-        least_memory, least_minutes = config.memory_mb, config.runtime_minutes
-    return Resources(max(memory, least_memory), max(minutes, least_minutes))
+    return Resources(*map(max, least, (memory, minutes)))
 
 
 def check_cores(cores: int) -> None:

@@ -6,7 +6,7 @@ import heapq
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from replibo import paths
 from replibo.config import claims
@@ -71,9 +71,6 @@ def plan(config: Config, wanted: Sequence[str], scale: str = "paper") -> list[Jo
     Args:
         wanted: target rules, files, claims, and papers.
         scale: of the outputs of papers.
-
-    Raises:
-        RepliboError: there is no such target.
     """
     jobs: dict[Job, None] = {}
 
@@ -173,13 +170,9 @@ class Estimate:
         lines: one for each paper and method, or problem, and one for each paper's outputs.
         by: which of them.
         cores: cores that share the work.
-        cpu: CPU seconds of all processes, Snakemake's own included.
-        older_seconds: those of them that rest on timings of other code than today's.
+        older_seconds: CPU seconds that rest on timings of other code than today's.
         wall_seconds: from the start of Snakemake to its end, on ``cores`` free cores.
-        jobs: number of jobs.
-        unknown: jobs that are not in it, for nothing like them was ever run.
         memory_mb: of the ``cores`` jobs that need the most, at once.
-        disk_bytes: results and figures.
         slowness: how many times as long this machine takes as the fastest one that published, by which
             all the seconds are; None where it is not known.
     """
@@ -187,14 +180,20 @@ class Estimate:
     lines: list[Line]
     by: Grouping
     cores: int
-    cpu: float
     older_seconds: float
     wall_seconds: float
-    jobs: int
-    unknown: int
     memory_mb: float
-    disk_bytes: int
     slowness: float | None
+
+    def total(self, name: str) -> Any:
+        """The sum of a number over the lines."""
+        return sum(getattr(line, name) for line in self.lines)
+
+    @property
+    def cpu(self) -> float:
+        """CPU seconds of all processes, Snakemake's own included."""
+        snakemake = SNAKEMAKE_SECONDS + SNAKEMAKE_JOB_SECONDS * self.total("jobs")
+        return float(self.total("seconds") + snakemake)
 
 
 def estimate(
@@ -209,9 +208,6 @@ def estimate(
     Args:
         scale: of targets that are papers; ``paper`` where it is None.
         by: what the lines are of.
-
-    Raises:
-        RepliboError: there is no such target; a scale is given with targets that have one.
     """
     others = [target for target in wanted if target not in config.papers]
     if scale and others:
@@ -220,57 +216,48 @@ def estimate(
         )
     scale = config.scale(scale or "paper")
     wanted = wanted or ["all" if scale.startswith("paper") else scale.partition("@")[0]]
-    known, slower = measured(config, config.papers)
+    timings, slower = measured(config, config.papers)
     lines: dict[tuple[str, str], Line] = {}
-    seconds: dict[Job, float] = {}
+    seconds: list[float] = []
     memory: list[float] = []
     older_seconds = 0.0
     for job in sorted(plan(config, wanted, scale), key=lambda job: job.kind != "run"):
+        cost: Cost | None
         if job.kind == "run":
             problem, algorithm, block = job.names
-            own = (job.paper, algorithm if by == "method" else problem)
-            line = lines.setdefault(own, Line(*own))
-            line.runs += (runs := len(seed_list(block)))
-            entry = config.paper(job.paper)
+            key = (job.paper, algorithm if by == "method" else problem)
+            line = lines.setdefault(key, Line(*key))
+            runs, entry = len(seed_list(block)), config.paper(job.paper)
             queries = entry.queries(entry.settings(job.scale, problem, algorithm))
+            line.runs += runs
             line.queries += runs * queries
             line.disk_bytes += runs * queries * QUERY_BYTES + RUN_FILE_BYTES
-            cost = cost_in_paper(entry, known[job.paper], problem, algorithm, queries, runs)
+            cost = cost_in_paper(entry, timings[job.paper], problem, algorithm, queries, runs)
             request = resources(config, job.paper, job.scale, *job.names)
             line.asked = Resources(*map(max, line.asked, request))
         else:
             key = (job.paper or "all", "figures, tables, verdicts")
             line = lines.setdefault(key, Line(*key))
             line.disk_bytes += OUTPUT_BYTES[job.kind]
-            spent = OUTPUT_SECONDS[job.kind]
-            cost = Cost(spent, 250.0, "typical outputs", True)
+            cost = Cost(OUTPUT_SECONDS[job.kind], 250.0, "typical outputs", True)
         line.jobs += 1
-        seconds[job] = SNAKEMAKE_JOB_SECONDS
+        seconds.append(SNAKEMAKE_JOB_SECONDS)
         if cost is None:
             line.unknown += 1
             line.how["never run, not in the sums"] = None
             continue
-        seconds[job] += cost.seconds
+        seconds[-1] += cost.seconds
+        memory.append(cost.memory_mb)
         line.seconds += cost.seconds
         line.guessed |= not cost.measured
         line.longest = max(line.longest, cost.seconds)
         line.memory_mb = max(line.memory_mb, cost.memory_mb)
         line.how[cost.how if cost.current else f"{cost.how} (older code)"] = None
         older_seconds += 0.0 if cost.current else cost.seconds
-        memory.append(cost.memory_mb)
-    cpu = sum(line.seconds for line in lines.values())
-    cpu += SNAKEMAKE_SECONDS + SNAKEMAKE_JOB_SECONDS * len(seconds)
     return Estimate(
-        lines=list(lines.values()),
-        by=by,
-        cores=cores,
-        cpu=cpu,
-        older_seconds=older_seconds,
-        wall_seconds=SNAKEMAKE_SECONDS + wall_seconds(seconds.values(), cores),
-        jobs=len(seconds),
-        unknown=sum(line.unknown for line in lines.values()),
+        *([*lines.values()], by, cores, older_seconds),
+        wall_seconds=SNAKEMAKE_SECONDS + wall_seconds(seconds, cores),
         memory_mb=sum(heapq.nlargest(cores, memory)),
-        disk_bytes=sum(line.disk_bytes for line in lines.values()),
         slowness=slower,
     )
 
@@ -281,7 +268,7 @@ COLUMNS = (
 )
 
 
-def in_full(found: Estimate) -> str:
+def in_full(needs: Estimate) -> str:
     """All columns of the estimate, as CSV."""
     rows = [
         (
@@ -290,47 +277,41 @@ def in_full(found: Estimate) -> str:
             *(*line.asked, line.unknown),
             "; ".join(line.how),
         )
-        for line in found.lines
+        for line in needs.lines
     ]
-    return terminal.as_csv(("paper", found.by, *COLUMNS), rows)
+    return terminal.as_csv(("paper", needs.by, *COLUMNS), rows)
 
 
-def text(found: Estimate) -> str:
+def text(needs: Estimate) -> str:
     """The estimate as it is printed: a table, and the sums with how they were got."""
     numbers = ("jobs", "runs", "core h", "longest", "MB", "MB asked", "min asked")
     rows = []
-    for line in found.lines:
-        known = line.unknown < line.jobs
-        cost = ("–", "–", "–")
-        if known:
+    for line in needs.lines:
+        cost, sign = ("–", "–", "–"), ""
+        if line.unknown < line.jobs:
             hours = f"{line.seconds / 3600:.3f}"
             cost = (hours, duration(line.longest), f"{line.memory_mb:.0f}")
-        names = (line.paper, line.name, f"{line.jobs}", f"{line.runs}")
+            sign = "≈" * line.guessed
         asked = [f"{value or ''}" for value in line.asked]
-        rows.append((*names, *cost, *asked, "≈" if known and line.guessed else ""))
-    missing = ""
-    if found.unknown:
-        missing = (
-            f" Not in these sums, as nothing like it was ever run: {counted(found.unknown, 'job')}."
-        )
-    older = ""
-    if found.older_seconds:
-        older = (
-            f" {found.older_seconds / 3600:.2f} of the core hours rest on timings of older code, which "
+        rows.append((line.paper, line.name, f"{line.jobs}", f"{line.runs}", *cost, *asked, sign))
+    sums = (
+        f"{counted(needs.total('jobs'), 'job')}, {needs.cpu / 3600:.2f} core hours, "
+        f"{duration(needs.wall_seconds)} on {counted(needs.cores, 'free core')}, "
+        f"{needs.total('disk_bytes') / 1e6:.0f} MB of disk, {needs.memory_mb:.0f} MB of memory for the "
+        f"{counted(needs.cores, 'largest job')} at once."
+    )
+    if unknown := needs.total("unknown"):
+        sums += f" Not in these sums, as nothing like it was ever run: {counted(unknown, 'job')}."
+    if needs.older_seconds:
+        sums += (
+            f" {needs.older_seconds / 3600:.2f} of the core hours rest on timings of older code, which "
             "may have been slower."
         )
-    sums = (
-        f"{counted(found.jobs, 'job')}, {found.cpu / 3600:.2f} core hours, "
-        f"{duration(found.wall_seconds)} on {counted(found.cores, 'free core')}, "
-        f"{found.disk_bytes / 1e6:.0f} MB of disk, {found.memory_mb:.0f} MB of memory for the "
-        f"{counted(found.cores, 'largest job')} at once."
-        f"{missing}{older}"
-    )
     machine = "by the fastest machine that was measured"
-    if found.slowness is not None:
+    if needs.slowness is not None:
         machine = (
             "by the fastest machine that published (this one takes "
-            f"{found.slowness:.2g} times as long, by the median of what was run on both)"
+            f"{needs.slowness:.2g} times as long, by the median of what was run on both)"
         )
     how = (
         f"CPU time of one thread, from an empty results folder, {machine}; the "
@@ -338,19 +319,19 @@ def text(found: Estimate) -> str:
         "cores' equal share, or the longest job. ≈: extrapolated; –: never run; --csv prints all "
         "columns, and how each number was got."
     )
-    table = terminal.table(("paper", found.by, *numbers, ""), rows, numbers)
-    parts = [sums, _largest(found), how]
-    return "\n".join([table, "", *(textwrap.fill(part, terminal.WIDTH) for part in parts if part)])
+    table = terminal.table(("paper", needs.by, *numbers, ""), rows, numbers)
+    parts = [textwrap.fill(part, terminal.WIDTH) for part in (sums, _largest(needs), how) if part]
+    return "\n".join([table, "", *parts])
 
 
-def _largest(found: Estimate) -> str:
+def _largest(needs: Estimate) -> str:
     """The longest job, the largest requests to a cluster, and whose they are; empty without runs."""
-    asking = [line for line in found.lines if line.runs]
-    if not asking:
+    lines = [line for line in needs.lines if line.runs]
+    if not lines:
         return ""
-    memory = max(asking, key=lambda line: line.asked.memory_mb)
-    time = max(asking, key=lambda line: line.asked.runtime_minutes)
-    longest = max(asking, key=lambda line: line.longest)
+    longest = max(lines, key=lambda line: line.longest)
+    memory = max(lines, key=lambda line: line.asked.memory_mb)
+    time = max(lines, key=lambda line: line.asked.runtime_minutes)
     return (
         f"Longest job: {duration(longest.longest)} ({longest.paper}, {longest.name}). "
         f"Largest requests to a cluster: {memory.asked.memory_mb} MB ({memory.paper}, {memory.name}), "

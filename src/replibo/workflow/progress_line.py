@@ -26,7 +26,7 @@ from replibo.run.progress import duration
 from replibo.workflow import costs
 
 OTHER_SECONDS = 1.0
-"""CPU seconds of a job that is no run: figures, tables, collecting."""
+"""CPU seconds of a job that makes figures or tables, collects, or runs what was never run."""
 REFRESH_SECONDS = 2.0
 """Seconds between two states of the line on a terminal."""
 LINE_SECONDS = 60.0
@@ -109,10 +109,10 @@ def expect(config: Config, jobs: Iterable[Any], cores: int | None) -> None:
     """
     PROGRESS.cores = max(cores or 1, 1)
     for job in jobs:
-        seconds = OTHER_SECONDS
+        cost = None
         if job.rule.name == "run":
-            seconds = costs.expected_seconds(config, **dict(job.wildcards.items()))
-        PROGRESS.expected[job.jobid] = seconds
+            cost = costs.published_cost(config, **dict(job.wildcards.items()))
+        PROGRESS.expected[job.jobid] = cost.seconds if cost else OTHER_SECONDS
     PROGRESS.total = len(PROGRESS.expected)
     PROGRESS.start = time.monotonic()
 
