@@ -43,18 +43,21 @@ def runs(
 
 
 def survey(runs: SmallProject) -> dict[str, status.Standing]:
-    return {one.algorithm: one for one in status.survey(runs.config(), "smoke", ["go_ucb"])}
+    """By algorithm. A paper that is named twice is counted once."""
+    standings = status.survey(runs.config(), "smoke", ["go_ucb", "go_ucb"])
+    assert len(standings) == 2
+    return {standing.algorithm: standing for standing in standings}
 
 
-def test_a_paper_that_is_named_twice_is_counted_once(runs: SmallProject) -> None:
-    assert len(status.survey(runs.config(), "smoke", ["go_ucb", "go_ucb"])) == 2
+def random_search(runs: SmallProject) -> status.Standing:
+    return survey(runs)["random_search"]
 
 
 def test_a_figure_is_finished_with_the_last_of_its_runs(runs: SmallProject) -> None:
     def said() -> str:
         config = runs.config()
-        found = status.survey(config, "smoke", ["go_ucb"])
-        return " ".join(status.outputs(config, "smoke", found))
+        standings = status.survey(config, "smoke", ["go_ucb"])
+        return " ".join(status.outputs(config, "smoke", standings))
 
     runs.run("0", "1", "2")
     waiting = "0 of 1 figure and 0 of 1 table; not for figure_1_all, final_regret."
@@ -64,28 +67,41 @@ def test_a_figure_is_finished_with_the_last_of_its_runs(runs: SmallProject) -> N
 
 
 def test_finished_here_or_published_running_failed_and_left(runs: SmallProject) -> None:
-    assert survey(runs)["random_search"].state == "untouched"
-    assert survey(runs)["random_search"].left is None  # never run
+    assert random_search(runs).state == "untouched"
+    assert random_search(runs).left is None  # never run
     runs.run("0")
-    one = survey(runs)["random_search"]
-    assert (one.finished, one.todo, one.running, one.failed) == ({0}, [1, 2], set(), set())
-    assert one.left is not None and len(one.left) == 2 and min(one.left) > 0
-    assert one.done_seconds == pytest.approx(one.left[0])
-    assert one.blocks == ["1", "2"] and one.longest == one.left[0] and one.asked.memory_mb > 0
+    now = random_search(runs)
+    assert (now.finished, now.todo, now.running, now.failed) == (
+        {0},
+        [1, 2],
+        set(),
+        set(),
+    )
+    assert now.left is not None and len(now.left) == 2 and min(now.left) > 0
+    assert now.done_seconds == pytest.approx(now.left[0])
+    assert now.blocks == ["1", "2"] and now.longest == now.left[0] and now.asked.memory_mb > 0
     runs.publish()
-    Path(paths.block("smoke", *PAIR, "0")).unlink()
-    assert survey(runs)["random_search"].finished == {0}
+    block = Path(paths.block("smoke", *PAIR, "0"))
+    block.unlink()
+    # what is no file of runs is passed over
+    block.with_name("seeds_1.parquet").symlink_to("nowhere")
+    os.mkfifo(block.with_name("seeds_2.parquet"))
+    assert random_search(runs).finished == {0}
+    for name in ("seeds_1.parquet", "seeds_2.parquet"):
+        block.with_name(name).unlink()
 
     log = Path("logs/smoke/go_ucb/f1/random_search/seeds_1.log")
     log.parent.mkdir(parents=True)
     log.write_text("replibo: the disk is full\n")
-    assert survey(runs)["random_search"].failed == {1}
+    assert random_search(runs).failed == {1}
     log.write_text(f"8 of 20 queries\nreplibo: {stopping.STOPPED.format('SIGTERM')}\n")
-    assert survey(runs)["random_search"].failed == set()  # it was stopped
+    assert random_search(runs).failed == set()  # it was stopped
     runs.run("1", "2")
-    one = survey(runs)["random_search"]
-    assert one.state == "finished" and not one.failed and one.left == []
+    now = random_search(runs)
+    assert now.state == "finished" and not now.failed and now.left == []
     assert survey(runs)["exploration_first"].state == "untouched"
+    runs.configure(horizon=30, seeds="0-2")  # runs of another length
+    assert random_search(runs).finished == set()
 
 
 def test_published_runs_of_other_code_are_finished_only_whole(
@@ -95,15 +111,15 @@ def test_published_runs_of_other_code_are_finished_only_whole(
     runs.run("0", "1")
     runs.publish()
     shutil.rmtree("results")
-    assert survey(runs)["random_search"].finished == {0, 1}
+    assert random_search(runs).finished == {0, 1}
     with monkeypatch.context() as patch:
         patch.setattr(status, "identity_digest", lambda identity: "other code")
-        assert survey(runs)["random_search"].todo == [0, 1, 2]
+        assert random_search(runs).todo == [0, 1, 2]
     runs.run("2")
     runs.publish()
     shutil.rmtree("results")
     monkeypatch.setattr(status, "identity_digest", lambda identity: "other code")
-    assert survey(runs)["random_search"].state == "finished"
+    assert random_search(runs).state == "finished"
 
 
 def test_a_journal_says_how_far_a_run_has_come(
@@ -123,73 +139,62 @@ def test_a_journal_says_how_far_a_run_has_come(
     monkeypatch.setattr(Journal, "append", append)
     runs.run("1")
     output.unlink()
-    whole = survey(runs)["random_search"].left
+    whole = random_search(runs).left
     assert whole is not None
     path = paths.journal_folder(output, "smoke", *PAIR) / "seed_1.jsonl"
     path.parent.mkdir()
     path.write_text(kept[2])
-    one = survey(runs)["random_search"]
-    assert one.running == {1}  # it was written to just now
-    assert one.left is not None and one.left[0] < whole[0] and one.left[1] == whole[1]
+    now = random_search(runs)
+    assert now.running == {1}  # it was written to just now
+    assert now.left is not None and now.left[0] < whole[0] and now.left[1] == whole[1]
     old = time.time() - 3600
     os.utime(path, (old, old))
-    assert survey(runs)["random_search"].running == set()
+    assert random_search(runs).running == set()
     with path.open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        assert survey(runs)["random_search"].running == {1}
+        assert random_search(runs).running == {1}
     # a journal of another code says nothing
     path.write_text(kept[2].replace('"identity":"', '"identity":"0'))
     os.utime(path, (old, old))
-    assert survey(runs)["random_search"].left == whole
-
-
-def test_runs_of_another_length_are_not_finished(runs: SmallProject) -> None:
-    runs.run("0")
-    runs.configure(horizon=30, seeds="0-2")
-    assert survey(runs)["random_search"].finished == set()
+    assert random_search(runs).left == whole
 
 
 def standing(algorithm: str, finished: int, left: list[float] | None) -> status.Standing:
     wanted = list(range(finished + (3 if left is None else len(left))))
-    done = set(wanted[:finished])
     names = ("a_paper", "a_problem", algorithm)
-    return status.Standing(*names, wanted, done, set(), set(), left, 3600.0 * finished)
+    return status.Standing(*names, wanted, set(wanted[:finished]), left, 3600.0 * finished)
 
 
-def test_hours_and_the_end_on_so_many_cores() -> None:
-    found = [standing("a", 2, [3600.0] * 5), standing("b", 0, [7200.0])]
+def test_hours_the_end_and_what_a_cluster_is_asked_for() -> None:
+    standings = [standing("a", 2, [3600.0] * 5), standing("b", 0, [7200.0])]
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    text = status.summary(found, 2, now)
+    text = status.summary(standings, 2, now)
     assert text.startswith(
         "22 % by cost: 2.0 of 9.0 core hours, 2 of 8 runs.\n7.0 core hours are left: "
     )
     assert "3.5 h on 2 free cores, until 2026-01-01 03:30 UTC" in text
-    assert "2.0 h on 99 free cores" in status.summary(found, 99, now)
-    found[1].blocks, found[1].longest, found[1].asked = ["0", "1"], 7200.0, Resources(700, 370)
-    said = "\nOn a cluster: 2 jobs, the longest of 2.0 h; one asks for at most 700 MB and 370 min."
-    assert status.summary(found, 2, now).endswith(said) and "On a cluster" not in text
-    assert "nothing like it was ever run: 3 runs (?)." in status.summary(
-        [standing("c", 0, None)], 1, now
-    )
+    assert "On a cluster" not in text
+    last = standings[1]
+    last.blocks, last.longest, last.asked = ["0", "1"], 7200.0, Resources(700, 370)
+    asked = "\nOn a cluster: 2 jobs, the longest of 2.0 h; one asks for at most 700 MB and 370 min."
+    assert status.summary(standings, 2, now).endswith(asked)
+    unknown = status.summary([standing("c", 0, None)], 1, now)
+    assert "nothing like it was ever run: 3 runs (?)." in unknown
+    # of all that is left only a part may be shown
+    lines = status.text(standings, 2, shown=standings[1:]).splitlines()
+    assert lines[0] == "a_paper" and len([line for line in lines if "a_problem" in line]) == 1
+    assert "9.0 core hours" in "".join(lines)
 
 
 def test_what_is_alike_shares_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are named if their names fit."""
-    found = [standing(name, 1, []) for name in "abc"] + [standing("d", 1, [36.0])]
-    assert status.rows(found)[0][-1] == "a, b, c"
+    standings = [standing(name, 1, []) for name in "abc"] + [standing("d", 1, [36.0])]
+    assert status.rows(standings)[0][-1] == "a, b, c"
     monkeypatch.setattr(status, "LONGEST_NAMES", 6)
-    assert status.rows(found) == [
+    assert status.rows(standings) == [
         ("a_problem", "3", "3", "", "", "0.00", "3 algorithms"),
         ("a_problem", "2", "1", "", "", "0.01", "d"),
     ]
-
-
-def test_of_all_that_is_left_only_a_part_may_be_shown() -> None:
-    found = [standing("a", 2, [3600.0] * 5), standing("b", 0, [7200.0])]
-    lines = status.text(found, 2, shown=found[1:]).splitlines()
-    assert lines[0] == "a_paper" and len([line for line in lines if "a_problem" in line]) == 1
-    assert status.text(found, 2, shown=[]) == status.summary(found, 2, datetime.now(UTC))
-    assert "9.0 core hours" in "".join(lines)
 
 
 def test_the_survey_fits_a_screen_and_has_the_hours_of_the_estimate(
@@ -199,7 +204,7 @@ def test_the_survey_fits_a_screen_and_has_the_hours_of_the_estimate(
     monkeypatch.setenv("COLUMNS", "100")
     config = load.load()
     standings = status.survey(config, "paper", ["lb_gp_ucb"])
-    hours = sum(one.done_seconds + sum(one.left or ()) for one in standings)
+    hours = sum(standing.done_seconds + sum(standing.left or ()) for standing in standings)
     lines = estimate(config, ["lb_gp_ucb"], "paper").lines
     assert hours == pytest.approx(sum(line.seconds for line in lines if line.runs))
     monkeypatch.setattr(status, "survey", lambda *arguments: standings)
@@ -210,19 +215,17 @@ def test_the_survey_fits_a_screen_and_has_the_hours_of_the_estimate(
     assert not any("…" in line for line in shown)
     assert cli.main(["status", "lb_gp_ucb", "--csv"]) == 0
     assert len(list(csv.DictReader(io.StringIO(capsys.readouterr().out)))) == len(standings)
-    assert cli.main(["status", "lb_gp_ucb", "--cores", "0"]) == 2
-    assert capsys.readouterr().err == "replibo: --cores: must be a number >= 1, got 0\n"
 
 
 def test_every_problem_is_in_one_stage(root: Path) -> None:
     config = load.load()
-    found = [one for stage in paper_runs.stages(config, "paper") for one in stage]
-    assert sorted(found) == sorted(
+    problems = [pair for stage in paper_runs.stages(config, "paper") for pair in stage]
+    assert sorted(problems) == sorted(
         (paper, name)
         for paper in config.papers
         for name in config.paper(paper).problems_at("paper")
     )
-    order = [name for _, name in found]
+    order = [name for _, name in problems]
     for first, second in (
         ("n_100", "ackley_10"),
         ("ackley_20", "bbob_2d"),
@@ -231,12 +234,6 @@ def test_every_problem_is_in_one_stage(root: Path) -> None:
         ("ackley_100", "robot_pushing"),
     ):
         assert order.index(first) < order.index(second)
-
-
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """`small_project`, once."""
-    return small_project(tmp_path_factory.mktemp("queue"))
 
 
 def small_project(path: Path) -> Project:
@@ -298,13 +295,11 @@ def test_a_stop_before_the_first_job_is_said_in_a_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--cores", "0"], "--cores: must be a number >= 1, got 0"),
-        (["--minutes", "0"], "--minutes: must be a number > 0, got 0"),
         (["--minutes", "nan"], "--minutes: must be a number > 0, got nan"),
         (["--profile", "slrum"], "--profile: must be a folder with Snakemake's .*, got slrum"),
     ],
 )
-def test_a_queue_without_cores_time_or_profile_is_refused(
+def test_a_queue_without_time_or_profile_is_refused(
     arguments: list[str], said: str, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(paper_runs, "stages", lambda config, scale: [])
@@ -313,16 +308,10 @@ def test_a_queue_without_cores_time_or_profile_is_refused(
         paper_runs.main()
 
 
-def test_the_queue_runs_what_is_missing_and_publishes_it(small: Project, tmp_path: Path) -> None:
-    command = (
-        sys.executable,
-        "-m",
-        "replibo.workflow.paper_runs",
-        "--scale",
-        "smoke",
-        "--cores",
-        "2",
-    )
+def test_the_queue_runs_what_is_missing_and_publishes_it(tmp_path: Path) -> None:
+    small = small_project(tmp_path / "queue")
+    module = "replibo.workflow.paper_runs"
+    command = (sys.executable, "-m", module, "--scale", "smoke", "--cores", "2")
     out = tmp_path / "out"
     done = small.run(*command, "--out", str(out))
     assert "go_ucb: f1/random_search: new: 3 seeds" in done.stdout
@@ -343,11 +332,3 @@ def test_the_queue_runs_what_is_missing_and_publishes_it(small: Project, tmp_pat
     more = small.run(*command, "--configfile", "more.yaml", "--jobs", "1")
     assert "go_ucb: f1/random_search: joined by seeds 3: now 4 seeds" in more.stdout
     assert len(list((small.path / "results").rglob("seeds_*.parquet"))) == 2
-
-
-def test_what_is_no_file_of_runs_is_passed_over(runs: SmallProject) -> None:
-    runs.run("0")
-    own = Path(paths.block("smoke", *PAIR, "1"))
-    own.symlink_to("nowhere")
-    os.mkfifo(own.with_name("seeds_2.parquet"))
-    assert survey(runs)["random_search"].finished == {0}

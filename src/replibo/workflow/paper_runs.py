@@ -44,76 +44,63 @@ SECONDS = 60.0
 
 def stages(config: Config, scale: str) -> list[list[tuple[str, str]]]:
     """The (paper, problem) of each stage, each once."""
-    waiting = [(p, name) for p in config.papers for name in config.paper(p).problems_at(scale)]
-    made = []
-    for paper, patterns in STAGES:
-        own = [
-            one
-            for one in waiting
-            if one[0] == paper and any(fnmatch.fnmatch(one[1], p) for p in patterns)
-        ]
-        waiting = [one for one in waiting if one not in own]
-        made.append(own)
-    return [stage for stage in [*made, waiting] if stage]
+
+    def stage_of(paper: str, problem: str) -> int:
+        for number, (stage_paper, patterns) in enumerate(STAGES):
+            if paper == stage_paper and any(fnmatch.fnmatch(problem, p) for p in patterns):
+                return number
+        return len(STAGES)
+
+    groups: list[list[tuple[str, str]]] = [[] for _ in range(len(STAGES) + 1)]
+    for paper in config.papers:
+        for problem in config.paper(paper).problems_at(scale):
+            groups[stage_of(paper, problem)].append((paper, problem))
+    return [group for group in groups if group]
 
 
 def missing(config: Config, scale: str, stage: Sequence[tuple[str, str]]) -> list[str]:
-    """The files of the blocks of which a seed is not finished, in the stage's order."""
-    files: list[str] = []
-    for one in status.survey(config, scale, list(dict.fromkeys(paper for paper, _ in stage))):
-        if (one.paper, one.problem) in stage:
-            pair = (one.paper, one.problem, one.algorithm)
-            files += [paths.block(scale, *pair, block) for block in one.blocks]
-    return files
+    """The files of the blocks of which a seed is not finished."""
+    return [
+        paths.block(scale, standing.paper, standing.problem, standing.algorithm, block)
+        for standing in status.survey(config, scale, [paper for paper, _ in stage])
+        if (standing.paper, standing.problem) in stage
+        for block in standing.blocks
+    ]
 
 
-class Publisher:
-    """Publishes a paper whenever another problem's ``files`` are all there.
-
-    Attributes:
-        refused: the papers whose last publication failed, or left files out.
-    """
-
-    def __init__(self, config: Config, scale: str, files: Sequence[str]) -> None:
-        self.config, self.scale = config, scale
-        self.waiting: dict[tuple[str, str], list[Path]] = {}
-        for path in map(Path, files):
-            _, _, paper, problem, *_ = path.parts
-            self.waiting.setdefault((paper, problem), []).append(path)
-        self.papers = list(dict.fromkeys(paper for paper, _ in self.waiting))
-        self.refused: set[str] = set()
-
-    def look(self) -> None:
-        """Publish the papers of the problems finished since the last look."""
-        new = [one for one, files in self.waiting.items() if all(map(Path.exists, files))]
-        for one in new:
-            del self.waiting[one]
-        for paper in dict.fromkeys(paper for paper, _ in new):
-            self.publish(paper)
-
-    def publish(self, paper: str) -> None:
-        """Publish what is finished of a paper, and say what changed and what was left out."""
-        try:
-            lines, faults = merge.publish(self.config, paper, self.scale, replace=False)
-        except RepliboError as error:
-            lines, faults = [], str(error).splitlines()
-        for line in lines:
-            if "as published: " not in line:
-                messages.show(f"{paper}: {line}")
-        for fault in faults:
-            messages.tell(f"replibo: {fault}")
-        (self.refused.add if faults else self.refused.discard)(paper)
+def publish(config: Config, scale: str, paper: str) -> bool:
+    """Publish what is finished of a paper, and say what changed and what was left out. Returns whether
+    nothing was left out."""
+    try:
+        lines, faults = merge.publish(config, paper, scale, replace=False)
+    except RepliboError as error:
+        lines, faults = [], str(error).splitlines()
+    for line in lines:
+        if "as published: " not in line:
+            messages.show(f"{paper}: {line}")
+    for fault in faults:
+        messages.tell(f"replibo: {fault}")
+    return not faults
 
 
 def run_stage(
-    publisher: Publisher, files: Sequence[str], options: Sequence[str], deadline: float
-) -> bool:
-    """Run Snakemake on ``files`` until it ends or the deadline (`time.monotonic`) comes, publishing
-    meanwhile; a stop reaches all jobs, and their journals stay. Returns whether nothing failed.
+    config: Config, scale: str, files: Sequence[str], options: Sequence[str], deadline: float
+) -> tuple[bool, list[str], list[str]]:
+    """Run Snakemake on ``files`` until it ends or the deadline (`time.monotonic`) comes. A paper is
+    published whenever another of its problems is finished, and at the end. A stop reaches all jobs, and
+    their journals stay.
 
     Args:
         options: where Snakemake runs the jobs.
+
+    Returns:
+        Whether no job failed; the papers; those that were not published whole.
     """
+    waiting: dict[tuple[str, str], list[Path]] = {}
+    for path in map(Path, files):
+        _, _, paper, problem, *_ = path.parts
+        waiting.setdefault((paper, problem), []).append(path)
+    papers = list(dict.fromkeys(paper for paper, _ in waiting))
     ended = 0
     try:
         with snakemake.started([*options, "--", *files]) as child:
@@ -122,11 +109,14 @@ def run_stage(
                     ended = child.wait(min(SECONDS, max(deadline - time.monotonic(), 0.1)))
                     break
                 except subprocess.TimeoutExpired:
-                    publisher.look()
+                    done = [key for key, blocks in waiting.items() if all(map(Path.exists, blocks))]
+                    for key in done:
+                        del waiting[key]
+                    for paper in dict.fromkeys(paper for paper, _ in done):
+                        publish(config, scale, paper)
     finally:
-        for paper in publisher.papers:
-            publisher.publish(paper)
-    return ended == 0
+        refused = [paper for paper in papers if not publish(config, scale, paper)]
+    return ended == 0, papers, refused
 
 
 def run_stages(
@@ -144,10 +134,6 @@ def run_stages(
     Args:
         profile: one of Snakemake, which says where the jobs run; on this machine if it is None.
         options: other options of Snakemake.
-
-    Raises:
-        RepliboError: no cores, no time or no such profile; or at the end, where a stage failed or a paper
-            was not published whole.
     """
     check_cores(cores)
     if profile is not None:
@@ -159,25 +145,23 @@ def run_stages(
             )
     if minutes is not None and not minutes > 0:
         raise RepliboError(f"--minutes: must be a number > 0, got {minutes:g}")
-    failed, refused = [], set()
     where = ["--cores", str(cores)] if profile is None else ["--profile", profile]
-    where += options
     deadline = float("inf") if minutes is None else time.monotonic() + 60 * minutes
-    wanted = stages(config, scale)
-    for stage in [list(itertools.chain(*wanted))] if at_once else wanted:
+    failed: dict[str, None] = {}
+    refused: set[str] = set()
+    order = stages(config, scale)
+    for stage in [list(itertools.chain(*order))] if at_once else order:
         if time.monotonic() >= deadline:
             break
         if files := missing(config, scale, stage):
-            publisher = Publisher(config, scale, files)
-            if not run_stage(publisher, files, where, deadline):
-                failed += publisher.papers
-            refused |= publisher.refused
+            good, papers, left_out = run_stage(config, scale, files, [*where, *options], deadline)
+            failed |= {} if good else dict.fromkeys(papers)
+            refused |= {*left_out}
     faults = []
     if failed:
-        papers = ", ".join(dict.fromkeys(failed))
         faults.append(
-            f"snakemake failed ({papers}): its messages above say why; if runs failed, 'replibo status "
-            f"--scale {scale}' names them. The same command goes on"
+            f"snakemake failed ({', '.join(failed)}): its messages above say why; if runs failed, "
+            f"'replibo status --scale {scale}' names them. The same command goes on"
         )
     if refused:
         faults.append(f"not all was published ({', '.join(sorted(refused))}): see above")

@@ -6,7 +6,6 @@ import contextlib
 import functools
 import json
 import os
-import stat
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,12 +18,7 @@ from replibo.errors import RepliboError
 from replibo.messages import counted
 from replibo.run import metadata, published
 from replibo.run.block import kernels
-from replibo.run.identity import (
-    identity_digest,
-    journal_digest,
-    library_versions,
-    run_identity,
-)
+from replibo.run.identity import identity_digest, journal_digest, library_versions, run_identity
 from replibo.run.loop import journal_path
 from replibo.run.progress import duration
 from replibo.stopping import STOPPED
@@ -53,10 +47,10 @@ class Standing:
     algorithm: str
     wanted: list[int]
     finished: set[int]
-    running: set[int]
-    failed: set[int]
     left: list[float] | None
     done_seconds: float
+    running: set[int] = field(default_factory=set)
+    failed: set[int] = field(default_factory=set)
     blocks: list[str] = field(default_factory=list)
     longest: float = 0.0
     asked: costs.Resources = field(default_factory=lambda: costs.Resources(0, 0))
@@ -71,9 +65,8 @@ class Standing:
         """``finished``, ``untouched``, or empty for all between."""
         if not self.todo:
             return "finished"
-        return (
-            "" if self.finished or self.running or self.failed or self.done_seconds else "untouched"
-        )
+        begun = self.finished or self.running or self.failed or self.done_seconds
+        return "" if begun else "untouched"
 
 
 def survey(config: Config, scale: str, papers: Sequence[str] = ()) -> list[Standing]:
@@ -81,15 +74,12 @@ def survey(config: Config, scale: str, papers: Sequence[str] = ()) -> list[Stand
 
     Published runs of the whole horizon count as finished: all seeds, whatever code made them, or those
     that this code made.
-
-    Raises:
-        RepliboError: no such scale or paper; damaged published metadata.
     """
     scale = config.scale(scale)
     papers = list(dict.fromkeys(papers or config.papers))
-    known, _ = costs.measured(config, config.papers)
+    timings, _ = costs.measured(config, config.papers)
     return [
-        _standing(config, paper, scale, *pair, known[paper])
+        _standing(config, paper, scale, *pair, timings[paper])
         for paper in papers
         for pair in config.paper(paper).pairs(scale)
     ]
@@ -101,67 +91,56 @@ def _standing(
     scale: str,
     problem: str,
     algorithm: str,
-    known: costs.Timings,
+    timings: costs.Timings,
 ) -> Standing:
     entry = config.paper(paper)
-    settings = entry.settings(scale, problem, algorithm)
-    wanted, queries = entry.seeds(scale, problem, algorithm), entry.queries(settings)
-    pair = {"scale": scale, "paper": paper, "problem": problem, "algorithm": algorithm}
-    own = run_identity(entry, scale, problem, algorithm)
-    identity = identity_digest(own)
-    finished = _published(paper, scale, (problem, algorithm), queries, wanted, identity)
-    folder = Path(paths.PAIR.format(**pair))
-    for path in folder.glob("seeds_*.parquet"):
-        try:
-            found = path.stat()
-        except OSError:  # Snakemake has just removed it
-            continue
-        if not stat.S_ISREG(found.st_mode):
-            continue
-        made_as, seeds = _made(path, found.st_mtime_ns)
-        if made_as == identity:
-            finished |= seeds.intersection(wanted)
+    wanted = entry.seeds(scale, problem, algorithm)
+    queries = entry.queries(entry.settings(scale, problem, algorithm))
+    identity = run_identity(entry, scale, problem, algorithm)
+    digest = identity_digest(identity)
+    finished = _published(paper, scale, (problem, algorithm), queries, wanted, digest)
+    block = Path(paths.block(scale, paper, problem, algorithm, "0"))
+    for path in block.parent.glob("seeds_*.parquet"):
+        with contextlib.suppress(OSError):  # Snakemake has just removed it
+            if path.is_file():
+                finished |= _seeds(path, path.stat().st_mtime_ns, digest).intersection(wanted)
     # as `replibo estimate` has it: the seeds of a job share its start
-    per_job = len(wanted) / len(entry.blocks(scale, problem, algorithm))
+    blocks = entry.blocks(scale, problem, algorithm)
+    per_job = len(wanted) / len(blocks)
 
     def seconds(length: int) -> float | None:
-        cost = costs.cost_in_paper(entry, known, problem, algorithm, length, per_job)
+        cost = costs.cost_in_paper(entry, timings, problem, algorithm, length, per_job)
         return cost.seconds / per_job if cost else None
 
-    each = seconds(queries)
-    running, left, done = set(), {}, len(finished) * (each or 0.0)
-    journal = journal_digest(own, paper, library_versions(), kernels())
-    block = Path(paths.block(**pair, block="0"))
+    whole = seconds(queries)
+    standing = Standing(
+        *(paper, problem, algorithm, wanted, finished),
+        left=None if whole is None else [],
+        done_seconds=len(finished) * (whole or 0.0),
+    )
+    journal = journal_digest(identity, paper, library_versions(), kernels())
     journals = paths.journal_folder(block, scale, paper, problem, algorithm)
-    for seed in wanted:
-        if seed in finished:
-            continue
-        made, held = _journal(journal_path(journals, seed), journal)
-        running |= {seed} if held else set()
-        begun = 0.0
-        if each is not None and made:
-            begun = min(seconds(made) or 0.0, each)
-        done += begun
-        left[seed] = (each or 0.0) - begun
-    failed: set[int] = set()
-    blocks: dict[str, float] = {}
-    asked = costs.Resources(0, 0)
-    for name in entry.blocks(scale, problem, algorithm):
+    left: dict[int, float] = {}
+    for seed in standing.todo:
+        length, running = _journal(journal_path(journals, seed), journal)
+        standing.running |= {seed} if running else set()
+        done = min(seconds(length) or 0.0, whole) if whole and length else 0.0
+        standing.done_seconds += done
+        left[seed] = (whole or 0.0) - done
+        if standing.left is not None:
+            standing.left.append(left[seed])
+    for name in blocks:
         todo = left.keys() & seed_list(name)
         if not todo:
             continue
-        blocks[name] = sum(left[seed] for seed in todo)
-        asked = costs.Resources(*map(max, asked, costs.resources(config, **pair, block=name)))
-        if not todo & running and _failed(Path("logs", *folder.parts[1:], f"seeds_{name}.log")):
-            failed |= todo
-    return Standing(
-        *(paper, problem, algorithm, wanted, finished, running, failed),
-        left=None if each is None else [*left.values()],
-        done_seconds=done,
-        blocks=[*blocks],
-        longest=max(blocks.values(), default=0.0),
-        asked=asked,
-    )
+        standing.blocks.append(name)
+        standing.longest = max(standing.longest, sum(left[seed] for seed in todo))
+        request = costs.resources(config, paper, scale, problem, algorithm, name)
+        standing.asked = costs.Resources(*map(max, standing.asked, request))
+        log = Path("logs", *block.parts[1:-1], f"seeds_{name}.log")
+        if not todo & standing.running and _failed(log):
+            standing.failed |= todo
+    return standing
 
 
 def _published(
@@ -177,13 +156,14 @@ def _published(
 
 
 @functools.cache
-def _made(path: Path, changed: int) -> tuple[str, frozenset[int]]:
-    """The identity of the runs in a file, and their seeds; nothing where it cannot be read."""
+def _seeds(path: Path, changed: int, identity: str) -> frozenset[int]:
+    """The seeds of the runs in a file; none if it cannot be read, or holds other runs."""
     try:
         content = metadata.of_file(path)
-        return identity_digest(content["identity"]), frozenset(map(int, content["digests"]))
+        same = identity_digest(content["identity"]) == identity
+        return frozenset(map(int, content["digests"]) if same else ())
     except (RepliboError, KeyError, ValueError):
-        return "", frozenset()
+        return frozenset()
 
 
 def _journal(path: Path, identity: str) -> tuple[int, bool]:
@@ -226,79 +206,91 @@ LONGEST_NAMES = terminal.WIDTH - 58
 """Characters; longer lists of algorithms are counted."""
 
 
-def rows(found: Iterable[Standing]) -> list[tuple[str, ...]]:
+def rows(standings: Iterable[Standing]) -> list[tuple[str, ...]]:
     """One row a problem and algorithm of a paper, `COLUMNS`; of each problem those that are finished,
     those that nothing was begun of, and those that rest equally far share one."""
-    groups: dict[tuple[str, ...], list[Standing]] = {}
-    for one in found:
-        moving = one.running or one.failed
-        resting = one.algorithm if moving else f"{len(one.finished)} of {len(one.wanted)}"
-        groups.setdefault((one.problem, one.state or resting), []).append(one)
-    made = []
-    for (problem, _), own in groups.items():
-        name = ", ".join(one.algorithm for one in own)
+    groups: dict[tuple[str, str], list[Standing]] = {}
+    for standing in standings:
+        moving = standing.running or standing.failed
+        resting = f"{len(standing.finished)} of {len(standing.wanted)}"
+        state = standing.state or (standing.algorithm if moving else resting)
+        groups.setdefault((standing.problem, state), []).append(standing)
+    lines = []
+    for (problem, _), group in groups.items():
+        name = ", ".join(standing.algorithm for standing in group)
         if len(name) > LONGEST_NAMES:
-            name = f"{len(own)} algorithms"
+            name = f"{len(group)} algorithms"
         counts = (
-            sum(len(getattr(one, key)) for one in own)
+            sum(len(getattr(standing, key)) for standing in group)
             for key in ("wanted", "finished", "running", "failed")
         )
-        unknown = any(one.left is None and one.todo for one in own)
-        hours = sum(sum(one.left or ()) for one in own) / 3600
-        left = ("? " if unknown else "") + (f"{hours:.2f}" if hours or not unknown else "")
-        made.append((problem, *(str(count or "") for count in counts), left.strip(), name))
-    return made
+        unknown = any(standing.left is None and standing.todo for standing in group)
+        hours = sum(sum(standing.left or ()) for standing in group) / 3600
+        left = "? " * unknown + (f"{hours:.2f}" if hours or not unknown else "")
+        lines.append((problem, *(str(count or "") for count in counts), left.strip(), name))
+    return lines
 
 
-def summary(found: Sequence[Standing], cores: int, now: datetime) -> str:
+def summary(standings: Sequence[Standing], cores: int, now: datetime) -> str:
     """The progress of all runs, by cost, and when they would end on ``cores`` cores."""
-    left = [seconds for one in found for seconds in one.left or ()]
-    done = sum(one.done_seconds for one in found)
-    unknown = sum(len(one.todo) for one in found if one.left is None)
+    left = [seconds for standing in standings for seconds in standing.left or ()]
+    done = sum(standing.done_seconds for standing in standings)
     whole = done + sum(left)
     share = 100 * done / whole if whole else 100.0
-    text = f"{share:.0f} % by cost: {done / 3600:.1f} of {whole / 3600:.1f} core hours"
-    finished = sum(len(one.finished) for one in found)
-    text += f", {finished} of {sum(len(one.wanted) for one in found)} runs.\n"
+    finished, wanted = (
+        sum(len(getattr(standing, name)) for standing in standings)
+        for name in ("finished", "wanted")
+    )
+    text = (
+        f"{share:.0f} % by cost: {done / 3600:.1f} of {whole / 3600:.1f} core hours, {finished} of "
+        f"{wanted} runs.\n"
+    )
     if left:
         wall = costs.wall_seconds(left, cores)
-        end = now + timedelta(seconds=wall)
         text += (
             f"{sum(left) / 3600:.1f} core hours are left: {duration(wall)} on "
-            f"{counted(cores, 'free core')}, until {end:%Y-%m-%d %H:%M} UTC,\n"
+            f"{counted(cores, 'free core')}, until {now + timedelta(seconds=wall):%Y-%m-%d %H:%M} UTC,\n"
             "by the fastest machine that published."
         )
-    if blocks := sum(len(one.blocks) for one in found):
-        asked = [max(values) for values in zip(*(one.asked for one in found), strict=True)]
-        longest = max(one.longest for one in found)
+    if jobs := sum(len(standing.blocks) for standing in standings):
+        memory, minutes = map(max, zip(*(standing.asked for standing in standings), strict=True))
+        longest = max(standing.longest for standing in standings)
         text += (
-            f"\nOn a cluster: {counted(blocks, 'job')}, the longest of {duration(longest)}; one asks "
-            f"for at most {asked[0]} MB and {asked[1]} min."
+            f"\nOn a cluster: {counted(jobs, 'job')}, the longest of {duration(longest)}; one asks "
+            f"for at most {memory} MB and {minutes} min."
         )
-    if unknown:
+    if unknown := sum(len(standing.todo) for standing in standings if standing.left is None):
         text += (
             f"\nNot in these hours, as nothing like it was ever run: {counted(unknown, 'run')} (?)."
         )
     return text.strip()
 
 
-def text(found: Sequence[Standing], cores: int, *, shown: Sequence[Standing] | None = None) -> str:
+def text(
+    standings: Sequence[Standing], cores: int, *, shown: Sequence[Standing] | None = None
+) -> str:
     """The survey as it is printed: a table for each paper, of all or of those ``shown``, and how far all
     of it has come."""
-    shown = found if shown is None else shown
-    parts = []
-    for paper in dict.fromkeys(one.paper for one in shown):
-        own = [one for one in shown if one.paper == paper]
-        parts.append(f"{paper}\n{terminal.table(COLUMNS, rows(own), NUMBERS)}")
-    return "\n\n".join([*parts, summary(found, cores, datetime.now(UTC))])
+    tables = [
+        f"{paper}\n{terminal.table(COLUMNS, rows(group), NUMBERS)}"
+        for paper, group in _by_paper(standings if shown is None else shown).items()
+    ]
+    return "\n\n".join([*tables, summary(standings, cores, datetime.now(UTC))])
 
 
-def outputs(config: Config, scale: str, found: Sequence[Standing]) -> Iterator[str]:
+def _by_paper(standings: Iterable[Standing]) -> dict[str, list[Standing]]:
+    groups: dict[str, list[Standing]] = {}
+    for standing in standings:
+        groups.setdefault(standing.paper, []).append(standing)
+    return groups
+
+
+def outputs(config: Config, scale: str, standings: Sequence[Standing]) -> Iterator[str]:
     """For each paper, how many of its figures and tables have all their runs finished, and which have
     not."""
     scale = config.scale(scale)
-    for paper in dict.fromkeys(one.paper for one in found):
-        finished = {(o.problem, o.algorithm) for o in found if o.paper == paper and not o.todo}
+    for paper, group in _by_paper(standings).items():
+        finished = {(s.problem, s.algorithm) for s in group if not s.todo}
         counts, lacking = [], []
         for kind in targets.FILES:
             names = targets.names_at(config, kind, paper, scale)
@@ -309,9 +301,9 @@ def outputs(config: Config, scale: str, found: Sequence[Standing]) -> Iterator[s
             ]
             counts.append(f"{len(names) - len(waiting)} of {counted(len(names), kind[:-1])}")
             lacking += waiting
-        said = f"{paper}: all runs finished for {' and '.join(counts)}"
-        said += f"; not for {', '.join(lacking)}" * bool(lacking)
-        yield from wrapped("", f"{said}.")
+        line = f"{paper}: all runs finished for {' and '.join(counts)}"
+        line += f"; not for {', '.join(lacking)}" * bool(lacking)
+        yield from wrapped("", f"{line}.")
 
 
 def watch(config: Config, scale: str, papers: Sequence[str], cores: int) -> None:
@@ -323,12 +315,12 @@ def watch(config: Config, scale: str, papers: Sequence[str], cores: int) -> None
     from rich.text import Text
 
     def drawn() -> Group:
-        found = survey(config, scale, papers)
-        done = sum(one.done_seconds for one in found)
-        left = sum(sum(one.left or ()) for one in found)
+        standings = survey(config, scale, papers)
+        done = sum(standing.done_seconds for standing in standings)
+        left = sum(sum(standing.left or ()) for standing in standings)
         bar = ProgressBar(total=done + left or 1.0, completed=done, width=terminal.WIDTH - 20)
-        moving = [one for one in found if one.running or one.failed]
-        return Group(Text(text(found, cores, shown=moving)), bar)
+        moving = [standing for standing in standings if standing.running or standing.failed]
+        return Group(Text(text(standings, cores, shown=moving)), bar)
 
     console = Console(width=terminal.WIDTH)
     with Live(drawn(), console=console, auto_refresh=False, vertical_overflow="visible") as live:
@@ -337,13 +329,16 @@ def watch(config: Config, scale: str, papers: Sequence[str], cores: int) -> None
             live.update(drawn(), refresh=True)
 
 
-def as_csv(found: Sequence[Standing]) -> str:
+def as_csv(standings: Sequence[Standing]) -> str:
     """Every problem and algorithm, for other programs."""
     names = ("paper", "problem", "algorithm", "wanted", "finished", "running", "failed")
-    made = []
-    for one in found:
-        counts = (len(own) for own in (one.wanted, one.finished, one.running, one.failed))
-        left = None if one.left is None else sum(one.left) / 3600
-        pair = (one.paper, one.problem, one.algorithm)
-        made.append((*pair, *counts, one.done_seconds / 3600, left))
-    return terminal.as_csv((*names, "core_hours_done", "core_hours_left"), made)
+    lines = [
+        (
+            *(s.paper, s.problem, s.algorithm),
+            *map(len, (s.wanted, s.finished, s.running, s.failed)),
+            s.done_seconds / 3600,
+            None if s.left is None else sum(s.left) / 3600,
+        )
+        for s in standings
+    ]
+    return terminal.as_csv((*names, "core_hours_done", "core_hours_left"), lines)
