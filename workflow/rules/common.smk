@@ -97,16 +97,16 @@ def table_for_report(path, scale, paper, name):
 
 @one_line
 def published_outputs(paper):
-    scale, found = paths.PUBLISHED, []
+    scale, files = paths.PUBLISHED, []
     for name in targets.names_at(CONFIG, "figures", paper, scale):
         pdf, png, caption = paths.figure(scale, paper, name)
         shown = figure_for_report(png, scale, paper, name, f"../../{caption}")
-        found += [pdf, shown, caption]
+        files += [pdf, shown, caption]
     for name in targets.names_at(CONFIG, "tables", paper, scale):
         *others, html = paths.table(scale, paper, name)
-        found += [*others, table_for_report(html, scale, paper, name)]
+        files += [*others, table_for_report(html, scale, paper, name)]
     if claims.load(CONFIG, paper):
         pdf, png, caption = paths.paper_map(scale, paper)
         shown = map_for_report(png, paper, scale, f"../../{caption}")
-        found += [pdf, shown, caption, paths.judged(scale, paper)]
-    return found
+        files += [pdf, shown, caption, paths.judged(scale, paper)]
+    return files

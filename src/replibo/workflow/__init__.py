@@ -1,1 +1,1 @@
-"""Parts of the workflow: targets, estimates, the gallery."""
+"""Parts of the workflow: targets, estimates, pages. Wrong input raises a `RepliboError` of one line."""

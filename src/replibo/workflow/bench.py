@@ -13,8 +13,8 @@ import io
 import itertools
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ import yaml
 
 from replibo import files, paths
 from replibo.config import registry
-from replibo.config.models import Config, block_name
+from replibo.config.models import Config, PaperEntry, block_name
 from replibo.errors import RepliboError, meant
 from replibo.messages import counted
 from replibo.run import pairs
@@ -32,6 +32,7 @@ from replibo.workflow import snakemake, targets, terminal
 if TYPE_CHECKING:
     from replibo.results.runs import Runs
     from replibo.results.standings import Duel
+    from replibo.results.tables import Table
 
 BASELINE = "random_search"
 """Its published runs say what a problem costs, and which seeds there are."""
@@ -114,9 +115,6 @@ def prepare(
         problems: all that need no training if it is empty.
         seeds: ``FIRST-LAST``; the published ones if it is None.
         parameters: ``name=value`` each.
-
-    Raises:
-        RepliboError: the class breaks the contract (`replibo.workflow.contract`), or a name is wrong.
     """
     settings = _settings(parameters)
     asked = None if seeds is None else targets.seeds_in(seeds, "--seeds")
@@ -286,11 +284,7 @@ def cost(bench: Bench) -> str:
 
 
 def run(bench: Bench, *, verbose: bool = False) -> None:
-    """Make the runs.
-
-    Raises:
-        RepliboError: a job failed.
-    """
+    """Make the runs."""
     config, scale = bench.variant.config, bench.variant.scale
     files_of_runs = [
         pairs.file(config.paper(task.paper), task.paper, scale, task.problem, bench.name)
@@ -299,26 +293,13 @@ def run(bench: Bench, *, verbose: bool = False) -> None:
     bench.variant.make(files_of_runs, bench.cores, verbose=verbose)
 
 
-@dataclass
-class Results:
-    """The comparisons of one paper's problems.
-
-    Attributes:
-        duels: with each other algorithm on each problem.
-        ranks: by problem, the mean rank of each algorithm.
-    """
-
-    paper: str
-    duels: list[Duel] = field(default_factory=list)
-    ranks: dict[str, dict[str, float]] = field(default_factory=dict)
+Ranks = dict[str, dict[str, float]]
+"""By problem, the mean rank of each algorithm."""
 
 
-def compare(config: Config, bench: Bench, paper: str) -> tuple[Results, Runs, Runs]:
-    """The comparisons on one paper's problems, and the runs: new ones, and published ones.
-
-    Raises:
-        RepliboError: the new runs do not start at the published points.
-    """
+def compare(config: Config, bench: Bench, paper: str) -> tuple[list[Duel], Ranks, Runs, Runs]:
+    """The comparisons with each other algorithm on each of one paper's problems, the ranks, and the runs:
+    new ones, and published ones."""
     import numpy as np
 
     from replibo.results import standings
@@ -329,22 +310,20 @@ def compare(config: Config, bench: Bench, paper: str) -> tuple[Results, Runs, Ru
     mine = read(bench.variant.config, paper, bench.variant.scale, new_pairs, "")
     wanted = [(task.problem, name) for task in tasks for name in task.others]
     published = read(config, paper, paths.PUBLISHED, wanted, "")
-    results = Results(paper)
+    duels, ranks = [], {}
     for task in tasks:
-        problem = task.problem
-        new = mine.by_seed(problem, bench.name)
-        others = {name: published.by_seed(problem, name) for name in task.others}
-        results.duels += standings.against(paper, problem, new, others)
-        results.ranks[problem] = standings.ranks({bench.name: new, **others})
-        start = mine.initial_points(problem)
-        old = others[BASELINE]
+        new = mine.by_seed(task.problem, bench.name)
+        others = {name: published.by_seed(task.problem, name) for name in task.others}
+        duels += standings.against(paper, task.problem, new, others)
+        ranks[task.problem] = standings.ranks({bench.name: new, **others})
+        start, old = mine.initial_points(task.problem), others[BASELINE]
         for seed in new.keys() & old.keys():
             if not np.allclose(new[seed][:start], old[seed][:start], rtol=1e-9, atol=1e-12):
                 raise RepliboError(
                     f"{paper}: the new runs do not start at the published points; the config's "
                     "problems were changed"
                 )
-    return results, mine, published
+    return duels, ranks, mine, published
 
 
 COLUMNS = (
@@ -353,38 +332,35 @@ COLUMNS = (
 )
 
 
-def _rows(config: Config, duels: Sequence[Duel]) -> Iterator[tuple[object, ...]]:
-    """A row for each duel, in the order of `COLUMNS`."""
-    for duel in duels:
-        entry = config.paper(duel.paper)
-        yield (
-            *(duel.paper, entry.problems[duel.problem].label),
-            *(entry.algorithms[duel.other_name].label, duel.n, duel.queries, duel.mine, duel.other),
-            *map(float, (duel.difference.mean, duel.difference.low, duel.difference.high)),
-            *(duel.p, duel.p_holm, duel.result),
-        )
-
-
 def report(config: Config, bench: Bench) -> str:
     """Compare, write the page and the CSV file, and return a summary for the terminal."""
+    import numpy as np
+
     from replibo.results import standings
     from replibo.results.tables import Table, p_value, save
 
-    parts, every, rows = [], [], []
-    relative: list[float] = []
+    parts, every, counts, relative = [], [], [], []
     for paper in bench.papers:
-        results, mine, published = compare(config, bench, paper)
-        every += results.duels
-        rows += [(paper, *row) for row in _counted(config, results)]
+        duels, ranks, mine, published = compare(config, bench, paper)
+        every += duels
+        counted_duels = _counted(config, duels)
+        counts += [(paper, *row) for row in counted_duels]
         relative += [
-            (ranks[bench.name] - 1) / (len(ranks) - 1)
-            for ranks in results.ranks.values()
-            if len(ranks) > 1
+            (row[bench.name] - 1) / (len(row) - 1) for row in ranks.values() if len(row) > 1
         ]
         figure = _figure(bench, paper, mine, published)
-        parts.append(_section(config, bench, results, figure))
+        parts.append(_section(config.paper(paper), bench, counted_duels, ranks, figure))
+    rows = [
+        (
+            *(duel.paper, config.paper(duel.paper).problems[duel.problem].label),
+            *(_label(config, duel), duel.n, duel.queries, duel.mine, duel.other),
+            *map(float, (duel.difference.mean, duel.difference.low, duel.difference.high)),
+            *(duel.p, duel.p_holm, duel.result),
+        )
+        for duel in every
+    ]
     table = Table.of(
-        [*_rows(config, every)],
+        rows,
         f"{bench.label} against the published runs: best noise-free value at the end (maximised) over "
         "common seeds; difference with Student's 95 % interval; p two-sided by Wilcoxon's signed ranks, "
         "Holm over the algorithms of a problem.",
@@ -396,28 +372,32 @@ def report(config: Config, bench: Bench) -> str:
     summary = (
         f"{bench.label}: {counted(won, 'win')}, {counted(tied, 'tie')} and {lost} "
         f"loss{'es' * (lost != 1)} in {counted(len(every), 'comparison')} on "
-        f"{counted(len(bench.tasks), 'problem')}; mean relative rank {sum(relative) / len(relative):.2f} "
+        f"{counted(len(bench.tasks), 'problem')}; mean relative rank {np.mean(relative):.2f} "
         "(0: always the best, 1: always the last)."
     )
     with files.written_whole(bench.page) as temporary:
-        temporary.write_text(
-            _page(bench, summary, parts, table.shown(), table.caption), encoding="utf-8"
-        )
-    names = ("paper", "against", "win", "tie", "loss")
-    shown = terminal.table(names, [tuple(map(str, row)) for row in rows], names[2:])
-    said = "\n".join(textwrap.wrap(summary, terminal.WIDTH))
-    return f"{shown}\n\n{said}\npage: {bench.page}\ntable: {bench.page.with_suffix('.csv')}"
+        temporary.write_text(_page(bench, summary, parts, table), encoding="utf-8")
+    names = ("paper", *AGAINST)
+    shown = terminal.table(names, [tuple(map(str, row)) for row in counts], names[2:])
+    lines = "\n".join(textwrap.wrap(summary, terminal.WIDTH))
+    return f"{shown}\n\n{lines}\npage: {bench.page}\ntable: {bench.page.with_suffix('.csv')}"
 
 
-def _counted(config: Config, results: Results) -> list[tuple[object, ...]]:
-    """Wins, ties and losses against each other algorithm of a paper, by its label."""
+def _label(config: Config, duel: Duel) -> str:
+    return config.paper(duel.paper).algorithms[duel.other_name].label
+
+
+AGAINST = ("against", "win", "tie", "loss")
+
+
+def _counted(config: Config, duels: Sequence[Duel]) -> list[tuple[object, ...]]:
+    """`AGAINST`: wins, ties and losses against each other algorithm, by its label."""
     from replibo.results import standings
 
     by_label: dict[str, list[Duel]] = {}
-    for duel in results.duels:
-        label = config.paper(results.paper).algorithms[duel.other_name].label
-        by_label.setdefault(label, []).append(duel)
-    return [(label, *standings.counts(duels)) for label, duels in by_label.items()]
+    for duel in duels:
+        by_label.setdefault(_label(config, duel), []).append(duel)
+    return [(label, *standings.counts(group)) for label, group in by_label.items()]
 
 
 def _figure(bench: Bench, paper: str, mine: Runs, published: Runs) -> Any:
@@ -433,29 +413,25 @@ def _figure(bench: Bench, paper: str, mine: Runs, published: Runs) -> Any:
     return curves.best_so_far(panels, f"{bench.label} over the published runs of {paper}")
 
 
-def _section(config: Config, bench: Bench, results: Results, figure: Any) -> str:
+def _section(
+    entry: PaperEntry, bench: Bench, counts: Sequence[tuple[object, ...]], ranks: Ranks, figure: Any
+) -> str:
     """A paper's part of the page: curves, wins and losses, ranks."""
     import pandas as pd
 
-    entry = config.paper(results.paper)
     content = io.BytesIO()
     figure.savefig(content, format="png", dpi=120)
     image = base64.b64encode(content.getvalue()).decode()
-
-    def label(name: str) -> str:
-        return bench.label if name == bench.name else entry.algorithms[name].label
-
-    ranked = pd.DataFrame(
-        [
-            {"problem": entry.problems[problem].label}
-            | {label(name): f"{rank:.1f}" for name, rank in ranks.items()}
-            for problem, ranks in results.ranks.items()
-        ]
-    ).fillna("–")
-    won = pd.DataFrame(_counted(config, results), columns=["against", "win", "tie", "loss"])
+    labels = {name: algorithm.label for name, algorithm in entry.algorithms.items()}
+    ranked = pd.DataFrame.from_dict(ranks, "index")
+    ranked = ranked.map(lambda rank: "–" if pd.isna(rank) else f"{rank:.1f}")
+    ranked = ranked.rename(columns={**labels, bench.name: bench.label})
+    ranked.insert(0, "problem", [entry.problems[problem].label for problem in ranked.index])
+    won = pd.DataFrame(counts, columns=[*AGAINST])
     return (
         f"<h2>{html.escape(entry.title)}</h2>\n"
-        f'<img alt="curves on the problems of {results.paper}" src="data:image/png;base64,{image}">\n'
+        f'<img alt="curves on the problems of {html.escape(entry.label)}" '
+        f'src="data:image/png;base64,{image}">\n'
         "<h3>Wins and losses</h3>\n<p>Of each comparison over the paper's problems: significant at 5 % "
         f"after Holm's correction.</p>\n{won.to_html(index=False, border=0)}\n"
         "<h3>Ranks</h3>\n<p>The mean rank over the seeds that all algorithms have, at the end of the "
@@ -470,7 +446,7 @@ th, td { padding: .2em .7em; text-align: left; border-bottom: 1px solid #ddd }
 """
 
 
-def _page(bench: Bench, summary: str, parts: Sequence[str], tests: Any, caption: str) -> str:
+def _page(bench: Bench, summary: str, parts: Sequence[str], table: Table) -> str:
     left_out = "".join(
         f"<li>{html.escape(name)}: {html.escape(why)}</li>" for name, why in bench.left_out.items()
     )
@@ -481,8 +457,8 @@ def _page(bench: Bench, summary: str, parts: Sequence[str], tests: Any, caption:
         "<p>All algorithms start from the same points and see the same noise. In the curves, bands "
         "(the new algorithm) and bars at the end (the others) are 95 % intervals of the mean over the "
         f'seeds. <a href="bench.csv">All comparisons as CSV</a>.</p>\n{"".join(parts)}'
-        f"<h2>All comparisons</h2>\n<p>{html.escape(caption)}</p>\n"
-        f"{tests.to_html(index=False, border=0)}\n"
+        f"<h2>All comparisons</h2>\n<p>{html.escape(table.caption)}</p>\n"
+        f"{table.shown().to_html(index=False, border=0)}\n"
         + (f"<h2>Left out</h2>\n<ul>{left_out}</ul>\n" if left_out else "")
         + "</html>\n"
     )

@@ -20,9 +20,6 @@ def table(base: Config, variant: Config, papers: Sequence[str], scale: str) -> T
     """The best noise-free value at the end of the runs, in the base and in the variant, for every
     problem and algorithm whose runs either has: means over seeds with Student's intervals, and the
     difference over the seeds that both have, in pairs.
-
-    Raises:
-        RepliboError: the second config has no name, neither has runs, or a file is damaged.
     """
     from replibo.results.tables import Table
 

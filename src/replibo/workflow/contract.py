@@ -70,8 +70,8 @@ def _check(cls: type[Algorithm], settings: dict[str, Any], finite: bool) -> None
     told: dict[int, History] = {}
 
     def make(space: Space, streams: RunStreams) -> Algorithm:
-        made = cls(space, streams, **settings)
-        ask, tell = made.ask, made.tell
+        algorithm = cls(space, streams, **settings)
+        ask, tell = algorithm.ask, algorithm.tell
 
         def typed(history: History, t: int) -> Proposal:
             before = history.X.tobytes() + history.y.tobytes()
@@ -87,9 +87,9 @@ def _check(cls: type[Algorithm], settings: dict[str, Any], finite: bool) -> None
             told[streams.seed] = history
             tell(history)
 
-        made.ask = typed  # type: ignore[method-assign]
-        made.tell = keep  # type: ignore[method-assign]
-        return made
+        algorithm.ask = typed  # type: ignore[method-assign]
+        algorithm.tell = keep  # type: ignore[method-assign]
+        return algorithm
 
     experiment = Experiment(
         paper="contract",

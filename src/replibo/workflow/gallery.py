@@ -41,11 +41,7 @@ def shown(config: Config, rendered: Mapping[Path, str] | None = None) -> dict[Pa
 
 
 def filled(page: str, mark: str, text: str, name: str = "README.md") -> str:
-    """``page`` with the text between the marks ``<!-- mark: start -->`` and ``end`` replaced.
-
-    Raises:
-        RepliboError: the marks are not there.
-    """
+    """``page`` with the text between the marks ``<!-- mark: start -->`` and ``end`` replaced."""
     starts, ends = f"<!-- {mark}: start -->", f"<!-- {mark}: end -->"
     before, start, rest = page.partition(starts)
     _, end, after = rest.partition(ends)
@@ -54,24 +50,25 @@ def filled(page: str, mark: str, text: str, name: str = "README.md") -> str:
     return f"{before}{starts}\n{text.strip()}\n{ends}{after}"
 
 
-def verdict_table(found: Sequence[Verdict]) -> str:
+def verdict_table(judged: Sequence[Verdict]) -> str:
     """One row a claim as Markdown: its name, a few words, the labels as printed and over all readings."""
-    rows = [(f"`{v.name}`", v.claim.short, v.headline, v.overall) for v in found]
+    rows = [(f"`{v.name}`", v.claim.short, v.headline, v.overall) for v in judged]
     return _markdown(rows, ("claim", "in short", "as printed", "all readings"))
 
 
-def summary(found: Sequence[Verdict]) -> str:
+def summary(judged: Sequence[Verdict]) -> str:
     """A Markdown table of the labels of each paper's claims, as printed and over all readings, with
     the number of replicated claims."""
     words = get_args(verdicts.Overall)
     rows = []
-    for paper in dict.fromkeys(v.paper for v in found):
-        own = [v for v in found if v.paper == paper]
-        sizes = str(len(own)), str(verdicts.sets_of_runs(own))
+    for paper in dict.fromkeys(v.paper for v in judged):
+        of_paper = [v for v in judged if v.paper == paper]
+        sizes = str(len(of_paper)), str(verdicts.sets_of_runs(of_paper))
         link = f"[{paper}](docs/results/{paper}.md)"
+        replicated = sum(v.replicated for v in of_paper)
         for name, title, labels, last in (
-            (link, "as printed", [v.headline for v in own], sum(v.replicated for v in own)),
-            (paper, "all readings", [v.overall for v in own], 0),
+            (link, "as printed", [v.headline for v in of_paper], replicated),
+            (paper, "all readings", [v.overall for v in of_paper], 0),
         ):
             counts = Counter(labels)
             cells = (str(count or "") for count in (*(counts[word] for word in words), last))
@@ -87,16 +84,16 @@ def _markdown(rows: Sequence[Sequence[str]], names: Sequence[str]) -> str:
 
 def pages(config: Config) -> dict[Path, str]:
     """README and each paper's page of results, with the verdicts of the published traces."""
-    found = verdicts.judge_all(config, config.papers, paths.PUBLISHED)
+    judged = verdicts.judge_all(config, config.papers, paths.PUBLISHED)
     papers = targets.judged_papers(config, paths.PUBLISHED)
     readme = Path("README.md")
-    numbers = {paper: prose.Numbers(config, paper, found) for paper in papers}
+    numbers = {paper: prose.Numbers(config, paper, judged) for paper in papers}
     text = filled(readme.read_text(encoding="utf-8"), "summary", prose.render(SUMMARY, **numbers))
-    texts = {readme: filled(text, "verdicts", summary(found))}
+    texts = {readme: filled(text, "verdicts", summary(judged))}
     for paper in papers:
         path = paths.results_page(paper)
-        table = verdict_table([verdict for verdict in found if verdict.paper == paper])
-        texts[path] = filled(prose.page(config, paper, found), "verdicts", table, str(path))
+        table = verdict_table([verdict for verdict in judged if verdict.paper == paper])
+        texts[path] = filled(prose.page(config, paper, judged), "verdicts", table, str(path))
     return texts
 
 

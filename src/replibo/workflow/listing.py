@@ -22,30 +22,31 @@ def text(config: Config, kinds: Sequence[str]) -> str:
     parts = []
     for kind in kinds:
         indent = "  " if len(kinds) > 1 else ""
-        found = [(f"{indent}{name}", said) for name, said in rows(config, kind)]
-        parts += [f"{kind}:"] * bool(indent) + [terminal.table(("", ""), found)]
+        lines = [(f"{indent}{name}", explanation) for name, explanation in rows(config, kind)]
+        parts += [f"{kind}:"] * bool(indent) + [terminal.table(("", ""), lines)]
     return "\n".join(parts)
 
 
 def in_full(config: Config, kinds: Sequence[str]) -> str:
     """The same with all of every explanation, as CSV."""
-    found = [(kind, *row) for kind in kinds for row in rows(config, kind)]
-    return terminal.as_csv(("kind", "name", "explanation"), found)
+    lines = [(kind, *row) for kind in kinds for row in rows(config, kind)]
+    return terminal.as_csv(("kind", "name", "explanation"), lines)
 
 
-def rows(config: Config, what: str) -> Iterator[tuple[str, str]]:
+def rows(config: Config, kind: str) -> Iterator[tuple[str, str]]:
     """Name and explanation of each thing of one kind."""
-    if what == "scales":
+    if kind == "scales":
         yield from SCALES.items()
-    elif what == "data":
+    elif kind == "data":
         for name, file in load_manifest().items():
             yield name, f"{config.data_dir}/{file.path} ({file.licence})"
     for paper, entry in config.entries.items():
-        if what == "papers":
+        if kind == "papers":
             yield paper, f"{entry.title} ({entry.reference})"
-        elif what in ("problems", "algorithms"):
-            for name, own in getattr(entry, what).items():
-                yield f"{paper} {name}", f"{own.label}: {registry.summary(what, own.type)}"  # type: ignore[arg-type]
-        elif what in ("figures", "tables"):
-            for name, output in getattr(entry, what).items():
+        elif kind in ("problems", "algorithms"):
+            for name, item in getattr(entry, kind).items():
+                summary = registry.summary(kind, item.type)  # type: ignore[arg-type]
+                yield f"{paper} {name}", f"{item.label}: {summary}"
+        elif kind in ("figures", "tables"):
+            for name, output in getattr(entry, kind).items():
                 yield f"{paper} {name}", output.caption

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,27 +32,24 @@ def check_endings(files: Sequence[Path], endings: Sequence[str]) -> None:
 def figure(config: Config, paper: str, name: str, scale: str, files: Sequence[Path]) -> None:
     """Draw a figure from its own runs."""
     check_endings(files, FIGURE_ENDINGS)
-    made = made_from_own_runs(config, "figures", paper, name, scale)
+    drawn = made_from_own_runs(config, "figures", paper, name, scale)
     from replibo.results import plotting
 
-    plotting.save(made, files)
+    plotting.save(drawn, files)
 
 
 def table(config: Config, paper: str, name: str, scale: str, files: Sequence[Path]) -> None:
     """Make a table from its own runs."""
     check_endings(files, paths.TABLE_FORMATS)
-    made = made_from_own_runs(config, "tables", paper, name, scale)
+    content = made_from_own_runs(config, "tables", paper, name, scale)
     from replibo.results import tables
 
-    tables.save(made, files)
+    tables.save(content, files)
 
 
 def every(config: Config, paper: str, scale: str) -> None:
     """Make every figure and table of a paper at a scale, and the verdicts on its claims, where the
     workflow has them.
-
-    Raises:
-        RepliboError: which of them could not be made, and why.
     """
     scale = targets.scale_of(config, scale)
     for kind, files in targets.FILES.items():
@@ -69,11 +65,7 @@ def every(config: Config, paper: str, scale: str) -> None:
 
 
 def made_from_own_runs(config: Config, kind: OutputKind, paper: str, name: str, scale: str) -> Any:
-    """A figure or table, from the runs of its own problems and algorithms.
-
-    Raises:
-        RepliboError: no such output, function or option; files of runs are missing or damaged.
-    """
+    """A figure or table, from the runs of its own problems and algorithms."""
     scale = targets.scale_of(config, scale)
     entry, standing = targets.shown(config, kind, paper, name)
     where = f"config: {paper}.{kind}.{name}"
@@ -107,7 +99,7 @@ def _labelled(
     """The entry in which an algorithm that several others stand for keeps its label, with the reading."""
     algorithms = dict(entry.algorithms)
     for algorithm, plain in config.paper(paper).algorithms.items():
-        if len({other for (_, own), (_, other) in standing.items() if own == algorithm}) > 1:
+        if len({other for (_, shown), (_, other) in standing.items() if shown == algorithm}) > 1:
             label = f"{plain.label}, {name.partition('.')[2]}"
             algorithms[algorithm] = plain.model_copy(update={"label": label})
     return entry.model_copy(update={"algorithms": algorithms})
@@ -116,21 +108,23 @@ def _labelled(
 def left_out(config: Config, paper: str, entry: FigureEntry, wanted: Sequence[Pair]) -> str:
     """What an output's entry names and its runs lack: problems, then algorithms; empty where nothing is.
     An algorithm that the config runs on some of the problems is not missing on the others."""
-    own = config.paper(paper)
+    paper_entry = config.paper(paper)
     problems = list(dict.fromkeys(problem for problem, _ in wanted))
-    without = [own.problems[name].label for name in entry.problems or () if name not in problems]
-    full = own.pairs("paper", entry.problems, entry.algorithms)
+    without = [
+        paper_entry.problems[name].label for name in entry.problems or () if name not in problems
+    ]
+    full = paper_entry.pairs("paper", entry.problems, entry.algorithms)
     parts = []
     for algorithm in entry.algorithms or ():
         configured = [problem for problem, name in full if name == algorithm]
         asked = [problem for problem in configured if problem in problems]
-        missing = [own.problems[p].label for p in asked if (p, algorithm) not in wanted]
+        missing = [paper_entry.problems[p].label for p in asked if (p, algorithm) not in wanted]
         if missing or (not configured and entry.problems != []):
             where = "" if len(missing) == len(asked) else f" on {' and '.join(missing)}"
-            parts.append(f"{own.algorithms[algorithm].label}{where}")
-    said = f"Without runs: {'; '.join(without)}. " if without else ""
-    said += f"Not run: {'; '.join(parts)}." if parts else ""
-    return said.strip()
+            parts.append(f"{paper_entry.algorithms[algorithm].label}{where}")
+    text = f"Without runs: {'; '.join(without)}. " if without else ""
+    text += f"Not run: {'; '.join(parts)}." if parts else ""
+    return text.strip()
 
 
 def claims(
@@ -171,60 +165,61 @@ def claims(
     wanted = {name if name in config.papers else paper_of[name] for name in names}
     papers = [paper for paper in config.papers if not names or paper in wanted]
     if judged:
-        found = [own for path in judged for own in verdicts.read_written(path)]
+        verdict_list = [verdict for path in judged for verdict in verdicts.read_written(path)]
     else:
         if not names and scale == paths.PUBLISHED:
             messages.tell("judging all claims anew from the published traces: about a minute")
         alone = [] if set(names) & set(config.papers) else names
-        found = verdicts.judge_all(config, papers, scale, alone, reading)
+        verdict_list = verdicts.judge_all(config, papers, scale, alone, reading)
     if names:
-        found = [own for own in found if own.paper in names or own.name in names]
-        known = {name for own in found for name in (own.paper, own.name)}
-        if unknown := set(names) - known:
+        verdict_list = [
+            verdict for verdict in verdict_list if verdict.paper in names or verdict.name in names
+        ]
+        judged_names = {name for verdict in verdict_list for name in (verdict.paper, verdict.name)}
+        if unknown := set(names) - judged_names:
             raise RepliboError(f"claims: there is no verdict on {allowed(unknown)}")
     if maps := [path for path in files if path.suffix[1:] in FIGURE_ENDINGS]:
         labels = {paper: config.paper(paper).label for paper in papers}
-        plotting.save(verdict_map.verdict_map(found, scale, labels), maps)
+        plotting.save(verdict_map.verdict_map(verdict_list, scale, labels), maps)
     for path in files:
         if path.suffix == ".json":
-            verdicts.write(path, found)
+            verdicts.write(path, verdict_list)
     rest = [path for path in files if path.suffix[1:] in paths.TABLE_FORMATS]
     shown = rest or in_full or set(names) & paper_of.keys()
-    costs = missing_costs(config, found) if shown else {}
+    costs = missing_costs(config, verdict_list) if shown else {}
     if rest:
-        tables.save(verdict_tables.table(found, costs), rest)
+        tables.save(verdict_tables.table(verdict_list, costs), rest)
     if in_full:
-        rows = verdict_tables.rows(found, costs)
+        rows = verdict_tables.rows(verdict_list, costs)
         return terminal.as_csv(verdict_tables.COLUMNS, list(rows))
     if set(names) & paper_of.keys():
         brief = reading == paths.ALL
-        texts = ("\n".join(verdict_tables.whole(own, costs, brief=brief)) for own in found)
+        texts = (
+            "\n".join(verdict_tables.whole(verdict, costs, brief=brief)) for verdict in verdict_list
+        )
         return "\n\n".join(texts)
-    return "\n".join(verdict_tables.lines(found))
+    return "\n".join(verdict_tables.lines(verdict_list))
 
 
-def missing_costs(config: Config, found: Sequence[Verdict]) -> dict[tuple[str, str], str]:
+def missing_costs(config: Config, judged: Sequence[Verdict]) -> dict[tuple[str, str], str]:
     """By claim and reading that was not run: what its missing runs would cost at the paper's own scale,
     in words; those that nothing is known of are left out."""
     from replibo.workflow.costs import cost_in_paper, measured
 
     costs: dict[tuple[str, str], str] = {}
-    if not any(own.missing for one in found for own in (*one.readings, *one.controls)):
-        return costs
-    known, _ = measured(config, config.papers)
-    for verdict in found:
+    rows = [(v, row) for v in judged for row in (*v.readings, *v.controls) if row.missing]
+    timings = measured(config, config.papers)[0] if rows else {}
+    for verdict, row in rows:
         entry = config.paper(verdict.paper)
-        for own in (*verdict.readings, *verdict.controls):
-            seconds = []
-            for problem, algorithm in own.missing:
-                queries = entry.queries(entry.settings("paper", problem, algorithm))
-                seeds = len(entry.seeds("paper", problem, algorithm))
-                of_paper = known[verdict.paper]
-                cost = cost_in_paper(entry, of_paper, problem, algorithm, queries, seeds)
-                seconds.append(cost.seconds if cost else math.nan)
-            if seconds and not all(map(math.isnan, seconds)):
-                unknown = sum(map(math.isnan, seconds))
-                hours = sum(value for value in seconds if not math.isnan(value)) / 3600
-                more = f" and {unknown} of {len(seconds)} unknown" if unknown else ""
-                costs[verdict.name, own.name] = f"about {hours:.2g} core hours{more}"
+        seconds = []
+        for pair in row.missing:
+            queries = entry.queries(entry.settings("paper", *pair))
+            seeds = len(entry.seeds("paper", *pair))
+            if cost := cost_in_paper(entry, timings[verdict.paper], *pair, queries, seeds):
+                seconds.append(cost.seconds)
+        if seconds:
+            unknown = len(row.missing) - len(seconds)
+            more = f" and {unknown} of {len(row.missing)} unknown" if unknown else ""
+            hours = sum(seconds) / 3600
+            costs[verdict.name, row.name] = f"about {hours:.2g} core hours{more}"
     return costs

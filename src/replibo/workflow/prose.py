@@ -47,7 +47,7 @@ class Numbers:
 
     def _runs(self, problem: str, algorithm: str) -> Runs:
         pair = problem, algorithm
-        if not self.has(*pair):
+        if not pairs.among(self.config, self.paper, paths.PUBLISHED, [pair]):
             raise RepliboError(f"{algorithm} on {problem}: nothing is published")
         return read(self.config, self.paper, paths.PUBLISHED, [pair], "")
 
@@ -58,10 +58,6 @@ class Numbers:
             )
             self._tables[name] = table.shown()
         return self._tables[name]
-
-    def has(self, problem: str, algorithm: str) -> bool:
-        """Whether anything is published of the pair."""
-        return bool(pairs.among(self.config, self.paper, paths.PUBLISHED, [(problem, algorithm)]))
 
     def best(self, problem: str, algorithm: str, T: int | None = None) -> str:
         """The smallest value that the runs reached, mean ± standard deviation: ``0.11 ± 0.01``.
@@ -81,19 +77,12 @@ class Numbers:
         """The number of runs."""
         return len(self._runs(problem, algorithm).seeds(problem, algorithm))
 
-    def T(self, problem: str, algorithm: str) -> int:
-        """The number of iterations of a run."""
-        return self._runs(problem, algorithm).horizon(problem)
-
     def cell(self, table: str, column: str, **row: str) -> str:
         """A cell of one of the paper's tables, as the table shows it.
 
         Args:
             row: the values of other columns, as the table shows them, that pick one row; ``CPU_time``
                 stands for ``CPU time``.
-
-        Raises:
-            RepliboError: there is no such column, or not exactly one such row.
         """
         shown = self._table(table)
         wanted = {name.replace("_", " "): value for name, value in row.items()}
@@ -126,22 +115,14 @@ class Numbers:
         return self._reading(claim, reading).word
 
     def says(self, label: str, *claims: str, reading: str = "printed") -> str:
-        """Empty if all the claims have the label in the reading, as the sentence at this place says.
-
-        Raises:
-            RepliboError: one has another label, so that the sentence is wrong.
-        """
+        """Empty if all the claims have the label in the reading, as the sentence at this place says."""
         for claim in claims:
             if (actual := self.verdict(claim, reading)) != label:
                 raise RepliboError(f"{claim} as {reading}: {actual}, but the page says {label}")
         return ""
 
     def about(self, *claims: str) -> str:
-        """Empty: the finding at this place is about the claims, though no number or label is theirs.
-
-        Raises:
-            RepliboError: there is no such claim.
-        """
+        """Empty: the finding at this place is about the claims, though no number or label is theirs."""
         for claim in claims:
             self.verdict(claim)
         return ""
@@ -166,9 +147,6 @@ class Numbers:
 
         Args:
             after: ends right before the number, blanks aside: ``stuck: MLE``.
-
-        Raises:
-            RepliboError: the verdict does not say such a number.
         """
         said = "; ".join(self._reading(claim, reading).ours)
         if not (match := re.search(re.escape(after) + NUMBER, said)):
@@ -189,9 +167,6 @@ class Numbers:
 def findings(config: Config, paper: str) -> dict[str, list[str]]:
     """The findings of a paper's page about each of its claims, as Markdown. A finding is about the claims
     that its template names.
-
-    Raises:
-        RepliboError: page and template have not the same findings.
     """
     path = paths.results_page(paper)
     template, text = (
@@ -208,11 +183,7 @@ def findings(config: Config, paper: str) -> dict[str, list[str]]:
 
 
 def paragraph(readme: str, paper: str) -> str:
-    """What README says of a paper under "What came out".
-
-    Raises:
-        RepliboError: it has no such paragraph.
-    """
+    """What README says of a paper under "What came out"."""
     title = re.escape(f"](docs/results/{paper}.md)\n\n")
     if not (match := re.search(rf"^### \[[^\]]*{title}(.*?)(?=\n\n|\n<!--)", readme, re.M | re.S)):
         raise RepliboError(f"README.md: there is no paragraph on {paper}")
@@ -220,11 +191,7 @@ def paragraph(readme: str, paper: str) -> str:
 
 
 def page(config: Config, paper: str, judged: Sequence[Verdict] = ()) -> str:
-    """The page of a paper's results: its template with the numbers filled in.
-
-    Raises:
-        RepliboError: the template asks for a number that the published traces do not have.
-    """
+    """The page of a paper's results: its template with the numbers filled in."""
     path = paths.results_page(paper)
     return render(path.with_name(f"{path.name}.j2"), n=Numbers(config, paper, judged))
 
@@ -234,9 +201,6 @@ def render(template: Path, **numbers: Numbers) -> str:
 
     Args:
         numbers: by the names that the template uses.
-
-    Raises:
-        RepliboError: the template is faulty, or asks for what the published traces do not have.
     """
     import jinja2
 

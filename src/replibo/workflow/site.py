@@ -74,11 +74,7 @@ def inputs(config: Config, scale: str) -> list[str]:
 
 
 def write(config: Config, scale: str, index: Path) -> None:
-    """Write the site: ``index`` and all other files beside it.
-
-    Raises:
-        RepliboError: figures, tables or verdicts are missing, or a link leads nowhere.
-    """
+    """Write the site: ``index`` and all other files beside it."""
     scale = targets.scale_of(config, scale)
     if index.name != "index.html" or index.parent.resolve() == Path.cwd():
         raise RepliboError(f"--output: must be FOLDER/index.html, got {index}")
@@ -447,18 +443,18 @@ def _by_reading(judged: Sequence[Verdict], entry: PaperEntry) -> list[dict[str, 
     return list(readings.values())
 
 
-def _add(variations: list[Variation], own: Variation) -> None:
+def _add(variations: list[Variation], variation: Variation) -> None:
     """Add a variation to others of its name: to the first one with which it agrees, else as one more."""
     for i, other in enumerate(variations):
-        both = (other.problems, own.problems), (other.algorithms, own.algorithms)
+        both = (other.problems, variation.problems), (other.algorithms, variation.algorithms)
         agree = all(a[name] == b[name] for a, b in both for name in a.keys() & b.keys())
-        if agree and other.words == own.words:
+        if agree and other.words == variation.words:
             problems, algorithms = (a | b for a, b in both)
             variations[i] = other.model_copy(
                 update={"problems": problems, "algorithms": algorithms}
             )
             return
-    variations.append(own)
+    variations.append(variation)
 
 
 def _showing(verdict: Verdict, outputs: Sequence[Output]) -> list[Output]:

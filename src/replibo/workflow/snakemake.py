@@ -79,9 +79,6 @@ class Variant:
 
         Args:
             verbose: show all that Snakemake says.
-
-        Raises:
-            RepliboError: a job failed.
         """
         # Nobody else makes the files of this variant, so no lock is needed, and none is left behind.
         options = ["--nolock", "--cores", str(cores), *(["--printshellcmds"] if verbose else [])]

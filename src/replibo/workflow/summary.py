@@ -22,8 +22,8 @@ def text(scale: str) -> str:
     table = []
     for label in get_args(verdicts.Overall):
         counts = [
-            (sum(v.headline == label for v in found), sum(v.overall == label for v in found))
-            for found in judged.values()
+            (sum(v.headline == label for v in of_paper), sum(v.overall == label for v in of_paper))
+            for of_paper in judged.values()
         ]
         if any(map(any, counts)):
             table.append((label, *(f"{printed} / {overall}" for printed, overall in counts)))

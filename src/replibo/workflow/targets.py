@@ -61,14 +61,14 @@ def scale_of(config: Config, name: str) -> str:
 
 def check_scales(config: Config, files: Collection[str]) -> None:
     """Raise a `RepliboError` if a file that is asked for lies in the folder of no scale of the config."""
-    known = scales(config)
+    every = scales(config)
     for file in files:
         folder, _, rest = str(file).partition("/")
         scale = rest.partition("/")[0]
-        if folder in ("figures", "results") and "/" in rest and scale not in known:
-            names = allowed(known)
+        if folder in ("figures", "results") and "/" in rest and scale not in every:
+            names = allowed(every)
             raise RepliboError(
-                f"{file}: scale: must be {names}, got {scale!r}{meant(scale, known)}"
+                f"{file}: scale: must be {names}, got {scale!r}{meant(scale, every)}"
             )
 
 
@@ -115,12 +115,12 @@ def of_paper(config: Config, paper: str, scale: str) -> list[str]:
 def names_at(config: Config, kind: OutputKind, paper: str, scale: str) -> list[str]:
     """The figures or tables of a paper that are part of a scale: all but those that the config leaves out
     there, and those none of whose runs are made."""
-    own = config.paper(paper)
-    known: dict[str, FigureEntry] = getattr(own, kind)
-    left_out = [] if scale == paths.PUBLISHED else own.at(scale).left_out
+    paper_entry = config.paper(paper)
+    entries: dict[str, FigureEntry] = getattr(paper_entry, kind)
+    left_out = [] if scale == paths.PUBLISHED else paper_entry.at(scale).left_out
     return [
         name
-        for name, entry in known.items()
+        for name, entry in entries.items()
         if name not in left_out
         and (entry.problems == [] or output_pairs(config, kind, paper, name, scale))
     ]
@@ -139,18 +139,16 @@ def shown(
 
     A reading or control changes an output as it changes the claims. The output then shows the problems
     of the claims that have the reading.
-
-    Raises:
-        RepliboError: there is no such output, or the reading changes nothing of it.
     """
     base, dot, reading = name.partition(".")
-    known: dict[str, FigureEntry] = getattr(config.paper(paper), kind)
-    if base not in known:
+    entries: dict[str, FigureEntry] = getattr(config.paper(paper), kind)
+    if base not in entries:
         raise RepliboError(
-            f"{paper} has no {kind[:-1]} called {base!r}; allowed: {allowed(known)}{meant(base, known)}"
+            f"{paper} has no {kind[:-1]} called {base!r}; allowed: {allowed(entries)}"
+            f"{meant(base, entries)}"
         )
     if not dot:
-        return known[base], {}
+        return entries[base], {}
     changed = readings(config, kind, paper, base)
     if reading not in changed:
         raise RepliboError(
@@ -180,16 +178,16 @@ def _in_reading(
     judged: Mapping[str, claims.Claim],
 ) -> tuple[FigureEntry, dict[Pair, Pair]] | None:
     """`shown`; None if the reading changes nothing."""
-    own = config.paper(paper)
-    entry: FigureEntry = getattr(own, kind)[name]
+    paper_entry = config.paper(paper)
+    entry: FigureEntry = getattr(paper_entry, kind)[name]
     options = lookup.options_of(kind, paper, entry.function, f"config: {paper}.{kind}.{name}")
-    run = {*own.pairs("paper")}
+    run = {*paper_entry.pairs("paper")}
     standing: dict[Pair, Pair] = {}
     changed: dict[str, Any] = {}
-    for problem in own.problems if entry.problems is None else entry.problems:
+    for problem in paper_entry.problems if entry.problems is None else entry.problems:
         variation = claims.at_problem(judged, reading, problem)
         given = {key: value for key, value in variation.options.items() if key in options}
-        algorithms = own.algorithms if entry.algorithms is None else entry.algorithms
+        algorithms = paper_entry.algorithms if entry.algorithms is None else entry.algorithms
         pairs_of = {(problem, a): variation.stands_in((problem, a)) for a in algorithms}
         pairs_of = {pair: other for pair, other in pairs_of.items() if other in run}
         if given or any(pair != other for pair, other in pairs_of.items()):
@@ -251,15 +249,11 @@ def verdict_files(config: Config, paper: str, scale: str) -> list[str]:
 
 
 def claim_files(config: Config, paper: str, scale: str, claim: str, reading: str) -> list[str]:
-    """The files that the verdict on one claim in one reading or control (or `paths.ALL`) reads.
-
-    Raises:
-        RepliboError: the paper has no such claim, or the claim no such reading.
-    """
-    known = claims.load(config, paper)
-    if claim not in known:
-        raise RepliboError(f"{paper} has no claim called {claim!r}{meant(claim, known)}")
-    wanted = known[claim].only(reading).all_pairs(config.paper(paper))
+    """The files that the verdict on one claim in one reading or control (or `paths.ALL`) reads."""
+    judged = claims.load(config, paper)
+    if claim not in judged:
+        raise RepliboError(f"{paper} has no claim called {claim!r}{meant(claim, judged)}")
+    wanted = judged[claim].only(reading).all_pairs(config.paper(paper))
     return pairs.files(config, paper, scale, pairs.among(config, paper, scale, wanted))
 
 
@@ -284,19 +278,15 @@ def check_block(
     seeds_in(block, where, config.paper(paper).seeds(scale, problem, algorithm))
 
 
-def seeds_in(text: str, where: str, known: list[int] | None = None) -> list[int]:
-    """The seeds of a text like ``0-9``.
-
-    Raises:
-        RepliboError: it is no such text, or not of ``known`` seeds; the message begins with ``where``.
-    """
+def seeds_in(text: str, where: str, configured: list[int] | None = None) -> list[int]:
+    """The seeds of a text like ``0-9``."""
     try:
         seeds = models.seed_list(text)
     except ValueError as error:
         raise RepliboError(f"{where}: {error}") from None
-    if known is not None and not set(seeds) <= set(known):
+    if configured is not None and not set(seeds) <= set(configured):
         raise RepliboError(
-            f"{where}: must be seeds of the config ({models.block_name(known)}), got {text}"
+            f"{where}: must be seeds of the config ({models.block_name(configured)}), got {text}"
         )
     return seeds
 
@@ -304,17 +294,17 @@ def seeds_in(text: str, where: str, known: list[int] | None = None) -> list[int]
 def data_files(config: Config, paper: str, scale: str, problem: str) -> list[str]:
     """The data files that a problem's runs read; none where stand-ins are used."""
     entry = config.paper(paper)
-    found = entry.problems[problem]
+    names = entry.problems[problem].data_files
     if entry.at(scale).data == "stand_in":
         return []
     manifest = load_manifest()
-    for name in found.data_files:
+    for name in names:
         if name not in manifest:
             raise RepliboError(
                 f"config: {paper}.problems.{problem}.data_files: no data file is called {name!r}; "
                 f"allowed: {allowed(manifest)}"
             )
-    return [f"{config.data_dir}/{manifest[name].path}" for name in found.data_files]
+    return [f"{config.data_dir}/{manifest[name].path}" for name in names]
 
 
 def run_digest(config: Config, paper: str, scale: str, problem: str, algorithm: str) -> str:
@@ -365,12 +355,12 @@ def _shown(config: Config, paper: str) -> dict[str, Any]:
 def verdicts_digest(config: Config, paper: str) -> str:
     """What the verdicts on a paper's claims depend on besides the traces: the claims, the code of the
     measures and of what writes verdicts, and what they take from the config."""
-    own = claims.load(config, paper)
-    functions = [lookup.full_name(paper, claim.measure) for claim in own.values()]
+    judged = claims.load(config, paper)
+    functions = [lookup.full_name(paper, claim.measure) for claim in judged.values()]
     return identity.identity_digest(
         {
             "code": code.digest(*functions, *WRITTEN),
-            "claims": {name: claim.model_dump() for name, claim in own.items()},
+            "claims": {name: claim.model_dump() for name, claim in judged.items()},
             "shown": _shown(config, paper),
         }
     )

@@ -40,7 +40,7 @@ def table(names: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence
         if widths[widest] <= NARROWEST:
             break
         widths[widest] -= 1
-    made = Table(
+    lines = Table(
         box=box.SIMPLE_HEAD if any(names) else None,
         show_header=any(names),
         show_edge=False,
@@ -50,7 +50,7 @@ def table(names: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence
     for place, name in enumerate(names):
         justify: Literal["left", "right"] = "right" if name in numbers else "left"
         last = place == len(names) - 1
-        made.add_column(
+        lines.add_column(
             name,
             justify=justify,
             no_wrap=last,
@@ -58,8 +58,8 @@ def table(names: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence
             width=widths[place],
         )
     for row in rows:
-        made.add_row(*map(Text, row))
-    return _printed(made, WIDTH + max(sum(widths) - room, 0))
+        lines.add_row(*map(Text, row))
+    return _printed(lines, WIDTH + max(sum(widths) - room, 0))
 
 
 def _printed(table: object, width: int) -> str:
@@ -77,14 +77,14 @@ def wrapped(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     from rich.table import Table
     from rich.text import Text
 
-    made = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 2, 0, 0), pad_edge=False)
-    made.add_column(names[0], no_wrap=True)
+    lines = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 2, 0, 0), pad_edge=False)
+    lines.add_column(names[0], no_wrap=True)
     for name in names[1:]:
-        made.add_column(name, ratio=1, overflow="fold")
-    made.expand = True
+        lines.add_column(name, ratio=1, overflow="fold")
+    lines.expand = True
     for row in rows:
-        made.add_row(*map(Text, row))
-    return _printed(made, WIDTH)
+        lines.add_row(*map(Text, row))
+    return _printed(lines, WIDTH)
 
 
 def as_csv(names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
