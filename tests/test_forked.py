@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -24,11 +25,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="Linux alo
 HANGING = 3600.0
 """Seconds after which a test gives up."""
 ROOT = Path(__file__).parents[1]
-JOB = [
-    sys.executable,
-    "-c",
-    "import sys; from replibo import forked; sys.exit(forked.main())",
-]
+JOB = [sys.executable, "-c", "import sys; from replibo import forked; sys.exit(forked.main())"]
 RUN = ("run", "neuralbo", "ackley_10", "gp_ei", "--seeds", "0", "--scale", "smoke")
 LONG = ("run", "go_ucb", "f1", "gp_ucb", "--seeds", "0-2", "--scale", "quick")
 SERVED = (
@@ -51,16 +48,19 @@ class Served:
         pid, self.address = self.process.stdout.readline().split()
         self.server = psutil.Process(int(pid))
 
-    def start(self, *arguments: str, folder: Path, **options: object) -> subprocess.Popen[str]:
-        environment = {**os.environ, forked.VARIABLE: self.address}
+    def start(
+        self, *arguments: str, folder: Path, umask: int = -1, preexec_fn: Any = None, **more: str
+    ) -> subprocess.Popen[str]:
+        """A job, with ``more`` variables in its environment."""
         return subprocess.Popen(
             [*JOB, *arguments],
             cwd=folder,
-            env=environment,
+            env={**os.environ, forked.VARIABLE: self.address, **more},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            **options,  # type: ignore[call-overload]
+            umask=umask,
+            preexec_fn=preexec_fn,
         )
 
     def close(self) -> None:
@@ -91,7 +91,7 @@ def until(process: subprocess.Popen[str], what: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def begun(served: Served, project: Path, **options: object) -> tuple[subprocess.Popen[str], int]:
+def begun(served: Served, project: Path, **options: Any) -> tuple[subprocess.Popen[str], int]:
     """A long run in the middle of its queries, and the process that makes them."""
     job = served.start(*LONG, "--output", "a.parquet", folder=project, **options)
     until(job, lambda: sum(map(_queries, project.glob("journal_*/*.jsonl"))) > 3)
@@ -130,16 +130,9 @@ def test_streams_status_folder_and_environment_are_the_jobs(served: Served, proj
     said, error = job.communicate()
     assert job.returncode == 2 and "--seeds, --output" in error and said == ""
     # the variable names a file that is not there, as in a plain process
-    job = subprocess.Popen(
-        [*JOB, "list"],
-        cwd=project,
-        env={**os.environ, forked.VARIABLE: served.address, "REPLIBO_CONFIG": "nowhere.yaml"},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    job = served.start("list", folder=project, REPLIBO_CONFIG="nowhere.yaml")
     _, error = job.communicate()
     assert job.returncode == 2 and "nowhere.yaml" in error
-    # the umask
     job = served.start(*RUN, "--output", "a.parquet", folder=project, umask=0o077)
     assert job.wait() == 0
     assert (project / "a.parquet").stat().st_mode & 0o777 == 0o600
@@ -207,12 +200,12 @@ def test_a_killed_server_leaves_no_child_and_later_jobs_are_plain(project: Path)
 
 
 def test_a_run_whose_memory_is_published_is_a_plain_process() -> None:
-    assert forked._is_measured(["run", "go_ucb", "f1", "gp_ucb", "--scale", "paper"])
-    assert forked._is_measured(["run", "go_ucb", "f1", "gp_ucb", "--scale", "paper@mine"])
-    assert forked._is_measured(["run", "go_ucb", "f1", "gp_ucb"])
-    for name in ("paper@check", "paper@mine_check", "paper@bench_mine"):  # nobody publishes these
-        assert not forked._is_measured(["run", "go_ucb", "f1", "gp_ucb", "--scale", name])
-    assert not forked._is_measured(list(LONG))
+    run = ["run", "go_ucb", "f1", "gp_ucb"]
+    assert forked._is_measured(run)  # at paper scale by default
+    for scale in ("paper", "paper@mine"):
+        assert forked._is_measured([*run, "--scale", scale])
+    for scale in ("paper@check", "paper@mine_check", "paper@bench_mine", "quick"):
+        assert not forked._is_measured([*run, "--scale", scale])
     assert not forked._is_measured(["figure", "go_ucb", "figure_1", "--scale", "paper"])
 
 

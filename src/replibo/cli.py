@@ -223,15 +223,9 @@ def _bench(options: argparse.Namespace) -> str | None:
     from replibo.workflow import bench
 
     config = _load(options)
+    choice = {name: getattr(options, name) for name in ("papers", "problems", "seeds", "cores")}
     plan = bench.prepare(
-        config,
-        _overlays(options),
-        options.algorithm,
-        papers=options.papers,
-        problems=options.problems,
-        seeds=options.seeds,
-        parameters=options.set,
-        cores=options.cores,
+        config, _overlays(options), options.algorithm, parameters=options.set, **choice
     )
     messages.show(bench.cost(plan))
     if options.dry_run:

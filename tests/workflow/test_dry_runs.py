@@ -134,11 +134,6 @@ def test_every_output_plans_the_runs_of_its_own_problems_and_algorithms(
             "config: go_ucb.figures.figure_1.options: must be ",
         ),
         (
-            ["results/quick/go_ucb/f1/go_ucb/seeds_9-0.parquet"],
-            "results/quick/go_ucb/f1/go_ucb/seeds_9-0.parquet: must be seeds in rising order, at most ",
-        ),
-        (["nope"], "No rule to produce nope"),
-        (
             ["figures/quick/go_ucb/nope.pdf"],
             "go_ucb has no figure called 'nope'; allowed: figure_1",
         ),
