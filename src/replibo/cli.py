@@ -19,6 +19,7 @@ from replibo.threads import one_thread
 
 if TYPE_CHECKING:
     from replibo.config.models import Config
+    from replibo.workflow.targets import OutputKind
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -181,8 +182,9 @@ def _collect(options: argparse.Namespace) -> None:
 def _output(options: argparse.Namespace) -> None:
     from replibo.workflow import outputs
 
-    make = outputs.figure if options.command == "figure" else outputs.table
-    make(_load(options), options.paper, options.name, options.scale, options.output)
+    kind: OutputKind = "figures" if options.command == "figure" else "tables"
+    arguments = (options.paper, options.name, options.scale, options.output)
+    outputs.output(_load(options), kind, *arguments)
 
 
 def _outputs(options: argparse.Namespace) -> None:

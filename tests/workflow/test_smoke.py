@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from replibo import cli, verdicts
+from replibo import cli, threads, verdicts
 from replibo.config import claims, load
 from replibo.config.models import seed_list
 from replibo.run import traces
@@ -256,6 +256,25 @@ def test_a_killed_workflow_goes_on_and_ends_with_the_same_traces(
     other.snakemake("--cores", "2", *made)
     expected, found = digests_in(smoke), digests_in(other)
     assert found == {name: expected[name] for name in found} and len(found) == 6
+
+
+def test_by_hand_as_by_the_workflow_whatever_the_number_of_threads(
+    project: Project, tmp_path: Path, root: Path
+) -> None:
+    """Bit for bit. With more threads than one, these rounds end in other bits on most machines."""
+    pair = ("lb_gp_ucb", "berkenkamp", "mle")
+    target = f"results/quick/{'/'.join(pair)}/seeds_0.parquet"
+    project.snakemake("--cores", "1", target)
+    by_workflow = digests(project.path / target)
+    command = ["run", *pair, "--seeds", "0", "--scale", "quick"]
+    four = ["-m", "replibo", *command, "--output", str(tmp_path / "four.parquet")]
+    environment = project.environment() | dict.fromkeys(threads.VARIABLES, "4")
+    subprocess.run([sys.executable, *four], cwd=project.path, env=environment, check=True)
+    assert digests(tmp_path / "four.parquet") == by_workflow
+    # In a process whose libraries were loaded with one thread (tests/conftest.py).
+    assert os.environ["OMP_NUM_THREADS"] == "1"
+    assert cli.main([*command, "--output", str(tmp_path / "one.parquet")]) == 0
+    assert digests(tmp_path / "one.parquet") == by_workflow
 
 
 @pytest.mark.real_data

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,22 +30,14 @@ def check_endings(files: Sequence[Path], endings: Sequence[str]) -> None:
             raise RepliboError(f"--output {path}: must end in {allowed(endings)}")
 
 
-def figure(config: Config, paper: str, name: str, scale: str, files: Sequence[Path]) -> None:
-    """Draw a figure from its own runs."""
-    check_endings(files, FIGURE_ENDINGS)
-    drawn = made_from_own_runs(config, "figures", paper, name, scale)
-    from replibo.results import plotting
-
-    plotting.save(drawn, files)
-
-
-def table(config: Config, paper: str, name: str, scale: str, files: Sequence[Path]) -> None:
-    """Make a table from its own runs."""
-    check_endings(files, paths.TABLE_FORMATS)
-    content = made_from_own_runs(config, "tables", paper, name, scale)
-    from replibo.results import tables
-
-    tables.save(content, files)
+def output(
+    config: Config, kind: OutputKind, paper: str, name: str, scale: str, files: Sequence[Path]
+) -> None:
+    """Make a figure or table from its own runs."""
+    check_endings(files, FIGURE_ENDINGS if kind == "figures" else paths.TABLE_FORMATS)
+    content = made_from_own_runs(config, kind, paper, name, scale)
+    module = targets.SAVES[kind].removesuffix(".save")
+    importlib.import_module(module).save(content, files)  # late: tables need no Matplotlib
 
 
 def every(config: Config, paper: str, scale: str) -> None:
@@ -53,10 +46,9 @@ def every(config: Config, paper: str, scale: str) -> None:
     """
     scale = targets.scale_of(config, scale)
     for kind, files in targets.FILES.items():
-        make = figure if kind == "figures" else table
         for name in targets.names_at(config, kind, paper, scale):
             try:
-                make(config, paper, name, scale, [*map(Path, files(scale, paper, name))])
+                output(config, kind, paper, name, scale, [*map(Path, files(scale, paper, name))])
             except RepliboError as error:
                 raise RepliboError(f"{kind[:-1]} {name}: {error}") from None
     if load_claims(config, paper):
