@@ -54,6 +54,7 @@ def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
 COLLECT = ("collect", "--scale", "quick", "go_ucb")
 RUN = ("run", "go_ucb", "f1", "random_search", "--scale", "quick")
 
+BLOCKS = "results/paper/go_ucb/f1/gp_ei"
 ONE, A = ("--seeds", "0"), ("--output", "a.parquet")
 REFUSED = [
     (("run", "nope", "f1", "go_ucb", *ONE, *A), "no paper is called 'nope'; allowed: bbo"),
@@ -68,6 +69,22 @@ REFUSED = [
     ((*COLLECT, "f9", "go_ucb", *A), "no problem called 'f9'"),
     (("claims", "--scale", "huge"), "must be one of paper, published, quick or smoke, got 'huge'"),
     (("site", "--output", "index.html"), "--output: must be FOLDER/index.html, got index.html"),
+    (
+        ("estimate", "nothing"),
+        "is called 'nothing'; allowed: all, published, quick, smoke, a paper",
+    ),
+    (("estimate", "figures/paper/go_ucb/figure_9.pdf"), "called 'figure_9'; allowed: figure_1"),
+    (("estimate", "figures/huge/go_ucb/figure_1.pdf"), "published, quick or smoke, got 'huge'"),
+    (
+        ("estimate", f"{BLOCKS}/seeds_90-100.parquet"),
+        "must be seeds of the config (0-99), got 90-100",
+    ),
+    (("estimate", "all", "--scale", "quick"), "all, which has a scale of its own"),
+    (("estimate", "quick", "--cores", "0"), "--cores: must be a number >= 1, got 0"),
+    (("check", "go_ucb_1"), "did you mean go_ucb_1_even_better, go_ucb_1_f1 or go_ucb_1_f2?"),
+    (("check", "go_ucb_1_f1", "--reading", "prnted"), "did you mean printed?"),
+    (("check", "bbo_11", "-n"), "--reading: must be all, constants_of_zero, noisy_labels or unit_"),
+    (("check", "go_ucb_1_f1", "--seeds", "0-100"), "seeds of the config (0-99), got 0-100"),
 ]
 
 
@@ -75,9 +92,9 @@ REFUSED = [
 def test_bad_input_is_refused_in_one_line(
     arguments: tuple[str, ...], line: str, elsewhere: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    status, error = said(capsys, *arguments)
-    assert status == 2
-    assert line in error and error.count("\n") == 1 and error.startswith("replibo: ")
+    assert cli.main(arguments) == 2
+    out, error = capsys.readouterr()
+    assert line in error and error.count("\n") == 1 and error.startswith("replibo: ") and not out
     assert [path.name for path in elsewhere.iterdir()] == ["config"]
 
 

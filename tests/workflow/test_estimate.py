@@ -373,34 +373,6 @@ def test_single_files_and_papers(root: Path) -> None:
     assert sorted(job.kind for job in collected) == ["collect", *4 * ["run"]]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        (
-            "nothing",
-            "no target is called 'nothing'; allowed: all, published, quick, smoke, a paper",
-        ),
-        (
-            "figures/paper/go_ucb/figure_9.pdf",
-            "no figure called 'figure_9'; allowed: figure_1",
-        ),
-        ("figures/huge/go_ucb/figure_1.pdf", "one of paper, published, quick or smoke, got 'huge'"),
-        (
-            "results/paper/go_ucb/f1/gp_ei/seeds_90-100.parquet",
-            "must be seeds of the config (0-99), got 90-100",
-        ),
-        ("all --scale quick", "--scale: must be left out with all, which has a scale of its own"),
-        ("quick --cores 0", "--cores: must be a number >= 1, got 0"),
-    ],
-)
-def test_bad_input(
-    arguments: str, line: str, root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["estimate", *arguments.split()]) == 2
-    error = capsys.readouterr().err
-    assert line in error and error.count("\n") == 1
-
-
 def publish(entries: dict[str, dict[str, Any]], **changes: Any) -> None:
     """Publish a row for each pair, with these timings."""
     columns = {"seed": np.zeros(1, np.int32), "t": np.zeros(1, np.int32), "f": np.zeros(1)}

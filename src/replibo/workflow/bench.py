@@ -106,16 +106,8 @@ def prepare(
     parameters: Sequence[str] = (),
     cores: int = 1,
 ) -> Bench:
-    """Check the algorithm, and find the problems.
-
-    Args:
-        overlays: files laid over the config.
-        named: ``FILE.py:Class``, or ``module.Class`` of `replibo.algorithms`.
-        papers: all if it is empty.
-        problems: all that need no training if it is empty.
-        seeds: ``FIRST-LAST``; the published ones if it is None.
-        parameters: ``name=value`` each.
-    """
+    """Check the algorithm, and find the problems. The arguments are the command's; ``overlays`` are files
+    laid over the config."""
     settings = _settings(parameters)
     asked = None if seeds is None else targets.seeds_in(seeds, "--seeds")
     published_problems = {

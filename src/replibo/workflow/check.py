@@ -79,14 +79,7 @@ def prepare(
     *,
     narrow: bool = False,
 ) -> Check:
-    """The runs to check.
-
-    Args:
-        overlays: files laid over the config.
-        reading: a reading or control, or `paths.ALL`.
-        seeds: ``FIRST-LAST``, one seed, or ``all``; the first `SEEDS` if it is None.
-        narrow: leave out the problems that the claim reads if there are runs (`Claim.also`).
-    """
+    """The runs to check. The arguments are the command's; ``overlays`` are files laid over the config."""
     paper, whole = claims.find(config, name)
     claim = whole.only(reading)
     if reading == PRINTED and claim.unprinted:
@@ -216,11 +209,8 @@ def result(config: Config, check: Check) -> str:
 
 
 def _side_by_side(mine: Judgement, published: Mapping[str, Judgement | None]) -> str:
-    """The verdicts, and each comparison with its numbers.
-
-    Args:
-        published: by the titles of the columns before ours.
-    """
+    """The verdicts, and each comparison with its numbers: the published ones by the titles of their
+    columns, then ours."""
     sides = {**published, "yours": mine}
     rows: list[tuple[str, ...]] = [
         ("verdict", *(side.verdict if side else "not published" for side in sides.values())),

@@ -25,10 +25,7 @@ SUMMARY = Path("docs", "results", "summary.md.j2")
 
 def shown(config: Config, rendered: Mapping[Path, str] | None = None) -> dict[Path, str]:
     """The copies in ``figures/gallery`` to which README and the pages of results link, and for each the
-    figure in ``figures/SCALE`` that it is a copy of.
-
-    Args:
-        rendered: the text of each page that is not yet written.
+    figure in ``figures/SCALE`` that it is a copy of. ``rendered`` has the pages that are not yet written.
     """
     pages = [*Path().glob("README.md"), *Path("docs", "results").glob("*.md")]
     texts = {page: page.read_text(encoding="utf-8") for page in pages} | dict(rendered or {})

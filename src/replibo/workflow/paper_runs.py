@@ -88,13 +88,7 @@ def run_stage(
 ) -> tuple[bool, list[str], list[str]]:
     """Run Snakemake on ``files`` until it ends or the deadline (`time.monotonic`) comes. A paper is
     published whenever another of its problems is finished, and at the end. A stop reaches all jobs, and
-    their journals stay.
-
-    Args:
-        options: where Snakemake runs the jobs.
-
-    Returns:
-        Whether no job failed; the papers; those that were not published whole.
+    their journals stay. Returns whether no job failed; the papers; those that were not published whole.
     """
     waiting: dict[tuple[str, str], list[Path]] = {}
     for path in map(Path, files):

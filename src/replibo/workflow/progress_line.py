@@ -60,12 +60,8 @@ class Progress:
         return self.expected.get(job, OTHER_SECONDS)
 
     def line(self, now: float, clock: datetime) -> str:
-        """``12 of 123 jobs, 2 run, 0.4 of 2.3 core hours, 5 min gone, 12 min left (14:05)``.
-
-        Args:
-            now: `time.monotonic`.
-            clock: the same as a time of day.
-        """
+        """``12 of 123 jobs, 2 run, 0.4 of 2.3 core hours, 5 min gone, 12 min left (14:05)``. ``clock`` is
+        the time of day at ``now``."""
         done = sum(map(self.seconds_of, self.ended))
         for job, since in self.started.items():
             done += min(now - since, 0.95 * self.seconds_of(job))
@@ -101,12 +97,7 @@ what happens."""
 
 
 def expect(config: Config, jobs: Iterable[Any], cores: int | None) -> None:
-    """Take over what Snakemake will run, before the first job starts.
-
-    Args:
-        jobs: Snakemake's.
-        cores: how many jobs run at one time.
-    """
+    """Take over Snakemake's jobs, before the first one starts, and how many run at one time."""
     PROGRESS.cores = max(cores or 1, 1)
     for job in jobs:
         cost = None
@@ -241,10 +232,7 @@ class LogHandler(LogHandlerBase):
 
 def failure(said: dict[str, Any]) -> list[str]:
     """The message about a failed job: its output, the last line of its log, and where that lies.
-
-    Args:
-        said: the attributes of Snakemake's message.
-    """
+    ``said`` are the attributes of Snakemake's message."""
     logs = [str(path).partition(" (")[0] for path in said["log"]]
     lines = [f"failed: {', '.join(said['output'][:1]) or said['rule_name']}"]
     for path in map(Path, logs):

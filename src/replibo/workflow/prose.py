@@ -34,12 +34,8 @@ FINDING = re.compile(r"^- \*\*(?:.|\n)*?(?=\n- |\n\s*\n|\Z)", re.MULTILINE)
 
 
 class Numbers:
-    """The numbers of one paper's published traces, as its page's template asks for them.
-
-    Args:
-        paper: the paper's name.
-        judged: the verdicts of published traces, if they were judged already.
-    """
+    """The numbers of one paper's published traces, as its page's template asks for them; ``judged`` are
+    the verdicts, if the claims were judged already."""
 
     def __init__(self, config: Config, paper: str, judged: Sequence[Verdict] = ()) -> None:
         self.config, self.paper, self._judged = config, paper, judged
@@ -60,11 +56,8 @@ class Numbers:
         return self._tables[name]
 
     def best(self, problem: str, algorithm: str, T: int | None = None) -> str:
-        """The smallest value that the runs reached, mean ± standard deviation: ``0.11 ± 0.01``.
-
-        Args:
-            T: after so many iterations; None means all.
-        """
+        """The smallest value that the runs reached (in T iterations), mean ± standard deviation:
+        ``0.11 ± 0.01``."""
         runs = self._runs(problem, algorithm)
         if T is not None:
             runs = runs.until(T)
@@ -78,12 +71,8 @@ class Numbers:
         return len(self._runs(problem, algorithm).seeds(problem, algorithm))
 
     def cell(self, table: str, column: str, **row: str) -> str:
-        """A cell of one of the paper's tables, as the table shows it.
-
-        Args:
-            row: the values of other columns, as the table shows them, that pick one row; ``CPU_time``
-                stands for ``CPU time``.
-        """
+        """A cell of one of the paper's tables, as the table shows it. The values of other columns pick
+        one row; ``CPU_time`` stands for ``CPU time``."""
         shown = self._table(table)
         wanted = {name.replace("_", " "): value for name, value in row.items()}
         for name in (column, *wanted):
@@ -143,11 +132,8 @@ class Numbers:
         return ", ".join(f"`{name}` ({number})" for name, number in changed.most_common(count))
 
     def number(self, claim: str, after: str, reading: str = "printed") -> str:
-        """The first number that follows a text in what a verdict says of our runs: ``8 of 20``.
-
-        Args:
-            after: ends right before the number, blanks aside: ``stuck: MLE``.
-        """
+        """The first number that follows a text (``stuck: MLE``) in what a verdict says of our runs:
+        ``8 of 20``."""
         said = "; ".join(self._reading(claim, reading).ours)
         if not (match := re.search(re.escape(after) + NUMBER, said)):
             raise RepliboError(f"{claim} as {reading}: no number after {after!r} in {said}")
@@ -197,11 +183,7 @@ def page(config: Config, paper: str, judged: Sequence[Verdict] = ()) -> str:
 
 
 def render(template: Path, **numbers: Numbers) -> str:
-    """A template's text with the numbers filled in.
-
-    Args:
-        numbers: by the names that the template uses.
-    """
+    """A template's text with the numbers filled in, by the names that the template uses."""
     import jinja2
 
     environment = jinja2.Environment(

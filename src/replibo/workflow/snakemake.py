@@ -75,11 +75,7 @@ class Variant:
         self.scale = self.config.scale("paper")
 
     def make(self, targets: Sequence[str], cores: int, *, verbose: bool = False) -> None:
-        """Make files, with one line of progress on standard error.
-
-        Args:
-            verbose: show all that Snakemake says.
-        """
+        """Make files, with one line of progress on standard error, or all that Snakemake says."""
         # Nobody else makes the files of this variant, so no lock is needed, and none is left behind.
         options = ["--nolock", "--cores", str(cores), *(["--printshellcmds"] if verbose else [])]
         configs = ["--configfile", *map(str, self.overlays)]

@@ -10,6 +10,8 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 
 from replibo import paths
@@ -237,10 +239,8 @@ def summary(standings: Sequence[Standing], cores: int, now: datetime) -> str:
     done = sum(standing.done_seconds for standing in standings)
     whole = done + sum(left)
     share = 100 * done / whole if whole else 100.0
-    finished, wanted = (
-        sum(len(getattr(standing, name)) for standing in standings)
-        for name in ("finished", "wanted")
-    )
+    finished = sum(len(standing.finished) for standing in standings)
+    wanted = sum(len(standing.wanted) for standing in standings)
     text = (
         f"{share:.0f} % by cost: {done / 3600:.1f} of {whole / 3600:.1f} core hours, {finished} of "
         f"{wanted} runs.\n"
@@ -273,23 +273,16 @@ def text(
     of it has come."""
     tables = [
         f"{paper}\n{terminal.table(COLUMNS, rows(group), NUMBERS)}"
-        for paper, group in _by_paper(standings if shown is None else shown).items()
+        for paper, group in groupby(standings if shown is None else shown, attrgetter("paper"))
     ]
     return "\n\n".join([*tables, summary(standings, cores, datetime.now(UTC))])
-
-
-def _by_paper(standings: Iterable[Standing]) -> dict[str, list[Standing]]:
-    groups: dict[str, list[Standing]] = {}
-    for standing in standings:
-        groups.setdefault(standing.paper, []).append(standing)
-    return groups
 
 
 def outputs(config: Config, scale: str, standings: Sequence[Standing]) -> Iterator[str]:
     """For each paper, how many of its figures and tables have all their runs finished, and which have
     not."""
     scale = config.scale(scale)
-    for paper, group in _by_paper(standings).items():
+    for paper, group in groupby(standings, attrgetter("paper")):
         finished = {(s.problem, s.algorithm) for s in group if not s.todo}
         counts, lacking = [], []
         for kind in targets.FILES:
