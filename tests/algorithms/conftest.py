@@ -13,10 +13,10 @@ from replibo.algorithms.base import Algorithm, History, Proposal
 
 def observed(X: np.ndarray, y: Iterable[float], rows: Any = None, n_initial: int = 4) -> History:
     """The values ``y`` at the points ``X``, which are these rows of a pool if there is one."""
-    made = History(X.shape[1], n_initial, capacity=2)
+    past = History(X.shape[1], n_initial, capacity=2)
     for i, (x, value) in enumerate(zip(X, y, strict=True)):
-        made.append(x, float(value), -1 if rows is None else int(rows[i]))
-    return made
+        past.append(x, float(value), -1 if rows is None else int(rows[i]))
+    return past
 
 
 def first(history: History, n: int) -> History:
@@ -82,14 +82,14 @@ def run_on_pool(
 ) -> tuple[History, list[Proposal]]:
     """T rounds after ``n_initial`` random rows."""
     rows = np.random.default_rng(seed).choice(len(pool), n_initial, replace=False)
-    made, proposals = on_pool(pool, f, rows, n_initial), []
+    past, proposals = on_pool(pool, f, rows, n_initial), []
     for t in range(1, T + 1):
-        proposal = algorithm.ask(made, t)
+        proposal = algorithm.ask(past, t)
         np.testing.assert_array_equal(proposal.x, pool[proposal.candidate])
-        made.append(proposal.x, f[proposal.candidate], proposal.candidate)
-        algorithm.tell(made)
+        past.append(proposal.x, f[proposal.candidate], proposal.candidate)
+        algorithm.tell(past)
         proposals.append(proposal)
-    return made, proposals
+    return past, proposals
 
 
 def expected_improvement(mean: np.ndarray, sd: np.ndarray, best: float) -> np.ndarray:

@@ -128,12 +128,16 @@ def test_the_configs_oracle_is_given_the_released_length_scales() -> None:
 
 def test_the_readings_of_the_optimal_length_scale_are_the_recipe_s_own() -> None:
     """Twenty estimates by the released code's sampler: median, smallest and largest, in the claims about θ̂*."""
-    found = [estimate_optimal_length_scale(Michalewicz5(), seed=seed) for seed in range(20)]
-    expected = {"median": np.median(found), "smallest": min(found), "largest": max(found)}
-    known = claims.load(load.load(), "lb_gp_ucb")
+    estimates = [estimate_optimal_length_scale(Michalewicz5(), seed=seed) for seed in range(20)]
+    expected = {
+        "median": np.median(estimates),
+        "smallest": min(estimates),
+        "largest": max(estimates),
+    }
+    claims_of_paper = claims.load(load.load(), "lb_gp_ucb")
     for name in ("lb_gp_ucb_2", "lb_gp_ucb_2_sides", "lb_gp_ucb_4_around"):
-        for which, value in expected.items():
-            options = known[name].readings[f"theta_{which}"].options
+        for statistic, value in expected.items():
+            options = claims_of_paper[name].readings[f"theta_{statistic}"].options
             assert options == {"optimal_length_scale": pytest.approx(value, rel=0.005)}
 
 

@@ -79,9 +79,9 @@ def test_the_query_is_the_best_candidate_by_its_own_beta(algorithm: Any) -> None
 def test_without_growth_it_is_gp_ucb(bbo: Any, plain: Any, kernel: dict[str, Any]) -> None:
     """GP-UCB multiplies the deviation by the root of its β."""
     past = history(9, 1)
-    own = bbo(LINE, STREAMS, iterations=1000, factor=0.0, **kernel).ask(past, 10)
+    asked = bbo(LINE, STREAMS, iterations=1000, factor=0.0, **kernel).ask(past, 10)
     same = plain(LINE, STREAMS, beta=1.96**2, **kernel).ask(past, 10)
-    np.testing.assert_array_equal(own.x, same.x)
+    np.testing.assert_array_equal(asked.x, same.x)
 
 
 def test_iterations_by_the_problem() -> None:

@@ -15,25 +15,28 @@ from replibo.surrogates.bounds import BOUNDING
 from replibo.surrogates.tangent_kernel import DualVariance, PrimalVariance, TangentKernel
 from replibo.surrogates.two_layer_network import draw_weights
 
-from .conftest import history, waves
+from .conftest import observed
 
 OTHER = "cuda"
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch finds no GPU")
 
 
+def hill(x: np.ndarray) -> float:
+    return -float(np.sum((x - 0.37) ** 2))
+
+
 @pytest.mark.parametrize("method", [GpUcb, GpEi, GpTs])
 def test_the_first_queries_of_a_gaussian_process_are_the_same(method) -> None:
     streams = RunStreams("paper", "problem", "gp", 0)
-    past = history(6, 5, 6)
+    X = streams.initial().random((6, 5))
+    past = observed(X, map(hill, X), n_initial=6)
     algorithms = [method(Space(5), streams, device=device) for device in ("cpu", OTHER)]
     for t in range(1, 21):
-        own, other = (algorithm.ask(past, t) for algorithm in algorithms)
-        np.testing.assert_array_equal(own.x, other.x)
+        cpu, gpu = (algorithm.ask(past, t) for algorithm in algorithms)
+        np.testing.assert_array_equal(cpu.x, gpu.x)
         for name in ("mean", "sd"):
-            assert own.diagnostics[name] == pytest.approx(
-                other.diagnostics[name], rel=1e-6, abs=1e-8
-            )
-        past.append(own.x, waves(own.x))
+            assert cpu.diagnostics[name] == pytest.approx(gpu.diagnostics[name], rel=1e-6, abs=1e-8)
+        past.append(cpu.x, hill(cpu.x))
 
 
 @pytest.mark.parametrize("form", [DualVariance, PrimalVariance])
@@ -43,11 +46,11 @@ def test_variances_of_the_tangent_kernel_are_the_same_to_1e_8(form) -> None:
     forms = [form(TangentKernel(*weights, device=device), 0.01) for device in ("cpu", OTHER)]
     X, Z = rng.uniform(-1, 1, (4 * BOUNDING, 6)), rng.uniform(-1, 1, (40, 6))
     for x in X:
-        for one in forms:
-            one.append(x)
+        for variance in forms:
+            variance.append(x)
     for ask in ("variance", "covariance", "upper_bound"):
-        own, other = (getattr(one, ask)(Z) for one in forms)
-        if own is None:
-            assert other is None
+        cpu, gpu = (getattr(variance, ask)(Z) for variance in forms)
+        if cpu is None:
+            assert gpu is None
         else:
-            np.testing.assert_allclose(own, other, rtol=0, atol=1e-8)
+            np.testing.assert_allclose(cpu, gpu, rtol=0, atol=1e-8)

@@ -31,7 +31,7 @@ def test_proposal_is_the_maximiser_of_expected_improvement(algorithm: Any) -> No
     past, size, rng = observed(X, waves(X), n_initial=10), 19, STREAMS.surrogate_at(19)
     early, late = ((past.y - past.y[:n].mean()) / past.y[:n].std(ddof=1) for n in (size, len(past)))
     C, _ = Candidates(Space(3), STREAMS, count=64, local_fraction=0.5).draw(past)
-    extra, own = {}, {"trees": 50} if algorithm is RandomForest else {"epochs": 20}
+    extra, budget = {}, {"trees": 50} if algorithm is RandomForest else {"epochs": 20}
     if algorithm is RandomForest:
         mean, sd = Forest(X[:size], early[:size], trees=50, rng=rng).moments(C)
         best = early.max()
@@ -47,8 +47,8 @@ def test_proposal_is_the_maximiser_of_expected_improvement(algorithm: Any) -> No
             "training_loss": network.training_loss,
             "diverged": 0.0,
         }
-    made: Any = algorithm(Space(3), STREAMS, refit_growth=0.9, candidates=64, **own)
-    proposal = made.ask(past, 13)
+    settings: Any = {"refit_growth": 0.9, "candidates": 64, **budget}
+    proposal = algorithm(Space(3), STREAMS, **settings).ask(past, 13)
     improvement = expected_improvement(mean, sd, best)
     i = int(improvement.argmax())
     assert improvement[i] > 0
@@ -71,9 +71,9 @@ def test_the_surrogate_is_fitted_by_the_schedule_only(
         return fit(self, X, *args, **settings)
 
     monkeypatch.setattr(surrogate, name, counted)
-    made = algorithm(Space(2), STREAMS, refit_growth=0.5, candidates=64, **fast)
+    run = algorithm(Space(2), STREAMS, refit_growth=0.5, candidates=64, **fast)
     for n in range(4, 15):
-        made.ask(history(n, 2), n - 3)
+        run.ask(history(n, 2), n - 3)
     assert sizes == [4, 6, 9, 14]
 
 
@@ -82,7 +82,7 @@ def test_the_runs_of_a_block_are_asked_as_each_alone(monkeypatch) -> None:
     monkeypatch.setattr(dngo, "TOGETHER", 3)
     streams = [RunStreams("paper", "problem", "dngo", seed) for seed in range(7)]
     histories = [history(6, 2, 6, seed) for seed in range(7)]
-    runs = [Dngo(Space(2), own, **FAST) for own in streams]
+    runs = [Dngo(Space(2), stream, **FAST) for stream in streams]
     runs[2].ask(histories[2], 1)
     trained = []
     together = dngo.train_together
@@ -94,8 +94,8 @@ def test_the_runs_of_a_block_are_asked_as_each_alone(monkeypatch) -> None:
     monkeypatch.setattr(dngo, "train_together", spy)
     block = Dngo.ask_block(runs, histories, 1)
     assert trained == [3, 3]
-    for own, past, proposal in zip(streams, histories, block, strict=True):
-        alone = Dngo(Space(2), own, **FAST).ask(past, 1)
+    for stream, past, proposal in zip(streams, histories, block, strict=True):
+        alone = Dngo(Space(2), stream, **FAST).ask(past, 1)
         assert proposal.x.tobytes() == alone.x.tobytes()
         assert proposal.diagnostics == alone.diagnostics
 

@@ -37,15 +37,15 @@ def ours(algorithm: type[GpSampled], d: int, **settings: Any) -> GpSampled:
     return algorithm(Space(d), STREAMS, length_scale_start="single", **settings)
 
 
-@pytest.mark.parametrize(("theirs", "own", "settings"), PAIRS)
+@pytest.mark.parametrize(("theirs", "baseline", "settings"), PAIRS)
 @pytest.mark.parametrize("d", [2, 5])
 def test_the_acquisition_is_ours_and_better_maximised(
-    theirs: type[GpBotorch], own: type[GpSampled], settings: dict[str, Any], d: int
+    theirs: type[GpBotorch], baseline: type[GpSampled], settings: dict[str, Any], d: int
 ) -> None:
     past = history(29, d, 24, noise_std=0.2)  # fitted to 28, and one more
     botorch = theirs(Space(d), STREAMS, **settings)
     model, fitted_on = botorch.model(past)
-    gp = ours(own, d, **settings).surrogate(past)
+    gp = ours(baseline, d, **settings).surrogate(past)
     assert fitted_on == gp.fitted_at == 28
     ell = model.covar_module.base_kernel.lengthscale.item()
     h = gp.fitted.hyperparameters
@@ -56,7 +56,7 @@ def test_the_acquisition_is_ours_and_better_maximised(
     acquisition = botorch.acquisition(model, 5)
     with torch.no_grad():
         at_candidates = acquisition(torch.tensor(X)[:, None]).numpy()
-    if own is GpUcb:
+    if baseline is GpUcb:
         beta = settings.get("beta") or srinivas_beta(5, d, ell, 0.05)
         score = partial(upper_confidence_bound, beta=beta)
     else:

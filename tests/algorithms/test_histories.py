@@ -80,18 +80,20 @@ def make(case: Case, space: Space, seed: int = 0) -> Algorithm:
     settings = {key: value for key, value in FAST.items() if key in parameters(cls)}
     if {"length_scale", "noise_variance"} <= parameters(cls).keys():
         settings |= {"length_scale": 0.2, "noise_variance": 1e-2}
-    made: Algorithm = cls(space, RunStreams("p", "q", name, seed), **{**settings, **given_settings})
-    return made
+    algorithm: Algorithm = cls(
+        space, RunStreams("p", "q", name, seed), **{**settings, **given_settings}
+    )
+    return algorithm
 
 
 def dimension(name: str, otherwise: int = 2) -> int:
     return 1 if name.startswith(FAMILY) else otherwise
 
 
-def assert_same(one: Proposal, other: Proposal) -> None:
+def assert_same(asked: Proposal, other: Proposal) -> None:
     """Bit for bit."""
-    assert one.x.tobytes() == other.x.tobytes() and one.candidate == other.candidate
-    np.testing.assert_equal(one.diagnostics, other.diagnostics)
+    assert asked.x.tobytes() == other.x.tobytes() and asked.candidate == other.candidate
+    np.testing.assert_equal(asked.diagnostics, other.diagnostics)
 
 
 def assert_sound(algorithm: Algorithm, proposal: Proposal) -> None:
@@ -172,13 +174,13 @@ def test_another_history_leaves_no_trace(case: Case) -> None:
     }
     told = ["one", "other values", "one"] if is_slow(name) else [*histories, "one"]
     shared, fresh = make(case, Space(d, candidates=pool)), {}
-    for which in told:
-        n, order, values, n_initial = histories[which]
+    for key in told:
+        n, order, values, n_initial = histories[key]
         rows = order[:n]
         history = observed(X[rows], values[:n], None if pool is None else rows, n_initial)
-        if which not in fresh:
-            fresh[which] = make(case, Space(d, candidates=pool)).ask(history, 5)
-        assert_same(shared.ask(history, 5), fresh[which])
+        if key not in fresh:
+            fresh[key] = make(case, Space(d, candidates=pool)).ask(history, 5)
+        assert_same(shared.ask(history, 5), fresh[key])
 
 
 DETERMINISTIC = (

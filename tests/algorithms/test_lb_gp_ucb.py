@@ -270,10 +270,10 @@ def test_theta0_by_several_starts() -> None:
 def test_lnb_without_norm_growth_is_lb() -> None:
     pool, f = small_pool()
     space = Space(3, candidates=pool)
-    one = run_on_pool(LbGpUcb(space, STREAMS), pool, f, 30)
-    two = run_on_pool(LnbGpUcb(space, STREAMS, norm_growth_exponent=0.0), pool, f, 30)
-    assert_array_equal(one[0].candidate, two[0].candidate)
-    assert [p.diagnostics for p in one[1]] == [p.diagnostics for p in two[1]]
+    lb = run_on_pool(LbGpUcb(space, STREAMS), pool, f, 30)
+    lnb = run_on_pool(LnbGpUcb(space, STREAMS, norm_growth_exponent=0.0), pool, f, 30)
+    assert_array_equal(lb[0].candidate, lnb[0].candidate)
+    assert [p.diagnostics for p in lb[1]] == [p.diagnostics for p in lnb[1]]
 
 
 @pytest.mark.parametrize("exponent", [0.25, 0.5, 1.0])

@@ -110,8 +110,8 @@ def test_a_joint_sample_has_the_covariance_of_sigma(variance, n):
     past = history(n)
     algorithm = NeuralBO(Space(3), STREAMS, nu=2.0, sample="joint", variance=variance, **SMALL)
     X, h, _, covariance, _, _ = by_hand(past, n, SMALL)
-    found = algorithm._variance.after(past).covariance(algorithm.inputs(X))
-    np.testing.assert_allclose(found, covariance, atol=1e-12)
+    computed = algorithm._variance.after(past).covariance(algorithm.inputs(X))
+    np.testing.assert_allclose(computed, covariance, atol=1e-12)
     # the covariance has rank 40 * 4 at most; the jitter that its factor needs hardly moves the sample
     L = np.linalg.cholesky(covariance + 1e-10 * np.eye(len(X)))
     sample = h + 2.0 * L @ STREAMS.algorithm_at(n).standard_normal(len(X))

@@ -24,7 +24,7 @@ class Reference:
     """The same weights in PyTorch's layers, trained by its Adam and autograd."""
 
     def __init__(self, layers, width=20, decay=0.05, scale=None, xavier=False):
-        made = BiasedNetwork(
+        network = BiasedNetwork(
             STREAMS.surrogate_at(0),
             inputs=3,
             layers=layers,
@@ -35,7 +35,7 @@ class Reference:
             xavier=xavier,
         )
         modules = []
-        for weights, bias in zip(made.weights, made.biases, strict=True):
+        for weights, bias in zip(network.weights, network.biases, strict=True):
             linear = torch.nn.Linear(weights.shape[1], weights.shape[0], dtype=torch.float64)
             linear.weight.data.copy_(weights.detach())
             linear.bias.data.copy_(bias.detach())
@@ -113,7 +113,9 @@ def test_bounds_of_sigma_change_no_query_of_a_whole_run(layers, nu, monkeypatch)
     monkeypatch.setattr(
         neural_bo_released._Variance,
         "posterior",
-        lambda self, own: asked.append(len(own.incoming[0])) or posterior(self, own),
+        lambda self, gradients: (
+            asked.append(len(gradients.incoming[0])) or posterior(self, gradients)
+        ),
     )
     settings = {**SMALL, "candidates": 3000, "layers": layers, "nu": nu}
     past, evaluated = history(4), 0
@@ -201,7 +203,7 @@ def test_the_growing_coefficient():
 @pytest.mark.parametrize("xavier", [False, True])
 def test_start_weights(xavier):
     """Hidden layers N(0, 1/W) or Xavier's, the last layer and the biases as PyTorch draws them: uniform."""
-    made = BiasedNetwork(
+    network = BiasedNetwork(
         np.random.default_rng(0),
         inputs=100,
         layers=3,
@@ -211,24 +213,24 @@ def test_start_weights(xavier):
         scale=1.0,
         xavier=xavier,
     )
-    for weights in made.weights[:2]:
-        own = torch.empty_like(weights)
-        torch.nn.init.xavier_normal_(own) if xavier else torch.nn.init.normal_(own, std=1 / 20)
-        assert float(weights.detach().std()) == pytest.approx(float(own.std()), rel=0.02)
-        assert float(weights.detach().abs().max()) > 3 * float(own.std())
-    for uniform in (made.weights[2], *made.biases[1:]):
+    for weights in network.weights[:2]:
+        drawn = torch.empty_like(weights)
+        torch.nn.init.xavier_normal_(drawn) if xavier else torch.nn.init.normal_(drawn, std=1 / 20)
+        assert float(weights.detach().std()) == pytest.approx(float(drawn.std()), rel=0.02)
+        assert float(weights.detach().abs().max()) > 3 * float(drawn.std())
+    for uniform in (network.weights[2], *network.biases[1:]):
         assert float(uniform.detach().abs().max()) <= 1 / 20
-    assert float(made.biases[1].detach().std()) == pytest.approx(1 / 20 / math.sqrt(3), rel=0.1)
+    assert float(network.biases[1].detach().std()) == pytest.approx(1 / 20 / math.sqrt(3), rel=0.1)
 
 
 def test_candidates_are_sobol_points_of_the_query():
     algorithm = NeuralBOReleased(Space(3), STREAMS, **SMALL)
-    one, again, other = (algorithm._candidates(history(n))[0] for n in (5, 5, 6))
-    np.testing.assert_array_equal(one, again)
-    assert not np.any(one == other)
+    points, again, other = (algorithm._candidates(history(n))[0] for n in (5, 5, 6))
+    np.testing.assert_array_equal(points, again)
+    assert not np.any(points == other)
     # 64 scrambled Sobol points have one in each of 64 equal slices of an axis
     for axis in range(3):
-        np.testing.assert_array_equal(np.sort((64 * one[:, axis]).astype(int)), np.arange(64))
+        np.testing.assert_array_equal(np.sort((64 * points[:, axis]).astype(int)), np.arange(64))
 
 
 def test_a_diverged_network_proposes_at_random_and_says_so():

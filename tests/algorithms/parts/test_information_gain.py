@@ -82,8 +82,8 @@ def test_bounded_increments_by_recursion(steps: list[float], step: float) -> Non
     cut = values[0]
     for n in range(1, len(values) + 1):
         cut = min(values[n - 1], cut + step) if n > 1 else cut
-        found = math.exp(log_bounded_increments(logs[:n].tolist(), math.log(step)))
-        assert found == pytest.approx(cut, rel=1e-12, abs=1e-300)
+        bounded = math.exp(log_bounded_increments(logs[:n].tolist(), math.log(step)))
+        assert bounded == pytest.approx(cut, rel=1e-12, abs=1e-300)
 
 
 # The maximum information gain
