@@ -109,10 +109,7 @@ class Algorithm(metaclass=Checked):
         """
 
     def tell(self, history: History) -> None:
-        """Called after each observation (and once, with the whole history, when a run is resumed).
-
-        May only bring caches up to date; most algorithms leave it out.
-        """
+        """Bring caches up to date; called after each observation, and once when a run is resumed."""
 
     @classmethod
     def ask_block(

@@ -3,9 +3,8 @@
 NeuralBO (Phan-Trong, Tran-The and Gupta 2023) maximises a Thompson sample over the domain
 (Algorithm 1, line 5) and does not say how. A fresh sample is one normal number per point, so it can
 only be maximised over finitely many points. Every algorithm of that paper's figures, the baselines
-included, chooses among the same number of candidates, drawn by the same rule from the same stream.
-All share the uniform points and the steps; each takes the steps from its own best point. (Readings
-may differ: the released code's candidates, BoTorch's own search, uniform points alone.)
+included, chooses among as many candidates. (Readings may differ: the released code's candidates,
+BoTorch's own search, uniform points alone.)
 """
 
 from __future__ import annotations
@@ -39,8 +38,6 @@ class Candidates:
     points, the rows and the steps are the same for every algorithm at the same seed and query.
 
     Args:
-        count: number of candidates, 1 or more.
-        local_fraction: between 0 and 1.
         bytes_per_candidate: what the algorithm needs for each, to refuse what cannot fit.
     """
 

@@ -191,10 +191,7 @@ class NeuralSurrogate(Algorithm):
         return self._fit
 
     def prediction(self, X: Array, fit: Fit) -> Array:
-        """h at points of the unit cube (``n x d``), in the network's units: shape ``n``.
-
-        A diverged network predicts nothing: 0 everywhere.
-        """
+        """h at points of the unit cube (``n x d``), in the network's units; 0 where it has diverged."""
         if fit.training.diverged:
             return np.zeros(len(X))
         return fit.training.network.predict(self.inputs(X))

@@ -1,10 +1,9 @@
 """When a surrogate is fitted anew: one rule for all algorithms of the NeuralBO paper.
 
-The paper fits at every round; at 2,000 rounds that costs hours per run for a Gaussian process and for
-a network trained from scratch. Here a surrogate is fitted to the initial points, and again whenever
-the number of observations has grown by a given share since the last fit. Between two fits the
-hyperparameters or the weights stay, and what can be updated exactly (a Cholesky factor, a Bayesian
-linear regression) takes in every observation.
+The paper fits at every round; at 2,000 rounds that costs hours per run. Here a surrogate is fitted to the
+initial points, and again whenever the observations have grown by a given share. Between two fits the
+hyperparameters or the weights stay; what can be updated exactly (a Cholesky factor, a Bayesian linear
+regression) takes in every observation.
 """
 
 from __future__ import annotations
@@ -32,10 +31,7 @@ class RefitSchedule:
         self._sizes: list[int] = []
 
     def in_force(self, n: int, n_initial: int) -> int:
-        """The size n' ≤ ``n`` of the history that the fit in force at size ``n`` was made from.
-
-        ``n`` itself where there are no more than the ``n_initial`` points.
-        """
+        """The size of the history that the fit in force at size ``n`` was made from, at most ``n``."""
         if n <= n_initial:
             return n
         if not self._sizes or self._sizes[0] != n_initial:
