@@ -39,8 +39,8 @@ def made_paper(
             "defaults": {**settings, "algorithms": list(algorithms)},
             "problems": problems,
             "algorithms": {
-                name: plain[name] | ({"color": own} if isinstance(own, str) else own)
-                for name, own in algorithms.items()
+                name: plain[name] | ({"color": look} if isinstance(look, str) else look)
+                for name, look in algorithms.items()
             },
             "scales": {"paper": {}, "quick": {}, "smoke": {}},
             "figures": {},

@@ -102,6 +102,10 @@ def test_a_single_seed_is_tested_with_nothing():
     assert all(row["p (paired t, one-sided)"] is None for row in rows)
     with pytest.raises(MissingRunsError, match="single seed"):
         paper.below_each_baseline(runs, problem="f1", algorithm="go_ucb", baselines=["gp_ei"])
+    with pytest.raises(MissingRunsError, match="f1 has fewer than two seeds of go_ucb and gp_ei"):
+        paper.performs_similarly(
+            runs, algorithm="go_ucb", baseline="gp_ei", ranges={"f1": 2.0}, margin=0.05
+        )
     with pytest.raises(MissingRunsError, match="go_ucb was not run on f2"):
         paper.below_each_baseline(runs, problem="f2", algorithm="go_ucb", baselines=["gp_ei"])
 

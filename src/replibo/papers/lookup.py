@@ -116,13 +116,10 @@ def _functions(kind: Kind, module: str) -> dict[str, Callable[..., Any]]:
 def load(
     kind: Kind, paper: str, name: str, options: Mapping[str, Any], where: str
 ) -> Callable[..., Any]:
-    """The function of this name, which takes these options.
-
-    Args:
-        where: the entry's place in the config, for messages.
+    """The function of this name, which takes these options; ``where`` is the entry's place in the config.
 
     Raises:
-        RepliboError: there is no such function, or it takes other options, or others values of them.
+        RepliboError: there is no such function, or it takes other options, or other values of them.
     """
     function = _function(kind, paper, name, where)
     spec = inspect.getfullargspec(function)
