@@ -46,7 +46,7 @@ OPTIONAL = {name: declared(group) for name, group in PROJECT["optional-dependenc
 @functools.cache
 def imported() -> dict[str, set[str]]:
     """The modules from outside the standard library that ``src`` imports, and the files that do."""
-    found: dict[str, set[str]] = {}
+    files: dict[str, set[str]] = {}
     for path in (ROOT / "src").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
@@ -57,8 +57,8 @@ def imported() -> dict[str, set[str]]:
                 continue
             for module in {name.partition(".")[0] for name in names}:
                 if module != "replibo" and module not in sys.stdlib_module_names:
-                    found.setdefault(module, set()).add(path.name)
-    return found
+                    files.setdefault(module, set()).add(path.name)
+    return files
 
 
 def test_every_import_is_declared() -> None:
@@ -68,8 +68,8 @@ def test_every_import_is_declared() -> None:
 
 
 def test_every_declared_dependency_is_imported_or_named_here() -> None:
-    found = set().union(*(declared(INSTALLED[module]) for module in imported()))
-    assert REQUIRED.union(*OPTIONAL.values()) - found <= set(NOT_IMPORTED)
+    used = set().union(*(declared(INSTALLED[module]) for module in imported()))
+    assert REQUIRED.union(*OPTIONAL.values()) - used <= set(NOT_IMPORTED)
 
 
 def test_make_and_conda_install_every_extra_and_pin_what_is_declared() -> None:
@@ -93,11 +93,11 @@ def test_the_conda_environment_survives_being_copied() -> None:
         deployment_settings=SimpleNamespace(apptainer_args=""),
         runtime_paths=[],
     )
-    found = Env(workflow, env_file=str(path)).post_deploy_file
-    assert Path(found.path) == ROOT / "envs" / "environment.post-deploy.sh"
+    script = Env(workflow, env_file=str(path)).post_deploy_file
+    assert Path(script.path) == ROOT / "envs" / "environment.post-deploy.sh"
     # every dependency is a package, none a file
-    for one in yaml.safe_load(path.read_text(encoding="utf-8"))["dependencies"]:
-        assert re.match(r"[a-z]+( [\d.,<>=]+)?$", one)
+    for dependency in yaml.safe_load(path.read_text(encoding="utf-8"))["dependencies"]:
+        assert re.match(r"[a-z]+( [\d.,<>=]+)?$", dependency)
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,8 @@ from replibo.results.comparisons import (
     t_tested,
 )
 
+from ..papers.conftest import outcomes
+
 SIMULATIONS = 400
 """A rate of 5 % is estimated with a standard error of 1.1 %."""
 
@@ -62,8 +64,8 @@ def strata(rng: np.random.Generator, effect: float) -> Undecided:
     """24 functions far apart, five instances each."""
     functions = np.repeat(np.arange(24), 5)
     values = rng.standard_normal(120) * (1 + functions / 12) + effect / 4
-    found = intervals.stratified_interval(values, functions)
-    return Undecided("", float(found.p_above), float(found.p_below))
+    interval = intervals.stratified_interval(values, functions)
+    return Undecided("", float(interval.p_above), float(interval.p_below))
 
 
 Rule = Callable[[np.random.Generator, float], Undecided]
@@ -73,8 +75,8 @@ Rule = Callable[[np.random.Generator, float], Undecided]
 def share(rule: Rule, effect: float, outcome: str, seed: int) -> float:
     """The share of simulations with this outcome."""
     rng = np.random.default_rng(seed)
-    outcomes = [decided([rule(rng, effect)])[0].outcome for _ in range(SIMULATIONS)]
-    return outcomes.count(outcome) / SIMULATIONS  # type: ignore[arg-type]
+    simulated = [outcomes(decided([rule(rng, effect)])) for _ in range(SIMULATIONS)]
+    return simulated.count([outcome]) / SIMULATIONS
 
 
 LEVEL_AT_MOST = (0.0, 0.05 + 3 * 0.011)
@@ -182,7 +184,7 @@ def test_a_claim_false_in_one_comparison_holds_with_the_level_at_most() -> None:
     ]
     assert one_false.count("holds") / SIMULATIONS < 0.05 + 3 * 0.011
     wrong = [
-        {own.outcome for own in decided([paired(rng, 0.0) for _ in range(3)])} != {"open"}
+        set(outcomes(decided([paired(rng, 0.0) for _ in range(3)]))) != {"open"}
         for _ in range(SIMULATIONS)
     ]
     assert sum(wrong) / SIMULATIONS < 0.10 + 3 * 0.015
@@ -190,30 +192,30 @@ def test_a_claim_false_in_one_comparison_holds_with_the_level_at_most() -> None:
 
 def test_all_comparisons_below_the_level_are_supported_without_a_correction() -> None:
     tests = [Undecided("", p, 1 - p) for p in (0.03, 0.04, 0.045)]
-    assert {own.outcome for own in decided(tests)} == {"supported"}
+    assert outcomes(decided(tests)) == ["supported"] * 3
     tests[0] = Undecided("", 0.06, 0.94)
-    assert {own.outcome for own in decided(tests)} == {"open"}
+    assert outcomes(decided(tests)) == ["open"] * 3
     # one that is open already leaves the others to Holm
-    open_one = comparisons.Comparison("open", "was not run")
-    assert [own.outcome for own in decided([open_one, *tests[1:]])] == ["open"] * 3
+    missing = comparisons.Comparison("open", "was not run")
+    assert outcomes(decided([missing, *tests[1:]])) == ["open"] * 3
 
 
 @pytest.mark.parametrize(("n", "reachable"), [(3, False), (5, True)])
 def test_what_a_test_cannot_show_is_said(n: int, reachable: bool) -> None:
     """Of n cases the sign test's smallest p is 2⁻ⁿ."""
-    (found,) = decided([sign_tested("", np.ones(n))])
-    assert found.outcome == ("supported" if reachable else "open")
-    assert found.unreachable == (() if reachable else ("supported", "contradicted"))
-    assert ("cannot be supported with so few runs" in found.said()) != reachable
+    (comparison,) = decided([sign_tested("", np.ones(n))])
+    assert comparison.outcome == ("supported" if reachable else "open")
+    assert comparison.unreachable == (() if reachable else ("supported", "contradicted"))
+    assert ("cannot be supported with so few runs" in comparison.said()) != reachable
 
 
 def test_the_smallest_p_of_the_normality_test() -> None:
     """Found by search among samples of five: no values give a smaller one."""
     samples = np.random.default_rng(0).standard_cauchy((300, 5)) ** 3
-    found = [statistics.ks_normality(own)[1] for own in samples]
+    smallest = min(statistics.ks_normality(sample)[1] for sample in samples)
     extreme = statistics.ks_normality([0.0, 0.0, 0.0, 0.0, 1.0])[1]
     assert statistics.smallest_ks_p(5) == pytest.approx(extreme)
-    assert 0.15 < extreme <= min(found)
+    assert 0.15 < extreme <= smallest
     assert statistics.smallest_ks_p(10) < 0.005
 
 
@@ -229,41 +231,39 @@ def test_equivalence_that_few_seeds_cannot_show() -> None:
 
 def test_the_level_of_a_test_counts_the_tests_beside_it() -> None:
     tests = [comparisons.t_tested("", *np.eye(2, 6) + i, paired=False) for i in range(3)]
-    assert [own.level for own in comparisons.decided(tests, 0.03)] == [pytest.approx(0.01)] * 3
+    assert [test.level for test in decided(tests, 0.03)] == [pytest.approx(0.01)] * 3
 
 
 def test_the_detectable_effect_has_power_of_80_per_cent() -> None:
     for n in (5, 10, 40):
         values = np.arange(float(n))
-        for sizes, own in (((n,), True), ((n, n), False)):
-            found = effects.of_samples(values, values[::-1], paired=own)
-            assert found is not None and found.n == sizes
-            freedom, scale = (n - 1, n) if own else (2 * n - 2, n / 2)
+        for paired, sizes, freedom, scale in (
+            (True, (n,), n - 1, n),
+            (False, (n, n), 2 * n - 2, n / 2),
+        ):
+            effect = effects.of_samples(values, values[::-1], paired=paired)
+            assert effect is not None and effect.n == sizes
             for level in (0.05, 0.01):
-                power = scipy.stats.nct.sf(
-                    scipy.stats.t.ppf(1 - level, freedom),
-                    freedom,
-                    found.detectable(level) * np.sqrt(scale),
-                )
+                quantile = scipy.stats.t.ppf(1 - level, freedom)
+                shift = effect.detectable(level) * np.sqrt(scale)
+                power = scipy.stats.nct.sf(quantile, freedom, shift)
                 assert power == pytest.approx(0.8, abs=0.05)
 
 
 def test_an_open_comparison_says_what_it_leaves_open() -> None:
     rng = np.random.default_rng(3)
     many = rng.standard_normal((2, 400))
-    (found,) = decided(
-        [t_tested("", many[0], many[1] - many[1].mean() + many[0].mean(), paired=False)]
-    )
-    assert found.outcome == "open" and "no relevant difference (below 0.5" in found.said()
-    (found,) = decided([t_tested("", *rng.standard_normal((2, 5)), paired=False)])
+    many -= many.mean(axis=1, keepdims=True)
+    (equal,) = decided([t_tested("", *many, paired=False)])
+    assert equal.outcome == "open" and "no relevant difference (below 0.5" in equal.said()
+    (few,) = decided([t_tested("", *rng.standard_normal((2, 5)), paired=False)])
     said = "undecided: with n = 5 only an effect of 1.7 or more is likely to show"
-    assert found.outcome == "open" and said in found.said()
-    for other in ({"level": None}, {"effect": dataclasses.replace(found.effect, equality=True)}):
-        assert "likely to show" not in dataclasses.replace(found, **other).said()
-    limit = np.zeros(400)
-    beyond = t_tested("", many[0] - many[0].mean(), limit, paired=True, unit=effects.BEYOND)
-    (found,) = decided([beyond])
-    assert "beyond the limit +0.00" in found.said() and "no relevant" not in found.said()
+    assert few.outcome == "open" and said in few.said()
+    for change in ({"level": None}, {"effect": dataclasses.replace(few.effect, equality=True)}):
+        assert "likely to show" not in dataclasses.replace(few, **change).said()
+    limit = t_tested("", many[0], np.zeros(400), paired=True, unit=effects.BEYOND)
+    (beyond,) = decided([limit])
+    assert "beyond the limit +0.00" in beyond.said() and "no relevant" not in beyond.said()
 
 
 def test_readings_differ_if_their_effects_do_seed_by_seed() -> None:

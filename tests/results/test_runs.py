@@ -92,8 +92,8 @@ def test_what_a_problem_records_reaches_the_figures(
     assert collected.recorded("f1") == {"weights": [1.5, dim]}
     best = collected.best_queries("f1", "random_search")
     assert best.shape == (2, 2, dim)
-    for (_, run), own in zip(pd.read_parquet(output).groupby("seed"), best, strict=True):
-        assert run.x.iloc[run.y.argmax()].tolist() == own[0].tolist()
+    for (_, run), x in zip(pd.read_parquet(output).groupby("seed"), best, strict=True):
+        assert run.x.iloc[run.y.argmax()].tolist() == x[0].tolist()
 
 
 def test_runs_on_problems_that_recorded_something_else_are_not_put_together(
@@ -114,8 +114,8 @@ def test_a_changed_config_is_said_of_the_pairs_that_have_it() -> None:
     pair = ("f1", "go_ucb")
     assert Runs(ENTRY, metadata, table).standing_for({pair: pair}).metadata["changed_config"]
     metadata["pairs"] = {"f1/go_ucb": {"changed_config": False}}
-    own = Runs(ENTRY, metadata, table).standing_for({pair: pair})
-    assert own.metadata["changed_config"] is False
+    standing = Runs(ENTRY, metadata, table).standing_for({pair: pair})
+    assert standing.metadata["changed_config"] is False
 
 
 def test_runs_of_one_problem_are_read_up_to_the_shortest_of_them(project: SmallProject) -> None:
@@ -139,8 +139,8 @@ def test_runs_of_one_problem_are_read_up_to_the_shortest_of_them(project: SmallP
     assert np.array_equal(standing.of([other]).f(*other), alone.f(*long))
     for runs, T in ((both, 8), (alone, 12)):
         best = runs.best_queries(*long)
-        for (_, run), own in zip(pd.read_parquet(output).groupby("seed"), best, strict=True):
-            assert run.x.iloc[run.y[:T].argmax()].tolist() == own[0].tolist()
+        for (_, run), x in zip(pd.read_parquet(output).groupby("seed"), best, strict=True):
+            assert run.x.iloc[run.y[:T].argmax()].tolist() == x[0].tolist()
     assert "T = 8 of 20" in both.note(["f1"], ["random_search"])
 
 
@@ -160,11 +160,11 @@ def test_the_runs_of_a_pair_are_found_wherever_its_rows_are(order: list[int]) ->
 
 def test_a_caption_says_what_is_mixed() -> None:
     table = block(np.zeros((1, 2)))
-    one = {"versions": [{"numpy": "1"}], "machine": ["Linux, Haswell kernels, Python 3.11.7"]}
-    assert Runs(ENTRY, one, table).mixed() == ""
+    same = {"versions": [{"numpy": "1"}], "machine": ["Linux, Haswell kernels, Python 3.11.7"]}
+    assert Runs(ENTRY, same, table).mixed() == ""
     more = {
         "versions": [{"numpy": "1"}, {"numpy": "2", "C": "clang"}],
-        "machine": [*one["machine"], "Linux, SkylakeX kernels, NumPy X86_V4, Python 3.11.7"],
+        "machine": [*same["machine"], "Linux, SkylakeX kernels, NumPy X86_V4, Python 3.11.7"],
     }
     assert Runs(ENTRY, more, table).mixed() == (
         "Not all runs used the same software: Haswell kernels and SkylakeX kernels, numpy 1 and 2."

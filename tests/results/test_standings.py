@@ -14,31 +14,31 @@ OTHER = {seed: 0.97 * RNG.uniform(size=25) for seed in range(2, 14)}
 
 
 def test_a_duel_is_paired_over_common_seeds_and_queries() -> None:
-    one = standings.duel("p", "q", "other", MINE, OTHER)
-    assert one is not None and (one.n, one.queries) == (10, 25)
+    duel = standings.duel("p", "q", "other", MINE, OTHER)
+    assert duel is not None and (duel.n, duel.queries) == (10, 25)
     a = np.array([MINE[seed][:25].max() for seed in range(2, 12)])
     b = np.array([OTHER[seed].max() for seed in range(2, 12)])
-    assert one.p == pytest.approx(wilcoxon(a - b).pvalue)
+    assert duel.p == pytest.approx(wilcoxon(a - b).pvalue)
     low, high = ttest_rel(a, b).confidence_interval(0.95)
-    assert (float(one.difference.low), float(one.difference.high)) == pytest.approx((low, high))
-    assert (one.mine, one.other) == pytest.approx((a.mean(), b.mean()))
+    assert (float(duel.difference.low), float(duel.difference.high)) == pytest.approx((low, high))
+    assert (duel.mine, duel.other) == pytest.approx((a.mean(), b.mean()))
     assert standings.duel("p", "q", "other", {0: a}, {1: b}) is None
 
 
 def test_wins_and_losses_are_those_after_the_correction() -> None:
     better = {seed: f + 1.0 for seed, f in MINE.items()}
     worse = {seed: f - 1.0 for seed, f in MINE.items()}
-    found = standings.against("p", "q", MINE, {"a": worse, "b": better, "c": dict(MINE)})
-    assert [one.result for one in found] == ["win", "loss", "tie"]
-    assert standings.counts(found) == (1, 1, 1)
-    assert found[2].p == 1.0
+    duels = standings.against("p", "q", MINE, {"a": worse, "b": better, "c": dict(MINE)})
+    assert [duel.result for duel in duels] == ["win", "loss", "tie"]
+    assert standings.counts(duels) == (1, 1, 1)
+    assert duels[2].p == 1.0
     # twelve pairs of one sign: 2 / 2¹², times the three of the family
-    assert found[0].p_holm == pytest.approx(3 * 2 / 2**12)
+    assert duels[0].p_holm == pytest.approx(3 * 2 / 2**12)
     assert standings.least_seeds(6) == 8
     for n, result in ((7, "tie"), (8, "win")):
         few = {seed: MINE[seed] for seed in range(n)}
         six = {str(i): worse for i in range(6)}
-        assert {one.result for one in standings.against("p", "q", few, six)} == {result}
+        assert {duel.result for duel in standings.against("p", "q", few, six)} == {result}
 
 
 def test_ranks_are_of_common_seeds_at_the_end_of_the_shortest_run() -> None:
