@@ -102,7 +102,7 @@ class Installed:
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     """The wheel that is made from the sdist."""
-    source, made = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
+    source, dist = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
     without = shutil.ignore_patterns("__pycache__", "*.so", "*.egg-info")
     for part in PARTS:
         if (ROOT / part).is_dir():
@@ -118,14 +118,14 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     environment = {**os.environ, "PYTHONPATH": str(compiler)}
 
     def build(kind: str, folder: Path) -> Path:
-        code = f"from setuptools import build_meta as b; print(b.build_{kind}({str(made)!r}))"
+        code = f"from setuptools import build_meta as b; print(b.build_{kind}({str(dist)!r}))"
         command = [sys.executable, "-c", code]
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[-4000:]
-        return made / done.stdout.split()[-1]
+        return dist / done.stdout.split()[-1]
 
-    subprocess.run(["tar", "-xzf", build("sdist", source), "-C", made], check=True)
-    unpacked = made / f"replibo-{replibo.__version__}"
+    subprocess.run(["tar", "-xzf", build("sdist", source), "-C", dist], check=True)
+    unpacked = dist / f"replibo-{replibo.__version__}"
     assert not (unpacked / "tests").exists()  # single files without their fixtures
     wheel = build("wheel", unpacked)
     fresh = tmp_path_factory.mktemp("environment")

@@ -33,12 +33,12 @@ class SettingError(RepliboError):
 
     Attributes:
         key: the setting's name.
-        what: ``must be X, got Y``.
+        fault: ``must be X, got Y``.
     """
 
-    def __init__(self, key: str, what: str, of: str = "") -> None:
-        super().__init__(f"{of}: {key} {what}" if of else f"{key} {what}")
-        self.key, self.what = key, what
+    def __init__(self, key: str, fault: str, of: str = "") -> None:
+        super().__init__(f"{of}: {key} {fault}" if of else f"{key} {fault}")
+        self.key, self.fault = key, fault
 
 
 def wanted(fault: Mapping[str, Any]) -> str:
@@ -116,7 +116,7 @@ class Checked(ABCMeta):
             positional = {name: settings.pop(name) for name in places & settings.keys()}
             instance = super().__call__(*arguments, **positional, **checked(cls, settings))
         except SettingError as error:
-            raise SettingError(error.key, error.what, cls.__name__) from None
+            raise SettingError(error.key, error.fault, cls.__name__) from None
         except TypeError as error:
             if str(error).startswith(f"{base.__name__}.__init__()"):
                 raise wrong_super from None

@@ -17,11 +17,11 @@ TABLE = CsvTable(columns=("text", "kind"), rows=4)
 REVIEWS = 'text,kind\n"good, ""very""",a\n"two\nlines",b\n,a\nüber,b\n'.encode()
 OTHERS = REVIEWS.replace(b"good", b"poor")
 
-Known = Callable[..., DataFile]
+Listed = Callable[..., DataFile]
 
 
 @pytest.fixture
-def known(monkeypatch: pytest.MonkeyPatch) -> Known:
+def listed(monkeypatch: pytest.MonkeyPatch) -> Listed:
     """Makes a file known to the manifest, which then holds only such files.
 
     `DIGITS` are known by their decompressed bytes, `REVIEWS` by their structure only.

@@ -49,9 +49,9 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_texts_and_categories(installed: Path) -> None:
-    found = read_docstrings(["made-up"])
+    corpus = read_docstrings(["made-up"])
     assert list(
-        zip([text.split(".")[0] for text in found.texts], found.categories, strict=True)
+        zip([text.split(".")[0] for text in corpus.texts], corpus.categories, strict=True)
     ) == [
         ("Package", ("made", "__init__", "__init__")),
         ("Flat", ("made", "flat", "flat")),
@@ -59,8 +59,8 @@ def test_texts_and_categories(installed: Path) -> None:
         ("Method", ("made", "sub", "deep.end")),
         ("Inner", ("made", "sub", "deep.end")),
     ]
-    assert found.texts[1] == inspect.cleandoc(f"Flat.\n\n        Deeper. {LONG}\n    ")
-    assert found.versions == {"made-up": "1.2"}
+    assert corpus.texts[1] == inspect.cleandoc(f"Flat.\n\n        Deeper. {LONG}\n    ")
+    assert corpus.versions == {"made-up": "1.2"}
     assert "made" not in sys.modules
 
 
@@ -96,10 +96,10 @@ def test_a_real_package_against_its_objects() -> None:
     import gpytorch.kernels
 
     texts = set(read_docstrings(["gpytorch"]).texts)
-    own = [
+    documented = [
         inspect.cleandoc(vars(kernel)["__doc__"])
         for name in gpytorch.kernels.__all__
         if vars(kernel := getattr(gpytorch.kernels, name)).get("__doc__")
     ]
-    long = [text for text in own if len(text.split()) >= docstrings.FEWEST_WORDS]
+    long = [text for text in documented if len(text.split()) >= docstrings.FEWEST_WORDS]
     assert len(long) > 15 and set(long) <= texts

@@ -27,7 +27,7 @@ from replibo.data.manifest import load_manifest
 from replibo.data.verify import record_of
 from replibo.errors import RepliboError
 
-from .conftest import CSV, OTHERS, REVIEWS, Known, files_below, put
+from .conftest import CSV, OTHERS, REVIEWS, Listed, files_below, put
 from .test_verify import ODD
 
 # Read before the fixture below takes it out of every test's environment.
@@ -160,13 +160,13 @@ def the_error(name: str, data_dir: Path, mirror: str | Path | None = None) -> st
 # What succeeds
 
 
-def test_a_file_comes_from_its_url(server: Server, known: Known, tmp_path: Path) -> None:
+def test_a_file_comes_from_its_url(server: Server, listed: Listed, tmp_path: Path) -> None:
     def answer(handler: Handler) -> None:
         # Packing on the way would hide the file's length, and with it that a body broke off.
         assert handler.headers["Accept-Encoding"] == "identity"
         body(CSV)(handler)
 
-    known("barrel", server.says("/barrel.csv", answer))
+    listed("barrel", server.says("/barrel.csv", answer))
     path = fetch("barrel", data_dir=tmp_path)
     assert path == tmp_path / "blobs" / "barrel.csv"
     assert path.read_bytes() == CSV
@@ -183,9 +183,9 @@ def test_a_file_comes_from_its_url(server: Server, known: Known, tmp_path: Path)
     [[status(500), status(503)], [body(CSV[:100], missing=50)], [body(b"", missing=1)]],
 )
 def test_a_source_in_trouble_is_asked_again(
-    server: Server, known: Known, tmp_path: Path, pauses: list[float], failures: list[Answer]
+    server: Server, listed: Listed, tmp_path: Path, pauses: list[float], failures: list[Answer]
 ) -> None:
-    known("barrel", server.says("/a", *failures, body(CSV)))
+    listed("barrel", server.says("/a", *failures, body(CSV)))
     assert fetch("barrel", data_dir=tmp_path).read_bytes() == CSV
     assert server.asked == {"/a": len(failures) + 1}
     assert len(pauses) == len(failures)
@@ -203,14 +203,14 @@ def test_a_source_in_trouble_is_asked_again(
 )
 def test_a_mirror_comes_first_and_an_empty_one_is_none(
     server: Server,
-    known: Known,
+    listed: Listed,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     argument: str | None,
     variable: str,
     comes_first: bool,
 ) -> None:
-    file = known("barrel", server.says("/barrel.csv", body(CSV)))
+    file = listed("barrel", server.says("/barrel.csv", body(CSV)))
     server.says("/m/blobs/barrel%20as%20published", body(CSV))
     mirrored = put(tmp_path / "mirror" / file.path_in_mirror, CSV)
     mirrored.chmod(0o400)
@@ -237,10 +237,10 @@ def test_a_mirror_comes_first_and_an_empty_one_is_none(
     ],
 )
 def test_a_mirror_without_the_right_file_is_passed_over(
-    server: Server, known: Known, tmp_path: Path, make: Callable[[Path], object], fault: str
+    server: Server, listed: Listed, tmp_path: Path, make: Callable[[Path], object], fault: str
 ) -> None:
     url = server.says("/barrel.csv", status(404), body(CSV))
-    file = known("barrel", url)
+    file = listed("barrel", url)
     mirrored = tmp_path / "mirror" / file.path_in_mirror
     mirrored.parent.mkdir(parents=True)
     make(mirrored)
@@ -255,9 +255,9 @@ def test_a_mirror_without_the_right_file_is_passed_over(
 
 
 def test_without_network_the_line_says_how_to_help_oneself(
-    known: Known, closed: str, tmp_path: Path, pauses: list[float]
+    listed: Listed, closed: str, tmp_path: Path, pauses: list[float]
 ) -> None:
-    file = known("barrel", f"{closed}/a", f"{closed}/b")
+    file = listed("barrel", f"{closed}/a", f"{closed}/b")
     message = the_error("barrel", tmp_path, mirror=closed)
     fault = "(no connection: NewConnectionError); "
     assert message == (
@@ -282,9 +282,9 @@ def test_without_network_the_line_says_how_to_help_oneself(
     ],
 )
 def test_the_reason_is_told(
-    server: Server, known: Known, tmp_path: Path, answer: Answer, reason: str
+    server: Server, listed: Listed, tmp_path: Path, answer: Answer, reason: str
 ) -> None:
-    known("barrel", server.says("/barrel.csv", answer))
+    listed("barrel", server.says("/barrel.csv", answer))
     assert re.search(rf"^barrel: .*/barrel\.csv {reason};", the_error("barrel", tmp_path))
 
 
@@ -298,7 +298,7 @@ def test_the_reason_is_told(
 )
 def test_a_source_has_a_time_limit(
     server: Server,
-    known: Known,
+    listed: Listed,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     limit: str,
@@ -306,15 +306,15 @@ def test_a_source_has_a_time_limit(
     fault: str,
 ) -> None:
     monkeypatch.setattr(fetching, limit, 0.2)
-    known("barrel", server.says("/barrel.csv", answer))
+    listed("barrel", server.says("/barrel.csv", answer))
     assert f"/barrel.csv ({fault})" in the_error("barrel", tmp_path)
     assert server.asked["/barrel.csv"] <= (1 if limit == "TIME_LIMIT" else fetching.ATTEMPTS)
 
 
 def test_a_place_that_cannot_be_written_is_told(
-    server: Server, known: Known, tmp_path: Path, small_files: None
+    server: Server, listed: Listed, tmp_path: Path, small_files: None
 ) -> None:
-    path = tmp_path / known("barrel", server.says("/barrel.csv", body(CSV))).path
+    path = tmp_path / listed("barrel", server.says("/barrel.csv", body(CSV))).path
     assert the_error("barrel", tmp_path) == f"{path}: cannot be written (File too large)"
     (tmp_path / "blobs").rmdir()
     (tmp_path / "blobs").touch()
@@ -328,8 +328,8 @@ def test_a_place_that_cannot_be_written_is_told(
         ("~nobody.at.all/x", "~nobody.at.all/x ("),
     ],
 )
-def test_a_wrong_mirror_is_told(known: Known, tmp_path: Path, mirror: str, got: str) -> None:
-    known("barrel", "http://127.0.0.1/x")
+def test_a_wrong_mirror_is_told(listed: Listed, tmp_path: Path, mirror: str, got: str) -> None:
+    listed("barrel", "http://127.0.0.1/x")
     message = the_error("barrel", tmp_path, mirror=mirror)
     assert message.startswith(f"mirror: must be a folder or an http(s) URL, got {got}")
 
@@ -348,33 +348,33 @@ def test_a_wrong_mirror_is_told(known: Known, tmp_path: Path, mirror: str, got: 
     ],
 )
 def test_a_password_is_never_shown(
-    known: Known,
+    listed: Listed,
     closed: str,
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
     capfd: pytest.CaptureFixture[str],
     mirror: str,
 ) -> None:
-    known("barrel", closed)
+    listed("barrel", closed)
     with caplog.at_level(logging.INFO):
         message = the_error("barrel", tmp_path, mirror=mirror.format(closed[len("http://") :]))
     assert "***@" in message
     assert "hush" not in message + caplog.text + "".join(capfd.readouterr())
 
 
-def test_a_password_is_sent(server: Server, known: Known, tmp_path: Path) -> None:
+def test_a_password_is_sent(server: Server, listed: Listed, tmp_path: Path) -> None:
     def answer(handler: Handler) -> None:
         assert handler.headers["Authorization"] == "Basic bWU6aHVzaA=="  # me:hush
         body(CSV)(handler)
 
-    known("barrel", server.says("/barrel.csv", status(404)))
+    listed("barrel", server.says("/barrel.csv", status(404)))
     server.says("/blobs/barrel%20as%20published", answer)
     mirror = server.url.replace("//", "//me:hush@")
     assert fetch("barrel", data_dir=tmp_path, mirror=mirror).read_bytes() == CSV
 
 
 def test_two_at_once_do_not_disturb_each_other(
-    server: Server, known: Known, tmp_path: Path
+    server: Server, listed: Listed, tmp_path: Path
 ) -> None:
     both_are_halfway = threading.Barrier(2)
 
@@ -386,7 +386,7 @@ def test_two_at_once_do_not_disturb_each_other(
         both_are_halfway.wait(3600)
         handler.wfile.write(CSV[600:])
 
-    known("barrel", server.says("/barrel.csv", answer))
+    listed("barrel", server.says("/barrel.csv", answer))
     with ThreadPoolExecutor(2) as pool:
         paths = list(pool.map(lambda _: fetch("barrel", data_dir=tmp_path), range(2)))
     assert server.asked == {"/barrel.csv": 2}
@@ -398,11 +398,11 @@ def test_two_at_once_do_not_disturb_each_other(
 
 
 def test_what_is_fetched_again_must_be_what_was_recorded(
-    server: Server, known: Known, tmp_path: Path
+    server: Server, listed: Listed, tmp_path: Path
 ) -> None:
     breaks_off = body(REVIEWS[:-3], missing=3)
     url = server.says("/a", breaks_off, *map(body, (REVIEWS, OTHERS, OTHERS, REVIEWS)))
-    known("reviews", url, content=REVIEWS)
+    listed("reviews", url, content=REVIEWS)
     path = fetch("reviews", data_dir=tmp_path)
     assert files_below(tmp_path) == ["blobs/reviews.csv", "blobs/reviews.csv.sha256"]
     recorded = record_of(path).read_text()
@@ -417,11 +417,11 @@ def test_what_is_fetched_again_must_be_what_was_recorded(
 
 
 def test_all_missing_files_are_told_and_the_others_stay(
-    server: Server, known: Known, tmp_path: Path
+    server: Server, listed: Listed, tmp_path: Path
 ) -> None:
-    known("a", server.says("/a", status(404), body(CSV)))
-    known("b", server.says("/b", body(CSV)))
-    known("c", server.says("/c", body(b"wrong"), body(CSV)))
+    listed("a", server.says("/a", status(404), body(CSV)))
+    listed("b", server.says("/b", body(CSV)))
+    listed("c", server.says("/c", body(b"wrong"), body(CSV)))
     with pytest.raises(RepliboError) as caught:
         fetch_all(["a", "b", "c"], data_dir=tmp_path)
     lines = str(caught.value).splitlines()
@@ -432,9 +432,9 @@ def test_all_missing_files_are_told_and_the_others_stay(
 
 
 def test_an_unknown_name_and_a_wrong_folder_are_told_before_anything_is_fetched(
-    server: Server, known: Known, tmp_path: Path
+    server: Server, listed: Listed, tmp_path: Path
 ) -> None:
-    known("a", server.says("/a", body(CSV)))
+    listed("a", server.says("/a", body(CSV)))
     with pytest.raises(RepliboError, match=r"^data file: must be a, got z$"):
         fetch_all(["a", "z"], data_dir=tmp_path)
     (tmp_path / "file").touch()
@@ -448,9 +448,9 @@ def test_an_unknown_name_and_a_wrong_folder_are_told_before_anything_is_fetched(
 
 @pytest.mark.parametrize("terminal", [True, False])
 def test_the_bar_is_for_terminals(
-    server: Server, known: Known, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, terminal: bool
+    server: Server, listed: Listed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, terminal: bool
 ) -> None:
-    known("barrel", server.says("/barrel.csv", body(CSV)))
+    listed("barrel", server.says("/barrel.csv", body(CSV)))
     stderr = io.StringIO()
     stderr.isatty = lambda: terminal  # type: ignore[method-assign]
     monkeypatch.setattr(sys, "stderr", stderr)

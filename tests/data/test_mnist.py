@@ -37,9 +37,9 @@ def refused(read: Callable[[Path, int], object], path: Path, n: int, words: str)
 
 def test_what_was_written_is_read(tmp_path: Path) -> None:
     for read, values in ((read_images, IMAGES), (read_labels, LABELS)):
-        found = read(put(tmp_path / "x", gzip.compress(idx(values))), N)
-        assert found.dtype == np.uint8
-        np.testing.assert_array_equal(found, values.reshape(N, *found.shape[1:]))
+        values_read = read(put(tmp_path / "x", gzip.compress(idx(values))), N)
+        assert values_read.dtype == np.uint8
+        np.testing.assert_array_equal(values_read, values.reshape(N, *values_read.shape[1:]))
 
 
 HUGE = struct.pack(">HBB3I", 0, 8, 3, 2**32 - 1, 28, 28)

@@ -17,7 +17,7 @@ from replibo.data.verify import fault_of, record_of
 from replibo.errors import RepliboError
 from replibo.run.build import data_paths
 
-from .conftest import CSV, DIGITS, OTHERS, REVIEWS, Known, files_below, put
+from .conftest import CSV, DIGITS, OTHERS, REVIEWS, Listed, files_below, put
 
 URL = "http://127.0.0.1/x"
 GZ = gzip.compress(DIGITS)
@@ -51,18 +51,20 @@ GZ = gzip.compress(DIGITS)
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_file(
-    known: Known, tmp_path: Path, right: bytes, content: bytes, fault: str
+    listed: Listed, tmp_path: Path, right: bytes, content: bytes, fault: str
 ) -> None:
     path = put(tmp_path / "x", content)
-    said = fault_of(path, known("wanted", URL, content=right), record_of(path))
+    said = fault_of(path, listed("wanted", URL, content=right), record_of(path))
     assert said.startswith(fault) and bool(said) == bool(fault) and "\n" not in said
 
 
 # A file whose digest nobody knows beforehand
 
 
-def test_the_first_right_file_is_recorded_and_no_other_taken(known: Known, tmp_path: Path) -> None:
-    file = known("reviews", URL, content=REVIEWS)
+def test_the_first_right_file_is_recorded_and_no_other_taken(
+    listed: Listed, tmp_path: Path
+) -> None:
+    file = listed("reviews", URL, content=REVIEWS)
     path = put(tmp_path / file.path, REVIEWS)
     fetch("reviews", data_dir=tmp_path)
     first, other = (hashlib.sha256(content).hexdigest() for content in (REVIEWS, OTHERS))
@@ -80,22 +82,22 @@ def test_the_first_right_file_is_recorded_and_no_other_taken(known: Known, tmp_p
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"\xff\n", bytes(10_001), Path.mkdir, os.mkfifo])
 def test_a_damaged_record_is_not_believed(
-    known: Known, tmp_path: Path, content: bytes | Callable[[Path], object]
+    listed: Listed, tmp_path: Path, content: bytes | Callable[[Path], object]
 ) -> None:
     path = put(tmp_path / "x.csv", REVIEWS)
     record = record_of(path)
     put(record, content) if isinstance(content, bytes) else content(record)
-    assert "record" in fault_of(path, known("reviews", URL, content=REVIEWS), record)
+    assert "record" in fault_of(path, listed("reviews", URL, content=REVIEWS), record)
     assert not isinstance(content, bytes) or record.read_bytes() == content
 
 
 def test_a_folder_that_cannot_be_written_is_no_fault(
-    known: Known, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    listed: Listed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
         raise PermissionError("read-only")
 
-    path = put(tmp_path / known("reviews", URL, content=REVIEWS).path, REVIEWS)
+    path = put(tmp_path / listed("reviews", URL, content=REVIEWS).path, REVIEWS)
     # The tests may be run by root, who can write anywhere.
     monkeypatch.setattr(os, "mkdir", refuse)
     assert fetch("reviews", data_dir=tmp_path) == path
@@ -130,9 +132,9 @@ ODD: list[tuple[Callable[[Path], object], str]] = [
 @pytest.mark.parametrize(("make", "fault"), ODD)
 @pytest.mark.parametrize("content", [CSV, DIGITS, REVIEWS], ids=["csv", "gz", "table"])
 def test_odd_nodes_are_refused_in_one_line(
-    known: Known, tmp_path: Path, make: Callable[[Path], object], fault: str, content: bytes
+    listed: Listed, tmp_path: Path, make: Callable[[Path], object], fault: str, content: bytes
 ) -> None:
-    file = known("barrel", URL, content=content)
+    file = listed("barrel", URL, content=content)
     path = tmp_path / file.path
     path.parent.mkdir()
     make(path)
@@ -151,10 +153,10 @@ def paths_of_barrel(folder: Path) -> dict[str, Path]:
 
 
 def test_a_missing_data_file_says_how_to_get_it(
-    known: Known, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    listed: Listed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("REPLIBO_DATA_MIRROR", raising=False)
-    file = known("barrel", URL)
+    file = listed("barrel", URL)
     with pytest.raises(RepliboError) as caught:
         paths_of_barrel(tmp_path)
     assert str(caught.value) == (

@@ -1,4 +1,4 @@
-"""The most memory that a process has held."""
+"""The most memory that a process has held; that it grows and stays with a run: test_loop."""
 
 from __future__ import annotations
 
@@ -13,21 +13,10 @@ import torch
 from replibo.run import memory
 
 
-def test_what_is_taken_is_seen_and_stays_when_it_is_given_back() -> None:
-    before = memory.peak_mib()
-    taken = np.ones((int(before) + 64) * 2**17)  # MiB: more than the process ever had
-    high = memory.peak_mib()
-    assert high > taken.nbytes / 2**20
-    del taken
-    assert memory.peak_mib() == pytest.approx(high, rel=0.02)
-
-
 def test_a_small_process_that_a_large_one_started_is_small() -> None:
     ballast = np.ones(400 * 2**17)  # MiB
     script = "from replibo.run.memory import peak_mib; print(peak_mib())"
-    out = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    ).stdout
+    out = subprocess.check_output([sys.executable, "-c", script], text=True)
     assert ballast[-1] == 1.0
     assert 1.0 < float(out) < 200.0
 

@@ -89,8 +89,8 @@ def test_a_missing_file_and_a_foreign_one_are_said_in_one_line(tmp_path: Path) -
 
 def block(**changes: object) -> pa.Table:
     """Two runs of three queries with their digests; ``changes`` replace columns afterwards."""
-    made = [trace(3), trace(4)]
-    content = traces.table(made, {"digests": {str(t.seed): t.digest() for t in made}})
+    runs = [trace(3), trace(4)]
+    content = traces.table(runs, {"digests": {str(t.seed): t.digest() for t in runs}})
     for name, values in changes.items():
         position = content.column_names.index(name)
         content = content.set_column(position, name, pa.array(values, content[name].type))

@@ -153,7 +153,7 @@ def check_all(config: Config) -> None:
                 try:
                     settings.checked(load(kind, item.type), item.parameters)
                 except settings.SettingError as error:
-                    faults.append(f"{paper}.{kind}.{name}.parameters.{error.key}: {error.what}")
+                    faults.append(f"{paper}.{kind}.{name}.parameters.{error.key}: {error.fault}")
                 except RepliboError as error:
                     faults.append(f"{paper}.{kind}.{name}.{error}")
     if faults:

@@ -225,6 +225,6 @@ def _instance(where: str, cls: type[Any], settings: dict[str, Any], *arguments: 
     try:
         return cls(*arguments, **checked(cls, settings))
     except SettingError as error:
-        raise RepliboError(f"{where}.parameters.{error.key}: {error.what}") from None
+        raise RepliboError(f"{where}.parameters.{error.key}: {error.fault}") from None
     except RepliboError as error:
         raise RepliboError(f"{where}: {error}") from None
