@@ -158,10 +158,10 @@ def claimed(memory):
 
 
 def test_the_claim_in_all_outcomes():
-    found = claimed(ALL)
-    assert outcomes(found) == ["supported"] * 3
-    assert found[0].ours == "GP_UCB: 0.00172 MiB at 15 observations, 0.752 MiB at 314"
-    assert found[2].ours == "NEURAL_BO_PRINTED: 488 MiB at 15 observations, 488 MiB at 114"
+    comparisons = claimed(ALL)
+    assert outcomes(comparisons) == ["supported"] * 3
+    assert comparisons[0].ours == "GP_UCB: 0.00172 MiB at 15 observations, 0.752 MiB at 314"
+    assert comparisons[2].ours == "NEURAL_BO_PRINTED: 488 MiB at 15 observations, 488 MiB at 114"
     other = {
         ("robot_pushing", "gp_ucb"): (300, lambda n: 1000.0 + n),
         ("robot_pushing", "neural_greedy"): (300, lambda n: 1000.0 + (n == 200)),
@@ -169,10 +169,10 @@ def test_the_claim_in_all_outcomes():
     assert outcomes(claimed(ALL | other)) == ["contradicted", "contradicted", "supported"]
     # short runs and missing ones
     gp_ucb, greedy = ("robot_memory", "gp_ucb"), ("robot_memory", "neural_greedy")
-    found = claimed({gp_ucb: (15, squares), greedy: (5, squares)})
-    assert outcomes(found) == ["open"] * 3
-    assert found[0].ours.endswith("29 (too few iterations to tell)")
-    assert found[2].ours == "NEURAL_BO_PRINTED was not run"
+    comparisons = claimed({gp_ucb: (15, squares), greedy: (5, squares)})
+    assert outcomes(comparisons) == ["open"] * 3
+    assert comparisons[0].ours.endswith("29 (too few iterations to tell)")
+    assert comparisons[2].ours == "NEURAL_BO_PRINTED was not run"
     assert claimed({gp_ucb: (16, squares)})[0].outcome == "supported"
     with pytest.raises(MissingRunsError, match="no run on robot_pushing or robot_memory holds"):
         claimed({("robot_pushing", "random_search"): (3, None)})

@@ -129,19 +129,19 @@ def compare(scores, baselines=("gp_ucb",)):
 @given(arrays(float, st.tuples(st.just(2), st.integers(2, 10)), elements=THIRDS))
 def test_the_outcome_is_that_of_a_paired_t_test(final):
     scores, rival = final
-    (found,) = compare({NEURAL_BO: ending(scores), GP_UCB: ending(rival)})
+    (comparison,) = compare({NEURAL_BO: ending(scores), GP_UCB: ending(rival)})
     difference = scores - rival
     if np.ptp(difference) < 1e-9:
         expected = np.sign(np.round(difference[0], 9))
     else:
         p = scipy.stats.ttest_rel(scores, rival).pvalue / 2  # of one side
         expected = np.sign(difference.mean()) if p < 0.05 else 0.0
-    assert found.outcome == {1.0: "supported", -1.0: "contradicted", 0.0: "open"}[expected]
+    assert comparison.outcome == {1.0: "supported", -1.0: "contradicted", 0.0: "open"}[expected]
 
 
 def test_the_numbers_of_the_claim_and_what_was_not_run():
     scores = np.array([1.0, 1.0, 1.0, 2 / 3, 1.0, 1.0, 2 / 3, 1.0, 1.0, 1.0])
-    found = compare(
+    comparisons = compare(
         {
             NEURAL_BO: ending(scores),
             GP_UCB: ending(scores - 1 / 3),
@@ -149,22 +149,22 @@ def test_the_numbers_of_the_claim_and_what_was_not_run():
         },
         baselines=("gp_ucb", "gp_ei", "dngo"),
     )
-    assert outcomes(found) == ["supported", "open", "open"]
-    assert found[0].ours == (
+    assert outcomes(comparisons) == ["supported", "open", "open"]
+    assert comparisons[0].ours == (
         "Amazon reviews: NEURAL_BO 0.933, GP_UCB 0.600, difference +0.333 [+0.333, +0.333] "
         "(10 seeds), p < 0.0001"
     )
-    assert found[1].ours == "Amazon reviews: GP_EI was not run"
-    assert found[2].ours.endswith("DNGO and NEURAL_BO have fewer than two common seeds")
+    assert comparisons[1].ours == "Amazon reviews: GP_EI was not run"
+    assert comparisons[2].ours.endswith("DNGO and NEURAL_BO have fewer than two common seeds")
 
 
 def test_seeds_are_paired_and_only_common_ones():
-    (found,) = compare(
+    (comparison,) = compare(
         {
             NEURAL_BO: (ending([1.0, 2 / 3, 1 / 3, 0.0]), [4, 5, 6, 9]),
             # stored by seed: 1, 4, 5, 6 have 1, 2/3, 1/3 and 0
             GP_UCB: (ending([1.0, 0.0, 1 / 3, 2 / 3]), [1, 6, 5, 4]),
         }
     )
-    assert found.outcome == "supported"
-    assert "difference +0.333 [+0.333, +0.333] (3 seeds), p " in found.ours
+    assert comparison.outcome == "supported"
+    assert "difference +0.333 [+0.333, +0.333] (3 seeds), p " in comparison.ours

@@ -104,17 +104,17 @@ def test_p_of_two_rates_by_all_exchanges():
         difference(np.where(np.array(which)[:, None, None], both[:, ::-1], both))
         for which in product([False, True], repeat=7)
     ]
-    found = by_exchange(Interval.around(difference(both), 0.1, 7), both, 2)
-    for sign, p in ((1, found.p_above), (-1, found.p_below)):
+    interval = by_exchange(Interval.around(difference(both), 0.1, 7), both, 2)
+    for sign, p in ((1, interval.p_above), (-1, interval.p_below)):
         exact = np.mean(sign * np.array(exchanged) >= sign * difference(both) - 1e-12)
         assert p == pytest.approx(exact, abs=0.05)
 
 
 def test_the_jackknife_of_a_mean_is_students_interval():
     values = np.random.default_rng(0).normal(3.0, 2.0, size=(9, 4))
-    found = jackknife_interval(values, lambda v: v.mean(axis=0))
+    interval = jackknife_interval(values, lambda v: v.mean(axis=0))
     low, high = stats.t.interval(0.95, 8, values.mean(axis=0), stats.sem(values))
-    np.testing.assert_allclose([found.low, found.high], [low, high])
+    np.testing.assert_allclose([interval.low, interval.high], [low, high])
     same = jackknife_interval(np.ones((5, 2)), lambda v: v.mean(axis=0))
     np.testing.assert_array_equal([same.low, same.mean, same.high], 1.0)
 
@@ -123,10 +123,10 @@ def test_intervals_stay_within_0_and_1_and_end_before_the_number_of_runs():
     detected = (
         np.random.default_rng(2).uniform(size=(6, 10, 50)) < np.linspace(0, 0.9, 6)[:, None, None]
     )
-    found = rates_of(detected, "runs")
-    assert np.all(np.isnan(found.mean[6:])) and not np.any(np.isnan(found.mean[:6]))
-    assert np.all(np.isnan(found.low[5:])) and not np.any(np.isnan(found.low[:5]))
-    assert found.low[0] >= 0 and np.nanmax(found.high) <= 1
+    interval = rates_of(detected, "runs")
+    assert np.all(np.isnan(interval.mean[6:])) and not np.any(np.isnan(interval.mean[:6]))
+    assert np.all(np.isnan(interval.low[5:])) and not np.any(np.isnan(interval.low[:5]))
+    assert interval.low[0] >= 0 and np.nanmax(interval.high) <= 1
     assert len(rates_of(detected, "queries").mean) == 10
     assert len(rates_of(detected[:, :7], "queries").mean) == 7  # a run that has made no more
 
@@ -137,15 +137,15 @@ def test_intervals_stay_within_0_and_1_and_end_before_the_number_of_runs():
 def test_the_samples_are_the_best_queries():
     names = ["gp_ucb", "neural_bo"]
     runs = made_runs({("sensitive", name): [3, 7] for name in names})
-    found = paper.detected_by(runs, "sensitive", names, "queries")
+    detected = paper.detected_by(runs, "sensitive", names, "queries")
     of_runs = paper.detected_by(runs, "sensitive", names, "runs")
-    assert found["gp_ucb"].shape == (2, 10, 1000) and 0 < found["gp_ucb"].mean() < 1
+    assert detected["gp_ucb"].shape == (2, 10, 1000) and 0 < detected["gp_ucb"].mean() < 1
     for name in names:
-        np.testing.assert_array_equal(of_runs[name], found[name][:, :1])
+        np.testing.assert_array_equal(of_runs[name], detected[name][:, :1])
         for seed, query in ((0, 0), (1, 1)):
             x = sample("sensitive", name, [3, 7][seed], query)[None]
             alone = detections(CLASSIFIER, SD, x)[0]
-            np.testing.assert_array_equal(found[name][seed, query], alone)
+            np.testing.assert_array_equal(detected[name][seed, query], alone)
 
 
 @pytest.mark.parametrize("reading", ["runs", "queries"])
@@ -156,9 +156,9 @@ def test_the_curves_of_the_figure(reading):
     for ax, problem in zip(figure.axes, PROBLEMS, strict=True):
         *curves, reference, printed = ax.get_lines()
         assert [curve.get_label() for curve in curves] == [name.upper() for name in ALGORITHMS]
-        found = paper.detected_by(runs, problem, list(ALGORITHMS), reading)
+        detected = paper.detected_by(runs, problem, list(ALGORITHMS), reading)
         for curve, name in zip(curves, ALGORITHMS, strict=True):
-            of_runs, of_queries = subset_rates(found[name][:, 0]), query_rates(found[name])
+            of_runs, of_queries = subset_rates(detected[name][:, 0]), query_rates(detected[name])
             rates = of_runs if reading == "runs" else of_queries
             np.testing.assert_allclose(curve.get_ydata(), rates)
         assert len(ax.collections) == 3 and len(reference.get_xdata()) == 16
@@ -208,9 +208,9 @@ def test_the_table():
     first, reference = (records(table)[i] for i in (0, 3))
     cells = {"problem": "Log-probabilities", "algorithm": "NEURAL_BO", "runs": 12, "T": 12}
     assert list(first.items())[:5] == [*cells.items(), ("Nₛ = 1", first["Nₛ = 1"])]
-    found = paper.detected_by(runs, "sensitive", ["neural_bo"], "runs")["neural_bo"][:, 0]
+    detected = paper.detected_by(runs, "sensitive", ["neural_bo"], "runs")["neural_bo"][:, 0]
     for n in (1, 2, 4, 8):
-        assert first[f"Nₛ = {n}"] == pytest.approx(subset_rates(found)[n - 1])
+        assert first[f"Nₛ = {n}"] == pytest.approx(subset_rates(detected)[n - 1])
         assert first[f"Nₛ = {n}, low"] <= first[f"Nₛ = {n}"] <= first[f"Nₛ = {n}, high"]
     interval = stats.t.interval(0.95, 11, 15.5, stats.sem(10.0 + np.arange(12)))
     objective = [first[f"objective, mean{end}"] for end in ("", ", low", ", high")]
@@ -277,8 +277,8 @@ def test_over_classifiers_the_classifiers_are_the_sample(monkeypatch):
         "other": {"neural_bo": 0.31},
     }
     runs, rate = detecting(monkeypatch, shares, range(10))
-    found = paper.detection_at(runs, problems=[*shares], rate=0.9, **OPTIONS)
-    level, other, missing = found
+    comparisons = paper.detection_at(runs, problems=[*shares], rate=0.9, **OPTIONS)
+    level, other, missing = comparisons
     levels = [rate(p, "neural_bo") for p in shares]
     low, high = stats.t.interval(0.95, 2, np.mean(levels), stats.sem(levels))
     assert (level.outcome, missing.outcome) == ("supported", "open")
@@ -304,8 +304,8 @@ def test_the_table_over_classifiers():
         ),
     ]
     rates = [row["NEURAL_BO"] for row in rows[:2]]
-    found = paper.detected_by(runs, "sensitive", ["neural_bo"], "runs")["neural_bo"]
-    assert rates[0] == pytest.approx(subset_rates(found[:, 0])[7])
+    detected = paper.detected_by(runs, "sensitive", ["neural_bo"], "runs")["neural_bo"]
+    assert rates[0] == pytest.approx(subset_rates(detected[:, 0])[7])
     interval = stats.t.interval(0.95, 1, np.mean(rates), stats.sem(rates))
     expected = np.clip([np.mean(rates), *interval], 0, 1)
     assert [row["NEURAL_BO"] for row in rows[2:]] == pytest.approx([*expected, 2])
@@ -314,22 +314,24 @@ def test_the_table_over_classifiers():
 @pytest.mark.parametrize("reading", ["runs", "queries"])
 def test_the_outcomes_of_the_claim(monkeypatch, reading):
     shares = {"neural_bo": 0.25, "gp_ucb": 0.2, "random_search": 0.25}
-    found = compare(monkeypatch, shares, reading=reading)
-    assert outcomes(found) == ["supported", "supported", "open"]
-    assert compare(monkeypatch, shares, reading=reading, baselines=[]) == found[:1]
-    assert compare(monkeypatch, shares, reading=reading, rate=None) == found[1:]
-    level = float(re.match(r"Log-probabilities: NEURAL_BO detects (\S+) \[", found[0].ours)[1])
+    comparisons = compare(monkeypatch, shares, reading=reading)
+    assert outcomes(comparisons) == ["supported", "supported", "open"]
+    assert compare(monkeypatch, shares, reading=reading, baselines=[]) == comparisons[:1]
+    assert compare(monkeypatch, shares, reading=reading, rate=None) == comparisons[1:]
+    level = float(
+        re.match(r"Log-probabilities: NEURAL_BO detects (\S+) \[", comparisons[0].ours)[1]
+    )
     assert level == pytest.approx(1 - 0.75**8, abs=0.015)
-    assert "with 8 samples (12 runs, 0.85 or more is about 0.9)" in found[0].ours
-    other = float(re.match(r"Log-probabilities: GP_UCB (\S+), ", found[1].ours)[1])
+    assert "with 8 samples (12 runs, 0.85 or more is about 0.9)" in comparisons[0].ours
+    other = float(re.match(r"Log-probabilities: GP_UCB (\S+), ", comparisons[1].ours)[1])
     assert other == pytest.approx(1 - 0.8**8, abs=0.02)
-    difference = float(re.search(r"difference (\S+) \[", found[1].ours)[1])
+    difference = float(re.search(r"difference (\S+) \[", comparisons[1].ours)[1])
     assert difference == pytest.approx(level - other, abs=1.6e-3)
-    assert "(12 runs), p " in found[1].ours
+    assert "(12 runs), p " in comparisons[1].ours
 
     shares = {"neural_bo": 0.1, "gp_ucb": 0.2, "random_search": 0.05}
-    found = compare(monkeypatch, shares, reading=reading)
-    assert outcomes(found) == ["contradicted", "contradicted", "supported"]
+    comparisons = compare(monkeypatch, shares, reading=reading)
+    assert outcomes(comparisons) == ["contradicted", "contradicted", "supported"]
     # with a lower level asked for; an estimate above it is not enough
     for rate, outcome in ((0.55, "supported"), (0.62, "open")):
         assert compare(monkeypatch, shares, reading=reading, rate=rate)[0].outcome == outcome
@@ -338,17 +340,17 @@ def test_the_outcomes_of_the_claim(monkeypatch, reading):
 def test_a_level_below_that_might_be_above_is_open(monkeypatch):
     # the samples of three runs detect nothing, which leaves an interval that reaches 0.80
     shares = {"neural_bo": np.repeat([0.9, 0.0], [9, 3])[:, None, None], "gp_ucb": 0.1}
-    found = compare(monkeypatch, shares, baselines=["gp_ucb"], samples=1, rate=0.85)
-    assert found[0].outcome == "open"
+    comparisons = compare(monkeypatch, shares, baselines=["gp_ucb"], samples=1, rate=0.85)
+    assert comparisons[0].outcome == "open"
 
 
 def test_only_common_seeds_are_compared(monkeypatch):
     shares = {"neural_bo": 0.3, "gp_ucb": 0.2, "random_search": 0.2}
     seeds = {"neural_bo": range(12), "gp_ucb": range(2, 12), "random_search": range(5, 12)}
-    found = compare(monkeypatch, shares, seeds)
-    assert outcomes(found) == ["supported", "supported", "open"]
-    assert "(10 runs), p " in found[1].ours
-    assert found[2].ours.endswith("RANDOM_SEARCH has 7 of the seeds, fewer than the 9 needed")
+    comparisons = compare(monkeypatch, shares, seeds)
+    assert outcomes(comparisons) == ["supported", "supported", "open"]
+    assert "(10 runs), p " in comparisons[1].ours
+    assert comparisons[2].ours.endswith("RANDOM_SEARCH has 7 of the seeds, fewer than the 9 needed")
 
 
 def test_too_few_runs_and_too_few_queries_are_said(monkeypatch):

@@ -89,8 +89,8 @@ def made_runs(
             if timings and name in timings:
                 time = {"queries": value.size, "cpu_seconds": timings[name] * seeds}
                 times[f"{problem}/{name}"] = {"runs": seeds, **time}
-    known = {p: {"dim": dims[p], "horizon": HORIZON, **facts} for p in values}
-    return runs_of(ENTRY, pairs, known, timings=times)
+    of_each = {p: {"dim": dims[p], "horizon": HORIZON, **facts} for p in values}
+    return runs_of(ENTRY, pairs, of_each, timings=times)
 
 
 def ending_in(finals: Any) -> np.ndarray:
@@ -135,8 +135,8 @@ def test_only_families_within_a_function_reproduce_the_printed_outcomes(
     families = np.moveaxis(p_values, family, last)
     sizes = [shape[axis] for axis in family]
     adjusted = [benjamini_hochberg(p) for p in families.reshape(-1, *sizes)]
-    found = np.moveaxis(np.reshape(adjusted, families.shape), last, family) <= 0.05
-    different = np.argwhere(found != printed).tolist()
+    rejected = np.moveaxis(np.reshape(adjusted, families.shape), last, family) <= 0.05
+    different = np.argwhere(rejected != printed).tolist()
     assert different == ([[0, 2, 0]] if 0 in family else [])
 
 
@@ -152,12 +152,12 @@ def test_the_printed_tables_are_whole() -> None:
 
 def test_the_smallest_value_by_hand() -> None:
     values = np.array([[9, 4, 6, 8, 5, 3, 7, -2, 0], [1, 5, 5, 5, 5, 5, 5, 5, 5]], dtype=float)
-    found = made_runs({"levy_10": {"gp_ts": values}})
-    t, largest = traces.largest_so_far(found, "levy_10", "gp_ts")
+    runs = made_runs({"levy_10": {"gp_ts": values}})
+    t, largest = traces.largest_so_far(runs, "levy_10", "gp_ts")
     np.testing.assert_array_equal(t, np.arange(HORIZON + 1))
     np.testing.assert_array_equal(-largest, [[4, 4, 4, 3, 3, -2, -2], [1] * 7])
-    np.testing.assert_array_equal(traces.final_values_of(found, "levy_10", "gp_ts"), [-2, 1])
-    np.testing.assert_array_equal(traces.final_values_of(found, "levy_10", "gp_ts", 3), [3, 1])
+    np.testing.assert_array_equal(traces.final_values_of(runs, "levy_10", "gp_ts"), [-2, 1])
+    np.testing.assert_array_equal(traces.final_values_of(runs, "levy_10", "gp_ts", 3), [3, 1])
 
 
 # Figures 1, 4 and 5: the best value so far
@@ -176,9 +176,9 @@ def test_the_best_value_so_far_has_a_middle_and_a_spread(spread: Any, largest: b
     """Every value falls by 7.5 from the best initial point on; the largest f is minus the smallest value."""
     middle, kind, ends = SPREADS[spread]
     values = ending_in([1.0, 2.0, 6.0])
-    found = made_runs({"levy_20": {"gp_ts": values, "dngo": values + 1}})
+    runs = made_runs({"levy_20": {"gp_ts": values, "dngo": values + 1}})
     entry = output(algorithms=["gp_ts"])  # DNGO is not asked for
-    figure = drawn(figures.best_so_far(found, entry, spread=spread, largest=largest, value="loss"))
+    figure = drawn(figures.best_so_far(runs, entry, spread=spread, largest=largest, value="loss"))
     (ax,) = figure.axes
     labels = (ax.get_title(), ax.get_xlabel(), ax.get_ylabel())
     assert labels == ("Levy, 20-D", "iteration $t$", "loss")
@@ -483,8 +483,8 @@ def test_the_pattern_of_table_2(
     runs = study_runs(seeds, ["levy_20"], **means)
     comparisons = measures.pattern_of_table_2(runs, problems=["levy_20"])
     assert len(comparisons) == len(BASELINES)
-    found = compared_with(comparisons, label)
-    assert found[0] == outcome and found[1].startswith(words)
+    word, text = compared_with(comparisons, label)
+    assert word == outcome and text.startswith(words)
 
 
 @pytest.mark.parametrize(
@@ -503,15 +503,15 @@ def test_comparable_or_better(
     """By the same tests: better or hardly worse supports, worse contradicts, the rest is open."""
     runs = study_runs(seeds, ["levy_20"], **means)
     comparisons = measures.comparable_or_better(runs, problems=["levy_20"])
-    found = compared_with(comparisons, "NeuralGreedy")
-    assert found[0] == outcome and found[1].startswith(words)
+    word, text = compared_with(comparisons, "NeuralGreedy")
+    assert word == outcome and text.startswith(words)
 
 
 def test_the_claims_say_what_table_2_prints(root: Path) -> None:
     """One claim for each function and dimension, which counts the true cells and names the false ones."""
-    found, entry = claims.load(load.load(), "neuralbo"), load.load().paper("neuralbo")
+    by_name, entry = claims.load(load.load(), "neuralbo"), load.load().paper("neuralbo")
     for problem, cells in T_TESTS.items():
-        claim = found[f"neuralbo_1_{problem}"]
+        claim = by_name[f"neuralbo_1_{problem}"]
         function, dim = problem.split("_")
         assert claim.problems == claim.options["problems"] == [problem]
         assert sorted(claim.also) == sorted(f"{function}_{d}" for d in DIMS)
@@ -593,15 +593,15 @@ def test_sublinear_regret_is_an_exponent_below_1(power: float, expected: str) ->
     problems = ["levy_10", "levy_20"]
     values = growing_as(power)
     runs = made_runs({p: {"neural_bo": values} for p in problems}, optimal_value=0.0)
-    found = measures.sublinear_regret(runs, problems=problems)
-    assert outcomes(found) == [expected] * 2
+    comparisons = measures.sublinear_regret(runs, problems=problems)
+    assert outcomes(comparisons) == [expected] * 2
     slopes = measures.exponents(np.cumsum(values[:, INITIAL:], axis=1))
     assert slopes == pytest.approx(power + 0.02 * np.random.default_rng(0).standard_normal(5))
     # two equal tests: Holm's p is twice Student's
     p = stats.ttest_1samp(slopes, 1.0, alternative="less").pvalue
-    assert f"t to the {slopes.mean():.2f} [" in found[0].ours
+    assert f"t to the {slopes.mean():.2f} [" in comparisons[0].ours
     if expected == "supported":
-        assert found[0].ours.endswith(f"(5 seeds), p {tables.p_value(2 * p)}")
+        assert comparisons[0].ours.endswith(f"(5 seeds), p {tables.p_value(2 * p)}")
 
 
 def test_an_early_fall_to_a_level_is_linear_regret() -> None:
@@ -645,9 +645,9 @@ def test_the_cost_of_a_round_grows_as_a_power_of_n(power: float, expected: str) 
     n, seconds = common.cpu_seconds_by_query(runs, "levy_10", "neural_bo")
     assert seconds == pytest.approx(n**power, rel=0.03)  # of the bins' middles
     assert n[-1] == (1536 + 2000) / 2
-    (found,) = measures.cost_of_a_round(runs, problems=["levy_10"])
-    assert found.outcome == expected
-    assert float(found.ours.rpartition("n to the ")[2]) == pytest.approx(power, abs=0.03)
+    (comparison,) = measures.cost_of_a_round(runs, problems=["levy_10"])
+    assert comparison.outcome == expected
+    assert float(comparison.ours.rpartition("n to the ")[2]) == pytest.approx(power, abs=0.03)
 
 
 def test_the_cost_of_a_round_needs_times() -> None:

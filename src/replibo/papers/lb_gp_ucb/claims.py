@@ -40,7 +40,7 @@ from replibo.results.comparisons import (
     rank_tested,
     sign_tested,
 )
-from replibo.results.effects import BEYOND, of_samples
+from replibo.results.effects import BEYOND, DEVIATIONS, of_samples
 from replibo.results.runs import Runs, of_common_seeds
 
 LEAST_SEEDS = 6
@@ -183,58 +183,40 @@ def length_scales(
     optimal = oracle_length_scale(runs, problem, optimal_length_scale)
     if optimal is None:
         raise MissingRunsError(f"no optimal length scale of {problem}: the config has no oracle")
-    return decided(
-        [_closer(runs, problem, pair, optimal) for pair in closer]
-        + [_side(runs, problem, name, optimal, -1) for name in above]
-        + [_side(runs, problem, name, optimal, 1) for name in below]
-        + [_around(runs, problem, name, optimal) for name in around]
-    )
 
+    def ratios(name: str) -> Array:
+        """log θ - log θ̂* of the median length scale of each seed; 0 where that is round-off."""
+        medians = np.median(diagnostic(runs, problem, name, "length_scale"), axis=1)
+        values = np.log(medians) - math.log(optimal)
+        values[np.abs(values) < ROUND_OFF] = 0.0
+        return values.astype(float)  # of the published single precision
 
-def _log_ratios(runs: Runs, problem: str, name: str, optimal: float) -> Array:
-    """log θ - log θ̂* of the median length scale of each seed; 0 where that is round-off."""
-    medians = np.median(diagnostic(runs, problem, name, "length_scale"), axis=1)
-    ratios = np.log(medians) - math.log(optimal)
-    ratios[np.abs(ratios) < ROUND_OFF] = 0.0
-    return ratios.astype(float)  # of the published single precision
+    def placed(names: Sequence[str], where: str, less: Array, unit: str = DEVIATIONS) -> Undecided:
+        medians = ", of ".join(_median(runs, problem, name) for name in names)
+        count = f"{np.sum(less < 0)} of {len(less)} seeds"
+        return rank_tested(f"median θ of {medians}{where} in {count}", less, unit)
+
+    tests = []
+    for pair in closer:
+        runs.require(problem, *pair)
+        _, (near, far) = of_common_seeds((runs.seeds(problem, a), ratios(a)) for a in pair)
+        difference = np.abs(near) - np.abs(far)
+        difference[np.abs(difference) < ROUND_OFF] = 0.0
+        tests.append(placed(pair, f" (θ̂* {optimal:.3g}), closer", difference))
+    for name in above:
+        tests.append(placed([name], f", above θ̂* {optimal:.3g}", -ratios(name)))
+    for name in below:
+        tests.append(placed([name], f", below θ̂* {optimal:.3g}", ratios(name)))
+    for name in around:
+        beyond = np.abs(ratios(name)) - math.log(AROUND)
+        where = f", within a factor of {AROUND:g} of θ̂* {optimal:.3g}"
+        tests.append(placed([name], where, beyond, BEYOND))
+    return decided(tests)
 
 
 def _median(runs: Runs, problem: str, name: str) -> str:
     overall = np.median(diagnostic(runs, problem, name, "length_scale"))
     return f"{runs.label(name)} {overall:.3g}"
-
-
-def _closer(runs: Runs, problem: str, pair: Sequence[str], optimal: float) -> Undecided:
-    runs.require(problem, *pair)
-    seeds, (ratios, rival) = of_common_seeds(
-        (runs.seeds(problem, name), _log_ratios(runs, problem, name, optimal)) for name in pair
-    )
-    difference = np.abs(ratios) - np.abs(rival)
-    difference[np.abs(difference) < ROUND_OFF] = 0.0
-    text = (
-        f"median θ of {', of '.join(_median(runs, problem, name) for name in pair)} "
-        f"(θ̂* {optimal:.3g}), closer in {np.sum(difference < 0)} of {len(seeds)} seeds"
-    )
-    return rank_tested(text, difference)
-
-
-def _side(runs: Runs, problem: str, name: str, optimal: float, sign: int) -> Undecided:
-    """θ below θ̂* (``sign`` 1) or above it (-1)."""
-    ratios = _log_ratios(runs, problem, name, optimal)
-    text = (
-        f"median θ of {_median(runs, problem, name)}, {'below' if sign == 1 else 'above'} θ̂* "
-        f"{optimal:.3g} in {np.sum(sign * ratios < 0)} of {len(ratios)} seeds"
-    )
-    return rank_tested(text, sign * ratios)
-
-
-def _around(runs: Runs, problem: str, name: str, optimal: float) -> Undecided:
-    distances = np.abs(_log_ratios(runs, problem, name, optimal)) - math.log(AROUND)
-    text = (
-        f"median θ of {_median(runs, problem, name)}, within a factor of {AROUND:g} of θ̂* {optimal:.3g} "
-        f"in {np.sum(distances < 0)} of {len(distances)} seeds"
-    )
-    return rank_tested(text, distances, BEYOND)
 
 
 # Claim 3
@@ -260,10 +242,12 @@ def lowest_regret(
         rounds: T, if it is not that of the runs, whose first rounds are the runs to it.
     """
     runs.require(problem, algorithm, *others)
-    runs, compared = first_rounds(runs, rounds), (problem, metric, algorithm)
-    return decided(
-        [_lower(runs, *compared, name, test, first=name == others[0]) for name in others]
-    )
+    runs = first_rounds(runs, rounds)
+    tests = [
+        _lower(runs, problem, metric, algorithm, name, test, first=name == others[0])
+        for name in others
+    ]
+    return decided(tests)
 
 
 def _lower(
