@@ -136,7 +136,7 @@ def table_2(runs: Runs, entry: FigureEntry) -> Table:
 
 # Final regrets
 
-OWN = "lb_gp_ucb"
+PROPOSED = "lb_gp_ucb"
 
 
 def final_regret(runs: Runs, entry: FigureEntry, *, rounds: Rounds | None = None) -> Table:
@@ -166,7 +166,7 @@ def final_regret(runs: Runs, entry: FigureEntry, *, rounds: Rounds | None = None
             best = final_regret_of(runs, problem, name, "best")
             rows.append({**row, FOUND_COLUMN: float(np.mean(best <= tolerance))})
     caption = (
-        f"{entry.caption} Regret in the unit of each objective. p: {runs.label(OWN)}'s mean "
+        f"{entry.caption} Regret in the unit of each objective. p: {runs.label(PROPOSED)}'s mean "
         "regret is lower (one-sided t-test, paired by seed); adjusted by Benjamini and Hochberg, a "
         "family for each problem and metric. Optimum found: best regret at most "
         f"{FOUND:.1%} of the optimum's absolute value. {runs.note(problems)}"
@@ -183,15 +183,15 @@ def _tests(
 ) -> dict[str, tuple[float, float]]:
     """For each other algorithm p and adjusted p of LB-GP-UCB's being lower, if there are at least two
     common seeds."""
-    if not runs.has(problem, OWN):
+    if not runs.has(problem, PROPOSED):
         return {}
-    seeds = runs.seeds(problem, OWN)
+    seeds = runs.seeds(problem, PROPOSED)
     rivals = [
         name
         for name in names
-        if name != OWN and len(np.intersect1d(runs.seeds(problem, name), seeds)) > 1
+        if name != PROPOSED and len(np.intersect1d(runs.seeds(problem, name), seeds)) > 1
     ]
-    p = [TESTS["t"](*final_losses(runs, problem, (OWN, name), metric))[0] for name in rivals]
+    p = [TESTS["t"](*final_losses(runs, problem, (PROPOSED, name), metric))[0] for name in rivals]
     adjusted = statistics.benjamini_hochberg(p)
     return {name: (float(a), float(b)) for name, a, b in zip(rivals, p, adjusted, strict=True)}
 

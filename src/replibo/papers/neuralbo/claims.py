@@ -11,7 +11,7 @@ import numpy as np
 from replibo.errors import RepliboError
 from replibo.papers.common import cpu_seconds_by_query, outcome
 from replibo.papers.neuralbo.printed import BASELINES, T_TESTS
-from replibo.papers.neuralbo.statistics import LEVEL, MARGIN, OWN, Cell, compare
+from replibo.papers.neuralbo.statistics import LEVEL, MARGIN, PROPOSED, Cell, compare
 from replibo.papers.neuralbo.traces import final_values_of, function_of, synthetic_problems
 from replibo.problems.base import Array
 from replibo.results import regret, statistics
@@ -97,7 +97,7 @@ def _cells_of(
     for problem in problems:
         if problem not in T_TESTS:
             raise RepliboError(f"options.problems: must be of Table 2, got {problem!r}")
-        runs.require(problem, OWN)
+        runs.require(problem, PROPOSED)
     functions = {function_of(problem) for problem in problems}
     family = [p for p in synthetic_problems(runs, list(T_TESTS)) if function_of(p) in functions]
     cells = compare(runs, family, baselines=baselines, pooled=pooled)
@@ -173,15 +173,15 @@ def sublinear_regret(runs: Runs, *, problems: Sequence[str]) -> list[Comparison]
     exponent in the last three quarters of the rounds, over the seeds, for each problem."""
     tests = []
     for problem in problems:
-        runs.require(problem, OWN)
-        after_start = runs.rounds(problem, OWN) > 0
+        runs.require(problem, PROPOSED)
+        after_start = runs.rounds(problem, PROPOSED) > 0
         if (T := int(after_start.sum())) < FEWEST_ROUNDS:
             raise MissingRunsError(f"{problem}: {T} rounds, fewer than {FEWEST_ROUNDS}")
-        f = runs.f(problem, OWN)[:, after_start]
+        f = runs.f(problem, PROPOSED)[:, after_start]
         slopes = exponents(regret.cumulative_regret(f, runs.optimal_value(problem)))
         interval = student_interval(slopes)
         text = (
-            f"{runs.problem_label(problem)}: R_t of {runs.label(OWN)} grows as t to the "
+            f"{runs.problem_label(problem)}: R_t of {runs.label(PROPOSED)} grows as t to the "
             f"{interval.mean:.2f} [{interval.low:.2f}, {interval.high:.2f}] from t = {T // 4} to {T} "
             f"({len(slopes)} seeds)"
         )
@@ -213,15 +213,15 @@ def cost_of_a_round(runs: Runs, *, problems: Sequence[str]) -> list[Comparison]:
     all runs, and no test."""
     comparisons = []
     for problem in problems:
-        runs.require(problem, OWN)
-        n, seconds = cpu_seconds_by_query(runs, problem, OWN)
+        runs.require(problem, PROPOSED)
+        n, seconds = cpu_seconds_by_query(runs, problem, PROPOSED)
         late = n >= SINCE
         if late.sum() < 3:
-            where = f"{runs.label(OWN)} on {runs.problem_label(problem)}"
+            where = f"{runs.label(PROPOSED)} on {runs.problem_label(problem)}"
             raise MissingRunsError(f"no CPU times of {where} far beyond n = {SINCE}")
         slope = np.polyfit(np.log(n[late]), np.log(seconds[late]), 1)[0]
         text = (
-            f"{runs.problem_label(problem)}: a round of {runs.label(OWN)} takes "
+            f"{runs.problem_label(problem)}: a round of {runs.label(PROPOSED)} takes "
             f"{seconds[late][0]:.3g} CPU s at n = {n[late][0]:.0f}, {seconds[-1]:.3g} at {n[-1]:.0f}, "
             f"n to the {slope:.2f}"
         )

@@ -39,7 +39,7 @@ equivalence within less than 0.775 can never be shown: the standard error of the
 √(2/10) = 0.447, and the quantile 1.734 at least. With five seeds none within 1 can be: .632 and
 1.860."""
 
-OWN = "neural_bo"
+PROPOSED = "neural_bo"
 """The paper's NeuralBO, or what a reading has in its place."""
 
 PRINTED_SEEDS = 10
@@ -62,7 +62,7 @@ def table_1(runs: Runs, entry: FigureEntry) -> Table:
     """Table 1: are the final values of each method normally distributed? p of the KS test."""
     rows: list[dict[str, Any]] = []
     problems = synthetic_problems(runs, entry.problems)
-    methods = list(dict.fromkeys([OWN, *(entry.algorithms or BASELINES)]))
+    methods = list(dict.fromkeys([PROPOSED, *(entry.algorithms or BASELINES)]))
     for problem, name in itertools.product(problems, methods):
         values = _values(runs, problem, name)
         distance, p = statistics.ks_normality(values) if len(values) else (math.nan, math.nan)
@@ -193,9 +193,9 @@ def compare(
     among ``problems``. ``pooled``: the t-test with equal variances instead of Welch's.
     """
     cells, ran = [], synthetic_problems(runs, problems)
-    finals = {pair: _values(runs, *pair) for pair in itertools.product(ran, (OWN, *baselines))}
+    finals = {pair: _values(runs, *pair) for pair in itertools.product(ran, (PROPOSED, *baselines))}
     for problem, baseline in itertools.product(ran, baselines):
-        neural_bo, rival = finals[problem, OWN], finals[problem, baseline]
+        neural_bo, rival = finals[problem, PROPOSED], finals[problem, baseline]
         printed = T_TESTS.get(problem, {}).get(baseline, (None, None))
         cell = Cell(problem, baseline, (len(rival), len(neural_bo)), *printed)
         cells.append(cell)
@@ -206,7 +206,7 @@ def compare(
             statistics.t_test_less(*pair, paired=False, equal_variances=pooled) for pair in ways
         )
         within = [within_margin(*pair, pooled) for pair in ways]
-        seeds = [runs.seeds(problem, name).tolist() for name in (OWN, baseline)]
+        seeds = [runs.seeds(problem, name).tolist() for name in (PROPOSED, baseline)]
         cell.difference, cell.effect_size = worse.difference, worse.effect_size
         cell.effect = of_samples(neural_bo, rival, paired=False, seeds=seeds)
         cell.p = {"better": better.p_value, "worse": worse.p_value}
@@ -251,7 +251,7 @@ def _families(cells: Sequence[Cell]) -> str:
 
 def table_2(runs: Runs, entry: FigureEntry, *, pooled: bool = False) -> Table:
     """Table 2: is each baseline's mean final value larger than NeuralBO's? Ours beside the paper's."""
-    baselines = [name for name in entry.algorithms or BASELINES if name != OWN]
+    baselines = [name for name in entry.algorithms or BASELINES if name != PROPOSED]
     problems = synthetic_problems(runs, entry.problems)
     cells = compare(runs, problems, baselines=baselines, pooled=pooled)
     rows = [
@@ -282,11 +282,11 @@ def table_2(runs: Runs, entry: FigureEntry, *, pooled: bool = False) -> Table:
     test = "Student's t-test (pooled variance)" if pooled else "Welch's t-test"
     caption = (
         f"{entry.caption} {test}, one-sided, of the values after T iterations, alternative: the "
-        f"baseline's mean is larger (worse) than that of {runs.label(OWN)}. True: rejected after "
+        f"baseline's mean is larger (worse) than that of {runs.label(PROPOSED)}. True: rejected after "
         f"Benjamini and Hochberg's correction at {LEVEL:g} within each function, false: not. Families of "
         f"what was run: {_families(cells)}. {sum(agreeing)} of {len(agreeing)} cells have the paper's "
-        f"word. {runs.note(problems, [OWN, *baselines])} A false of ours shows nothing by itself. p, "
-        f"equivalence: of two one-sided tests that the means differ by less than {MARGIN:g} pooled "
+        f"word. {runs.note(problems, [PROPOSED, *baselines])} A false of ours shows nothing by itself. "
+        f"p, equivalence: of two one-sided tests that the means differ by less than {MARGIN:g} pooled "
         "standard deviation, adjusted within the printed true and the others. d: the difference in "
         "pooled deviations (Cohen's d), positive if NeuralBO is better, with its 95 % interval; d, "
         f"paper: that of the printed p, by Student's t-test of {PRINTED_SEEDS} seeds each. Of "
