@@ -192,6 +192,11 @@ class Case:
 TABLE, FIGURE, PUBLISHED = "out/a.csv", "out/a.pdf", f"published/{PAPER}"
 
 
+def collected(algorithm: str) -> str:
+    """The file of all runs of an algorithm."""
+    return paths.collected(SCALE, PAPER, PROBLEM, algorithm)
+
+
 def command(output: str, scale: str = SCALE) -> list[str]:
     """The command that makes an output of the bench."""
     path, options = Path(output), ["--scale", scale, "--output", output]
@@ -228,7 +233,7 @@ def prepared(folder: Path) -> tuple[dict[str, Any], float]:
         loop.run_block(build.experiment(config, PAPER, SCALE, PROBLEM, algorithm), [0])
     identity.library_versions()
     case, seconds = Case(folder, lambda _: None, folder, {}, 0.0), []
-    pairs = [paths.collected(SCALE, PAPER, PROBLEM, name) for name in ALGORITHMS]
+    pairs = [collected(name) for name in ALGORITHMS]
     blocks = [paths.block(SCALE, PAPER, PROBLEM, a, seeds) for a in ALGORITHMS for seeds in BLOCKS]
     outputs = [*blocks, *pairs, PUBLISHED, TABLE, FIGURE]
     for output in outputs:

@@ -22,19 +22,7 @@ from typing import Any
 
 import bench
 import yaml
-from bench import (
-    ALGORITHMS,
-    BLOCKS,
-    FIGURE,
-    PAPER,
-    PROBLEM,
-    PUBLISHED,
-    SCALE,
-    TABLE,
-    Case,
-    Outcome,
-    command,
-)
+from bench import FIGURE, PAPER, PUBLISHED, SCALE, TABLE, Case, command
 from hypothesis import strategies as st
 
 from replibo import paths
@@ -102,7 +90,7 @@ def state(path: Path) -> Any:
 
 def journals(case: Case, output: str) -> list[Path]:
     algorithm, seeds = Path(output).parent.name, Path(output).stem.removeprefix("seeds_")
-    folder = paths.journal_folder(case.folder / output, SCALE, PAPER, PROBLEM, algorithm)
+    folder = paths.journal_folder(case.folder / output, SCALE, PAPER, bench.PROBLEM, algorithm)
     return [loop.journal_path(folder, int(seed)) for seed in seeds.split("-")]
 
 
@@ -118,7 +106,7 @@ def with_journals(case: Case, output: str) -> list[Path]:
     return files
 
 
-def stopped(case: Case, output: str, number: signal.Signals, least: float = 0.0) -> Outcome:
+def stopped(case: Case, output: str, number: signal.Signals, least: float = 0.0) -> bench.Outcome:
     child = case.child(lambda: bench.cli.main(command(output)))
     child.process.join(case.draw(st.floats(least, 1.1)) * case.seconds)
     os.kill(child.process.pid, number) if child.process.is_alive() else None
@@ -207,8 +195,10 @@ def _(case: Case) -> None:
 def _(case: Case) -> None:
     """Collecting refuses a block in one line; once it is deleted and made again, it does not."""
     block, algorithm = case.block()
-    case.take(*(paths.block(SCALE, PAPER, PROBLEM, algorithm, seeds) for seeds in BLOCKS))
-    collected = paths.collected(SCALE, PAPER, PROBLEM, algorithm)
+    case.take(
+        *(paths.block(SCALE, PAPER, bench.PROBLEM, algorithm, seeds) for seeds in bench.BLOCKS)
+    )
+    whole = bench.collected(algorithm)
     path, before = case.folder / block, (case.material / block).read_bytes()
     if case.integer(0, 2):
         damage(case, path)
@@ -216,17 +206,17 @@ def _(case: Case) -> None:
         others = [x for x in case.undisturbed if x.endswith(".parquet") and x != block]
         shutil.copyfile(case.material / case.choice(others), path)
     if path.read_bytes() != before:
-        case.must_be_refused(case.do(command(collected)), block)
+        case.must_be_refused(case.do(command(whole)), block)
     path.unlink()
     case.must_be_run(block)
-    case.must_be_run(collected)
+    case.must_be_run(whole)
 
 
 @kind("traces: damaged, read by a figure or table", 6)
 def _(case: Case) -> None:
     case.take("results", "published")
     scale, output = case.choice([SCALE, paths.PUBLISHED]), case.choice([TABLE, TABLE, FIGURE])
-    files = [case.folder / paths.collected(SCALE, PAPER, PROBLEM, name) for name in ALGORITHMS]
+    files = [case.folder / bench.collected(name) for name in bench.ALGORITHMS]
     if scale != SCALE:
         files = sorted((case.folder / PUBLISHED).rglob("*.parquet"))
     path, other = case.choice(files), case.choice(files)
@@ -247,7 +237,7 @@ def _(case: Case) -> None:
 @kind("places: a pipe, a folder, a link, a device where a journal or an output belongs", 8)
 def _(case: Case) -> None:
     block, algorithm = case.block()
-    words = case.choice([command(block), command(paths.collected(SCALE, PAPER, PROBLEM, algorithm)),
+    words = case.choice([command(block), command(bench.collected(algorithm)),
                          command(TABLE), command(FIGURE), ["claims", "--scale", SCALE, "--output", "a.md"]])  # fmt: skip
     path = Path("odd") / f"a{Path(words[-1]).suffix}"
     words = [*words[:-1], str(path)]
@@ -278,8 +268,8 @@ def _(case: Case) -> None:
 @kind("full disk: collect, figure, table, publish", 4)
 def _(case: Case) -> None:
     case.take("results", "published", "out")
-    collected = paths.collected(SCALE, PAPER, PROBLEM, case.choice(ALGORITHMS))
-    output = case.choice([collected, TABLE, FIGURE, PUBLISHED])
+    whole = bench.collected(case.choice(bench.ALGORITHMS))
+    output = case.choice([whole, TABLE, FIGURE, PUBLISHED])
     most = case.integer(0, 199 if output == TABLE else 1999)
     path, before = case.folder / output, bench.result(case.folder / output)
     outcome = case.do(command(output), lambda: bench.limit_files(most))
@@ -304,7 +294,7 @@ def _(case: Case) -> None:
         case "runs":
             case.take("results")
             path, mode = case.folder / output, 0
-            output = paths.collected(SCALE, PAPER, PROBLEM, algorithm)
+            output = bench.collected(algorithm)
         case "out":
             case.take("results")
             path, output = case.folder / "out", TABLE
@@ -376,7 +366,7 @@ def _(case: Case) -> None:
 @kind("input: command line, fuzzed", 6)
 def _(case: Case) -> None:
     block, algorithm = case.block()
-    words = case.choice([command(block), command(paths.collected(SCALE, PAPER, PROBLEM, algorithm)),
+    words = case.choice([command(block), command(bench.collected(algorithm)),
                          command(TABLE), ["publish", PAPER, "--scale", SCALE], ["list", "papers"],
                          ["estimate", f"figures/{SCALE}/{PAPER}/figure.pdf"], ["claims", PAPER, "--scale", SCALE]])  # fmt: skip
     text = st.text(string.printable, max_size=300) | st.sampled_from(WORDS)
