@@ -240,8 +240,8 @@ def failure(said: dict[str, Any]) -> list[str]:
             text = path.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             text = []
-        own = [line for line in text if line.startswith("replibo: ")] or text[-1:]
-        lines += [f"  {line}" for line in own]
+        messages = [line for line in text if line.startswith("replibo: ")] or text[-1:]
+        lines += [f"  {line}" for line in messages]
         lines.append(f"  log: {path}")
     if said["rule_msg"]:
         lines.append(f"  {said['rule_msg']}")
