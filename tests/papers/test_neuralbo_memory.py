@@ -141,15 +141,20 @@ def test_the_calculated_bytes_are_those_of_every_published_query():
     runs = read(config, "neuralbo", "published", wanted, "")
     at = np.array([6000.0])
     mib = {
-        name: paper.calculated(runs, name, memory, at)[0] / MIB
+        name: later[0] / MIB
         for _, name in wanted
         if (memory := paper.memory_of(runs, name, PROBLEMS)) is not None
+        and (later := paper.calculated(runs, name, memory, at)) is not None
     }
+    # GP-EI's published runs are of older code, which kept no factor that bounds deviations.
+    assert mib.keys() >= {"gp_ucb", "gp_ts", "neural_greedy"}
     # 500 hidden units, 14 inputs and no bias: p = 7,500
     assert mib["neural_bo_printed"] == pytest.approx((8 * 7500**2 + 90_000) / MIB)
     dual = [name for name in mib if name in ("neural_bo", "neural_bo_standardised")]
     assert dual and all(mib[name] == pytest.approx(336, abs=1) for name in dual)
-    assert 8 * 6000**2 / MIB < mib["gp_ucb"] < 8 * 6300**2 / MIB
+    # a quarter of the observations bound deviations, by a factor of their own
+    assert 8.5 * 6000**2 / MIB < mib["gp_ucb"] < 8.5 * 6300**2 / MIB
+    assert 8 * 6000**2 / MIB < mib["gp_ts"] < 8 * 6300**2 / MIB
 
 
 def claimed(memory):

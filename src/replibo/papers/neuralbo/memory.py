@@ -24,6 +24,7 @@ from replibo.results import plotting
 from replibo.results.comparisons import Comparison, MissingRunsError
 from replibo.results.runs import Runs
 from replibo.results.tables import Format, Table
+from replibo.surrogates.gp_regression import BOUNDED_FROM, BOUNDING_SHARE
 from replibo.surrogates.tangent_kernel import FIRST_CAPACITY, MORE_ROWS
 
 if TYPE_CHECKING:
@@ -107,7 +108,8 @@ def calculated(runs: Runs, name: str, memory: Memory, observations: Array) -> Ar
     """The bytes that a surrogate will hold at some numbers of observations; None where no formula gives
     what was held at each of the run's own.
 
-    A Gaussian process: factor, inputs, y and the solved y, with room for what comes until the next fit.
+    A Gaussian process: factor, inputs, y and the solved y, with room for what comes until the next fit;
+    of GP-UCB and GP-EI the factor that bounds deviations, too.
     NeuralBO's σ in dual form: the factor and the features of every observation, in buffers that double
     up to 1,024 rows and then grow by as many; kernel and network. A memory that was the same at
     every query stays so.
@@ -117,7 +119,8 @@ def calculated(runs: Runs, name: str, memory: Memory, observations: Array) -> Ar
     if len(memory.held) > 1 and memory.constant:
         return np.full(len(observations), memory.held[0])
     past, later = (_formula(entry, dim, initial, n) for n in (memory.observations, observations))
-    return later if past is not None and np.array_equal(past, memory.held) else None
+    # Published bytes are in single precision.
+    return later if past is not None and np.allclose(past, memory.held, rtol=1e-7, atol=0) else None
 
 
 def _formula(entry: AlgorithmEntry, dim: int, initial: int, n: Array) -> Array | None:
@@ -128,7 +131,9 @@ def _formula(entry: AlgorithmEntry, dim: int, initial: int, n: Array) -> Array |
         rows = np.array([schedule.after(int(k)) - 1 for k in fitted])
         room = rows - fitted
         factor = fitted**2 + room * (fitted + room)
-        return np.asarray(8.0 * (factor + rows * (dim + 1) + n))
+        bounded = (fitted >= BOUNDED_FROM) & (entry.type != "gp_ts.GpTs")
+        part = np.where(bounded, fitted // BOUNDING_SHARE, 0)
+        return np.asarray(8.0 * (factor + part * (part + 1) + rows * (dim + 1) + n))
     if entry.type == "neural_bo.NeuralBO":
         d = dim + settings.get("constant_input", False)
         width = settings.get("width", 500)
