@@ -54,16 +54,14 @@ def read_pair(
 def _foreign(content: pa.Table, path: Path, config: Config, *names: str) -> str:
     """Why a collected file does not hold the runs of this paper, scale, problem and algorithm; empty
     if it does."""
-    of = metadata.check(metadata.Collected, traces.read_metadata(content), path)
+    record = metadata.check(metadata.Collected, traces.read_metadata(content), path)
     paper, scale, problem, algorithm = names
-    held, wanted = (
-        [of["paper"], of["scale"], *of["timings"]],
-        [paper, scale, f"{problem}/{algorithm}"],
-    )
+    held = [record["paper"], record["scale"], *record["timings"]]
+    wanted = [paper, scale, f"{problem}/{algorithm}"]
     if held != wanted:
         return f"must hold {' '.join(wanted)}, got {' '.join(held)}"
     entry = config.paper(paper)
-    facts, settings = of["problems"].get(problem, {}), entry.settings(scale, problem, algorithm)
+    facts, settings = record["problems"].get(problem, {}), entry.settings(scale, problem, algorithm)
     for key in ("horizon", "initial_points"):
         if facts.get(key) != getattr(settings, key):
             return f"holds runs with {key} = {facts.get(key)}, not {getattr(settings, key)}"
@@ -89,10 +87,10 @@ def collect(config: Config, paper: str, scale: str, problem: str, algorithm: str
         path = Path(paths.block(scale, paper, problem, algorithm, block))
         try:
             content = traces.read(path)
-            of = metadata.check(metadata.Block, traces.read_metadata(content), path)
-            fault = difference(of["identity"], expected)
-            if (of["paper"], of["scale"]) != (paper, scale):
-                held = f"{of['paper']} at {of['scale']}"
+            record = metadata.check(metadata.Block, traces.read_metadata(content), path)
+            fault = difference(record["identity"], expected)
+            if (record["paper"], record["scale"]) != (paper, scale):
+                held = f"{record['paper']} at {record['scale']}"
                 fault = f"must hold runs of {paper} at scale {scale}, got {held}"
             if fault:
                 raise RepliboError(f"{path}: {fault}; {OTHER}")
@@ -100,26 +98,26 @@ def collect(config: Config, paper: str, scale: str, problem: str, algorithm: str
         except RepliboError as error:
             faults.append(str(error))
         else:
-            parts.append(of_block(content, of, path, entry.horizons(scale, problem)))
+            parts.append(of_block(content, record, path, entry.horizons(scale, problem)))
     if faults:
         raise RepliboError("\n".join(faults))
     return together(parts)
 
 
 def of_block(
-    content: pa.Table, of: dict[str, Any], path: Path, horizons: Collection[int] = ()
+    content: pa.Table, record: dict[str, Any], path: Path, horizons: Collection[int] = ()
 ) -> pa.Table:
     """One block as outputs read it: the columns ``problem`` and ``algorithm`` in front, and x of the
     `best_queries` only."""
-    problem, algorithm = of["problem"], of["algorithm"]
-    facts = of["problem_facts"]
+    problem, algorithm = record["problem"], record["algorithm"]
+    facts = record["problem_facts"]
     common = {
-        "paper": of["paper"],
-        "scale": of["scale"],
+        "paper": record["paper"],
+        "scale": record["scale"],
         "problems": {problem: facts},
-        "timings": {f"{problem}/{algorithm}": timings(content, of)},
-        "changed_config": of["changed_config"],
-        **{key: [of[key]] for key in ORIGIN},
+        "timings": {f"{problem}/{algorithm}": timings(content, record)},
+        "changed_config": record["changed_config"],
+        **{key: [record[key]] for key in ORIGIN},
         "files": {problem: str(path)},
     }
     content = best_queries(content, facts.get("kept_queries", 1), horizons)
@@ -170,12 +168,12 @@ def merged(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
     faults: list[str] = []
     common: dict[str, Any] = {}
     origin: dict[str, set[str]] = {key: set() for key in ORIGIN}
-    for of in parts:
+    for record in parts:
         if not common:
-            common = {**of, "problems": {}, "timings": {}, "files": {}, "pairs": {}}
-        for problem, facts in of["problems"].items():
+            common = {**record, "problems": {}, "timings": {}, "files": {}, "pairs": {}}
+        for problem, facts in record["problems"].items():
             first = common["problems"].setdefault(problem, facts)
-            path = of.get("files", {}).get(problem, problem)
+            path = record.get("files", {}).get(problem, problem)
             common["files"].setdefault(problem, path)
             if facts.get("recorded", {}) != first.get("recorded", {}):
                 faults.append(
@@ -183,12 +181,12 @@ def merged(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
                     "another machine, or of other data); delete it, and its rule makes it again"
                 )
         sums = common["timings"]
-        for key, timing in of["timings"].items():
+        for key, timing in record["timings"].items():
             sums[key] = added(sums[key], timing) if key in sums else timing
         for key, values in origin.items():
-            values |= {json.dumps(value, sort_keys=True) for value in of[key]}
-        common["changed_config"] |= of["changed_config"]
-        common["pairs"] |= of.get("pairs", {})
+            values |= {json.dumps(value, sort_keys=True) for value in record[key]}
+        common["changed_config"] |= record["changed_config"]
+        common["pairs"] |= record.get("pairs", {})
     if faults:
         raise RepliboError("\n".join(faults))
     texts = {key: map(json.loads, sorted(values)) for key, values in origin.items()}
@@ -229,7 +227,7 @@ def difference(
     return ""
 
 
-def timings(content: pa.Table, of: dict[str, Any]) -> dict[str, Any]:
+def timings(content: pa.Table, record: dict[str, Any]) -> dict[str, Any]:
     """One file's CPU seconds.
 
     The sum of the squares of the runs' CPU seconds is kept too: the spread over the runs is known
@@ -242,14 +240,14 @@ def timings(content: pa.Table, of: dict[str, Any]) -> dict[str, Any]:
     _, run = np.unique(content["seed"], return_inverse=True)
     seconds = np.bincount(run, weights=queries)
     return {
-        "runs": len(of["digests"]),
+        "runs": len(record["digests"]),
         "queries": len(content),
         "cpu_seconds": float(seconds.sum()),
         "cpu_seconds_squared": float(seconds @ seconds),
         "evaluate_seconds": float(np.sum(content["evaluate_seconds"].to_numpy())),
-        "import_seconds": of["overhead_seconds"],
+        "import_seconds": record["overhead_seconds"],
         "jobs": 1,
-        "peak_mb": of["peak_mb"],
+        "peak_mb": record["peak_mb"],
         "profile": {key: round(value, 6) for key, value in _profile(content, queries).items()},
     }
 
