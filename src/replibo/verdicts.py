@@ -13,8 +13,9 @@ count, and neither does a *mend*, which departs from the paper.
 The headline of a claim is its label as printed: *not run* if that reading was not run, *not printed* if
 the paper leaves open what to run (`Claim.unprinted`), so that only other readings can be. The label over
 all readings (`Verdict.overall`) follows the same rule, with the readings that count in place of
-comparisons: one that holds, with or without exceptions, is supported, one that fails is contradicted, and
-a mixed one is both. If all hold, some of them with exceptions, the claim holds with exceptions.
+comparisons: one that holds, with or without exceptions, is supported, one that fails is contradicted. A
+mixed one is neither, and the label with it is mixed unless three quarters agree. If all hold, some of
+them with exceptions, the claim holds with exceptions.
 
 A claim that could hardly fail (`Claim.weak`) is no success: in place of "holds" or "holds with
 exceptions" it *holds by construction*. *Replicated* is said only of a claim that holds as printed in runs

@@ -266,13 +266,13 @@ def test_what_another_algorithm_took_on_both_problems_corrects(
 def test_timings_of_todays_code_are_preferred_to_others_as_long() -> None:
     older = dataclasses.replace(timing(scale=9.0), current=False)
     timings = {"q/a": older, "r/a": timing(origin="today", scale=1.0)}
-    cost = cost_of(timings, "p")
-    assert cost.current and cost.how == "as on r: today"
+    alone = cost_of(timings, "p")
+    assert alone.current and alone.how == "as on r: today"
     timings["p/a"] = timing(scale=9.0, queries=15)
     assert cost_of(timings, "p").how == "after 15 queries as on r: today"
     # older code's own runs that are too short are left aside, but not those that are long enough
     timings["p/a"] = dataclasses.replace(timings["p/a"], current=False)
-    assert cost_of(timings, "p").how == "as on r: today"
+    assert cost_of(timings, "p") == alone
     assert cost_of(timings, "p", 15).measured
     timings = {"q/a": older, "r/a": timing(origin="short", scale=1.0, queries=15)}
     cost = cost_of(timings, "p")

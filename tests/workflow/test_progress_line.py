@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import logging
 from datetime import UTC, datetime
+from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
+import pytest
+
+from replibo.config import load
+from replibo.workflow import progress_line
 from replibo.workflow.progress_line import LogHandler, Progress
 
 NOON = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
@@ -32,6 +37,18 @@ def test_the_end_is_expected_by_the_pace_so_far() -> None:
 def test_the_end_says_no_time_left_and_failures_are_counted() -> None:
     progress = Progress(expected={0: 1.0, 1: 1.0}, total=2, start=0.0, ended={0}, failed=1)
     assert progress.line(5.0, NOON) == "1 of 2 jobs, 1 failed, 5 s gone"
+
+
+def test_all_that_is_published_of_a_paper_takes_longer_than_one_output(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress_line, "PROGRESS", Progress())
+    jobs = [
+        SimpleNamespace(jobid=number, rule=SimpleNamespace(name=name))
+        for number, name in enumerate(["published", "published_bbo"])
+    ]
+    progress_line.expect(load.load(), jobs, 1)
+    assert list(progress_line.PROGRESS.expected.values()) == [1.0, 18.0]
 
 
 def test_a_stop_of_snakemake_is_shown_and_its_chatter_is_not() -> None:

@@ -109,7 +109,8 @@ class Algorithm(metaclass=Checked):
         """
 
     def tell(self, history: History) -> None:
-        """Bring caches up to date; called after each observation, and once when a run is resumed."""
+        """Bring caches up to date, and nothing else; called after each observation, and once, with the
+        whole history, when a run is resumed."""
 
     @classmethod
     def ask_block(

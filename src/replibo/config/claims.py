@@ -35,9 +35,9 @@ PRINTED = "printed"
 VARIATIONS: tuple[Literal["readings", "controls"], ...] = ("readings", "controls")
 """The kinds of variations of a claim."""
 
-LEADING = (PRINTED, "paper", "code")
-"""The readings that come first, where a claim has them: settings that belong together, all as the paper
-says or all as the authors' code has them."""
+LEADING = (PRINTED, "code")
+"""The readings that come first, where a claim has them; `code` has all settings as the authors' code has
+them."""
 
 
 def place(name: str, source: Source) -> tuple[int, int]:

@@ -216,8 +216,8 @@ def counts(comparisons: Sequence[Comparison]) -> tuple[int, int, int]:
 
 
 def label_of_counts(s: int, c: int, k: int, mixed: int = 0) -> Label:
-    """The label by the table above: ``s`` supported and ``c`` contradicted of ``k``; ``mixed`` are both,
-    as a reading may be."""
+    """The label by the table above: ``s`` supported and ``c`` contradicted of ``k``; ``mixed`` are in
+    themselves (readings may be), neither of the two, and leave no label but mixed if neither has ¾ k."""
     if k == 0:
         return "undecided"
     if s == k:

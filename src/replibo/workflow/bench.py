@@ -364,9 +364,12 @@ def report(config: Config, bench: Bench) -> str:
     summary = (
         f"{bench.label}: {counted(won, 'win')}, {counted(tied, 'tie')} and {lost} "
         f"loss{'es' * (lost != 1)} in {counted(len(every), 'comparison')} on "
-        f"{counted(len(bench.tasks), 'problem')}; mean relative rank {np.mean(relative):.2f} "
-        "(0: always the best, 1: always the last)."
+        f"{counted(len(bench.tasks), 'problem')}"
     )
+    if relative:
+        rank = f"{np.mean(relative):.2f}"
+        summary += f"; mean relative rank {rank} (0: always the best, 1: always the last)"
+    summary += "."
     with files.written_whole(bench.page) as temporary:
         temporary.write_text(_page(bench, summary, parts, table), encoding="utf-8")
     names = ("paper", *AGAINST)
@@ -415,7 +418,7 @@ def _section(
     figure.savefig(content, format="png", dpi=120)
     image = base64.b64encode(content.getvalue()).decode()
     labels = {name: algorithm.label for name, algorithm in entry.algorithms.items()}
-    ranked = pd.DataFrame.from_dict(ranks, "index")
+    ranked = pd.DataFrame.from_dict(ranks, "index").reindex([*ranks])
     ranked = ranked.map(lambda rank: "–" if pd.isna(rank) else f"{rank:.1f}")
     ranked = ranked.rename(columns={**labels, bench.name: bench.label})
     ranked.insert(0, "problem", [entry.problems[problem].label for problem in ranked.index])

@@ -38,7 +38,7 @@ TORCH = (
 
 
 def check(cls: type[Algorithm], parameters: Mapping[str, Any], *, finite: bool = False) -> None:
-    """Run an algorithm for some queries of a two-dimensional problem, again, and from the middle.
+    """Run an algorithm for some queries of a small problem, again, and from the middle.
 
     Args:
         parameters: its settings.

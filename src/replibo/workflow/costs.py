@@ -284,12 +284,13 @@ def cost_of_job(
 
     A run that is longer than the measured ones goes on as the algorithm's longer runs on the problem
     nearest in cost, times what this problem costs more or less. If there are none, `Timing.tail`
-    extrapolates. On a problem without runs the algorithm costs what it does on the others, corrected by
+    extrapolates. Runs of older code that are too short are left aside if those longer ones are of today's
+    code. On a problem without runs the algorithm costs what it does on the others, corrected by
     what the algorithm nearest in cost took on both: the geometric mean over the problems.
 
     Published runs of NeuralBO's and LB-GP-UCB's problems with 240 queries or more were predicted as if
     less of them were known. Predicted over measured time: quantiles .1, .5 and .9, and all of them
-    together (`benchmarks/estimate.py` of commit 8dc61a90):
+    together (`benchmarks/estimate.py` of commit 8dc61a90, on the runs published since):
 
     ====================================================== ======================
     known                                                  predicted / measured
@@ -307,7 +308,8 @@ def cost_of_job(
     }
     measured = here is not None and here.queries >= ABOUT_AS_LONG * queries
     if here and not (measured or here.current) and any(t.current for t in others.values()):
-        here = None  # older code's runs, which are too short, against longer ones of today's
+        here, timings = None, {**timings}
+        del timings[f"{problem}/{algorithm}"]
     if here and (measured or not others):
         seconds, how, sources = here.run(queries), here.said(queries), [here]
     elif others:

@@ -32,7 +32,7 @@ STAGES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("bbo", ("*",)),
     ("go_ucb", ("*",)),
     ("lb_gp_ucb", ("*",)),
-    ("neuralbo", ("*_2", "*_10", "*_10_*", "*_20")),
+    ("neuralbo", ("ackley_2", "*_10", "*_10_*", "*_20")),
     ("neuralbo", ("bbob_*",)),
     ("neuralbo", ("sensitive_*",)),
     ("neuralbo", ("retrieval*", "docstrings*")),

@@ -24,6 +24,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from replibo.config.models import Config
 from replibo.run.progress import duration
 from replibo.workflow import costs
+from replibo.workflow.estimate import OUTPUT_SECONDS
 
 OTHER_SECONDS = 1.0
 """CPU seconds of a job that makes figures or tables, collects, or runs what was never run."""
@@ -99,11 +100,14 @@ what happens."""
 def expect(config: Config, jobs: Iterable[Any], cores: int | None) -> None:
     """Take over Snakemake's jobs, before the first one starts, and how many run at one time."""
     PROGRESS.cores = max(cores or 1, 1)
+    papers = {f"published_{paper}" for paper in config.papers}
     for job in jobs:
-        cost = None
-        if job.rule.name == "run":
-            cost = costs.published_cost(config, **dict(job.wildcards.items()))
-        PROGRESS.expected[job.jobid] = cost.seconds if cost else OTHER_SECONDS
+        seconds = OUTPUT_SECONDS["outputs"] if job.rule.name in papers else OTHER_SECONDS
+        if job.rule.name == "run" and (
+            cost := costs.published_cost(config, **dict(job.wildcards.items()))
+        ):
+            seconds = cost.seconds
+        PROGRESS.expected[job.jobid] = seconds
     PROGRESS.total = len(PROGRESS.expected)
     PROGRESS.start = time.monotonic()
 

@@ -405,9 +405,7 @@ def _repeats(verdict: Verdict) -> str:
 def _sign(verdict: Verdict) -> str:
     """Where an effect lies if the claim is true, as a sentence."""
     rows = (*verdict.readings, *verdict.controls)
-    effects = [
-        comparison.effect for row in rows for comparison in row.comparisons if comparison.effect
-    ]
+    effects = [effect for row in rows for effect in row.effects]
     if all(effect.equality for effect in effects):
         return "The claim is that two values are equal, so an effect near 0 speaks for it."
     if any(effect.equality for effect in effects):

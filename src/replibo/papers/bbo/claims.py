@@ -7,8 +7,8 @@ seed. "Independent" is meant given the validation and the test set, which are th
 The three T of a claim share runs (prefixes), so that their verdicts do not confirm each other
 independently.
 
-Claims 1 to 3 compare means, which the tables print. A rare stuck run can decide them: with ``trimmed``
-they compare means without the `TRIMMED` share of the runs at each end (Yuen 1974).
+Claims 1 to 3 and 6 compare means, which the tables print. A rare stuck run can decide them: with
+``trimmed`` they compare means without the `TRIMMED` share of the runs at each end (Yuen 1974).
 
 A cell (T, N) that was not run is an open comparison of its own, so that a claim never holds on a part of
 its table.

@@ -342,7 +342,8 @@ def _totals(runs: Runs, algorithm: str, values: Mapping[int, Array], cells: Cell
     samples = [_first(values, t, n) for t, n in cells]
     totals = [sample.sum(axis=1) for sample in samples if sample is not None]
     if len(totals) < len(cells):
-        raise MissingRunsError(f"not run: {runs.label(algorithm)} at each of {_cells(cells)}")
+        why = "not run" if values else "not run, or with no seed in common"
+        raise MissingRunsError(f"{why}: {runs.label(algorithm)} at each of {_cells(cells)}")
     return np.array(totals).T
 
 

@@ -41,7 +41,8 @@ VALUES = ("smallest value, mean", "standard deviation")
 
 
 def distances(runs: Runs, problem: str, algorithm: str) -> Array:
-    """Distance of each query from the centre, ``seeds x T``: 1 at a corner, NaN where not recorded."""
+    """Distance of each query after the initial points from the centre, ``seeds x T``: 1 at a corner, NaN
+    where not recorded."""
     values = runs.held(problem, algorithm, DISTANCE)
     if values is None:
         values = np.full_like(runs.f(problem, algorithm), np.nan)

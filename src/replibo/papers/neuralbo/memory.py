@@ -245,8 +245,8 @@ def memory_growth(
     does not.
 
     The bytes that the surrogate holds are more than `FACTOR` times as many at the last query as at the
-    first, or the same at every query. Open: an algorithm was not run, or its runs are too short to
-    tell, the observations having grown by less than `FACTOR`.
+    first, or the same at every query; contradicted otherwise. Open: an algorithm was not run, or its
+    runs are too short to tell, the observations having grown by less than `FACTOR`.
 
     That a network and a p × p matrix hold the same at every query is so by construction. The process's
     peak is not judged: it holds much that is not the surrogate's.
